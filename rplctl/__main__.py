@@ -1,4 +1,4 @@
-"""`python -m rplctl`: the same program as the console script."""
+"""The entry point of `python -m rplctl`: the same program as the console script."""
 
 from rplctl.cli import main
 

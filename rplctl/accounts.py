@@ -1,7 +1,7 @@
-"""Accounts of the MySQL front: `<datadir>/users.json`, 0600, a name → its role and what verifies its password.
+"""Accounts of the MySQL front, in `<datadir>/users.json` (mode 0600): name → role and hashes of the password.
 
-Invariant: the file holds verifiers only: scrypt with a salt of its own, and SHA1(SHA1(password)) where an account
-must work with mysql_native_password. No password can be read from it, and no error or repr holds one.
+Invariant: the file has only hashes: scrypt with a salt per account, and SHA1(SHA1(password)) if an account must work
+with mysql_native_password. No password can be read from the file, and no error or repr contains one.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ ROLES: Final = (READER, ADMIN, REPLICATION)
 LONGEST_NAME = 32  # characters, as in MySQL
 LONGEST_PASSWORD = 256  # bytes
 _LARGEST = 1 << 20
-_COST = 1 << 14  # of scrypt: 16 MB and some 50 ms
-_one_at_a_time = threading.Lock()  # many sign-ins at once take no more memory than one
+_COST = 1 << 14  # of scrypt: 16 MB and about 50 ms
+_one_at_a_time = threading.Lock()  # many simultaneous sign-ins take only the memory of one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Account:
 
     name: str
     role: str
-    salt: str = field(repr=False)  # hexadecimal, as the two hashes are
+    salt: str = field(repr=False)  # hexadecimal, like the two hashes
     verifier: str = field(repr=False)
     native: str = field(default="", repr=False)
 
@@ -64,7 +64,7 @@ def random_password() -> str:
 
 
 def is_password(account: Account, password: bytes) -> bool:
-    """True if it is the account's password. An empty or over-long password costs as much as any other."""
+    """True if it is the account's password. An empty or too long password takes the same time as any other."""
     found = _scrypt(password[:LONGEST_PASSWORD], bytes.fromhex(account.salt))
     is_equal = hmac.compare_digest(found, bytes.fromhex(account.verifier))
     return is_equal and account is not NOBODY and 0 < len(password) <= LONGEST_PASSWORD
@@ -76,7 +76,7 @@ def _scrypt(password: bytes, salt: bytes) -> bytes:
 
 
 def read_accounts(datadir: Path) -> dict[str, Account]:
-    """The accounts by name; none if there is no file. Raises ConfigError for a file that cannot be trusted or read."""
+    """Return the accounts by name; none without a file. Raises ConfigError if the file is unsafe or unreadable."""
     path = datadir / USERS_FILE
     try:
         data = read_plain(path, _LARGEST, follow=False)

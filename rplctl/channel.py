@@ -1,6 +1,6 @@
-"""A replication channel: its name, the files that belong to it, and the locks that say who works on it.
+"""A replication channel: its name, its files, and the locks of the processes that work on it.
 
-Layout under the instance folder (`--datadir`), as a MySQL/MariaDB server lays out its own:
+Files in the instance folder (`--datadir`), named like those of a MySQL or MariaDB server:
 
     master.info, relay-log.info                 repositories of the default channel (FILE)
     master-CHAN.info, relay-log-CHAN.info       of a named channel; CHAN is lower-cased and filename-encoded (@ + 4 hex)
@@ -8,7 +8,7 @@ Layout under the instance folder (`--datadir`), as a MySQL/MariaDB server lays o
     run/CHAN/                                   locks, status files, thread logs, spool/ (`run/@` for the default
     channel)
 
-Liveness is the lock, never the pid: a killed process loses its flock at once.
+A process is alive if it holds its lock; the pid proves nothing. A killed process loses its flock at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_CHANNEL_NAME = 64
 MAX_CHANNELS = 256
 STOP_NOW = "now"
 LOCK_PATIENCE_SECONDS = 0.5
-OWED_SECONDS = 5.0  # between a verb's file and its signal, at most
+OWED_SECONDS = 5.0  # the longest time between a command's file and its signal
 _PID_DIGITS = 11
 
 
@@ -48,16 +48,16 @@ class Channel:
     datadir: Path
 
     spool_folder = _InRunFolder("spool")
-    clone_folder = _InRunFolder("clone")  # what waits to be loaded of a copy (clone/folder.py); all may be lost
-    # what the operator asked of a copy last (clone/throttle.py); when it changes the ledger is read again
+    clone_folder = _InRunFolder("clone")  # chunks of a copy before they are loaded (clone/folder.py); may be lost
+    # the operator's last settings for a copy (clone/throttle.py); after a change, the clone state is read again
     clone_orders_path = _InRunFolder("clone.json")
-    verify_folder = _InRunFolder("verify")  # what a verify has in hand (verify/progress.py); all may be lost
+    verify_folder = _InRunFolder("verify")  # the work in progress of a verify (verify/progress.py); may be lost
     verify_source_folder = _InRunFolder("verify-source")  # a copy of a stopped source, while a verify reads it
-    verify_report_path = _InRunFolder("verify.report")  # the last whole one (verify/report_file.py)
+    verify_report_path = _InRunFolder("verify.report")  # the last complete report (verify/report_file.py)
     # triggers, views and other objects of the source that the target lacks (skipped_objects.py)
     skipped_objects_path = _InRunFolder("skipped-objects.jsonl")
     source_zones_path = _InRunFolder("source-zones.json")  # the source's SYSTEM time zone (source_zones.py)
-    undo_folder = _InRunFolder("undo")  # SQL that takes back what a repair changed (verify/undo.py); the operator's
+    undo_folder = _InRunFolder("undo")  # SQL that undoes a repair (verify/undo.py); belongs to the operator
 
     @property
     def suffix(self) -> str:
@@ -85,19 +85,21 @@ class Channel:
 
     @property
     def clone_plan(self) -> Path:
-        """There as long as tables are to be copied."""
+        """The plan of a copy; the file exists while tables are being copied."""
         return self.clone_folder / "plan.json"
 
     def lock_path(self, role: str) -> Path:
-        """`receiver`, `applier` or `admin`: one holder each."""
+        """Return the lock of a role (`receiver`, `applier` or `admin`), with one holder each."""
         return self.run_folder / f"{role}.lock"
 
     def status_path(self, role: str) -> Path:
         return self.run_folder / f"{role}.status.json"
 
     def asked_path(self, role: str, what: str = "stop") -> Path:
-        """Names the process whose thread of this channel, and of no other that it serves, a signal is for; behind the
-        pid STOP_NOW when nobody waits for it any more. `what`: `stop` or `flush`.
+        """Return the file that addresses a signal to the thread of this channel in a process that serves several
+        channels.
+
+        The file has the pid, followed by STOP_NOW if nobody waits for the process any more. `what`: `stop` or `flush`.
         """
         return self.run_folder / f"{role}.{what}"
 
@@ -106,8 +108,10 @@ class Channel:
         return self.asked_path("applier")
 
     def incident_path(self, role: str) -> Path:
-        """Return the file that describes the thread's problem (incident.py), from its error until it works again. The
-        file may be lost.
+        """Return the file of the thread's problem (incident.py), which exists from an error until the thread works
+        again.
+
+        The file may be lost.
         """
         return self.run_folder / f"{role}.incident.json"
 
@@ -122,8 +126,9 @@ def _run_folder(datadir: Path, name: str) -> Path:
 
 @cache
 def encode_channel_name(name: str) -> str:
-    """Channel name → part of a file name: lower case, all but letters, digits and `_` as `@` + 4 hex (MariaDB,
-    MySQL).
+    """Return the channel's name as part of a file name, as MariaDB and MySQL do.
+
+    The name is in lower case; all characters except letters, digits and `_` become `@` + 4 hex digits.
     """
     units = name.lower().encode("utf-16-be")
     code_points = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
@@ -131,7 +136,7 @@ def encode_channel_name(name: str) -> str:
 
 
 def decode_channel_name(encoded: str) -> str:
-    """The inverse of `encode_channel_name`, up to case."""
+    """Decode a file name part; the inverse of `encode_channel_name`, except for case."""
     units = bytearray()
     i = 0
     while i < len(encoded):
@@ -143,7 +148,8 @@ def decode_channel_name(encoded: str) -> str:
 
 
 def check_channel_name(name: str) -> None:
-    """Raises UsageError 3076 for a name the server would refuse."""
+    """Raise UsageError 3076 if the server would reject the name."""
+    # a surrogate stands for a byte that was not UTF-8
     # a surrogate is a byte that was no UTF-8
     is_wrong = any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) < 0xE000 for c in name)
     if is_wrong or len(name) > MAX_CHANNEL_NAME or name != name.strip():
@@ -155,7 +161,7 @@ def check_channel_name(name: str) -> None:
 
 
 def asked_of_us(channel: Channel, role: str, what: str = "stop") -> list[str]:
-    """Return, once only, the words after this process's pid in the channel's file; [] if there are none."""
+    """Return the words after this process's pid in the channel's file, only once; [] if there are none."""
     path = channel.asked_path(role, what)
     try:
         asked = read_plain(path).decode(errors="replace").split()
@@ -168,18 +174,19 @@ def asked_of_us(channel: Channel, role: str, what: str = "stop") -> list[str]:
 
 
 class SignalsOfChannels:
-    """Whom a signal means that a process of several channels gets: those whose file names the process, else all.
+    """The channels that a signal addresses, in a process of several channels.
 
-    Two verbs at once write two files and send two signals. The first signal may find both files; the second one, which
-    then finds none, is not for all.
+    A signal is for the channels whose file names the process; without such a file, it is for all channels. Two commands
+    at the same time write two files and send two signals. The first signal may find both files; then the second one
+    finds none, and is not for all channels.
     """
 
     def __init__(self, role: str, what: str = "stop") -> None:
         self._role, self._what = role, what
-        self._owed, self._owed_until = 0, 0.0  # signals whose files were found before they came
+        self._owed, self._owed_until = 0, 0.0  # signals whose files were read before the signals arrived
 
     def meant(self, channels: Iterable[Channel]) -> dict[Channel, list[str]]:
-        """Channel → what its file says (`asked_of_us`); each file counts once."""
+        """Return the addressed channels, each with the words of its file (`asked_of_us`); each file counts once."""
         channels = list(channels)
         asked = {channel: words for channel in channels if (words := asked_of_us(channel, self._role, self._what))}
         is_owed = self._owed > 0 and time.monotonic() < self._owed_until
@@ -195,10 +202,10 @@ class SignalsOfChannels:
 
 @contextmanager
 def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SECONDS) -> Iterator[None]:
-    """Hold the channel's lock of that role for the block; our pid is written into it for people to read.
+    """Hold the channel's lock of that role for the block; the lock file has this process's pid, for people.
 
-    The default patience is for `lock_holder` of another command, which holds it shared for an instant.
-    Raises LockBusy, naming the holder, when another process has it; RplError when the disk has no room for it.
+    The default patience is for `lock_holder` of another command, which holds the lock shared for an instant. Raises
+    LockBusy with the holder's pid if another process holds the lock; RplError if the disk is full.
     """
     with closing(FileLock(channel.lock_path(role))) as lock:
         with file_errors(channel.name):
@@ -213,8 +220,9 @@ def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SEC
 
 
 def lock_holder(channel: Channel, role: str) -> int | None:
-    """Pid of the live process that holds the lock, None when nobody does. Takes no lock that others would notice for
-    long.
+    """Return the pid of the process that holds the lock; None if it is free.
+
+    The check itself holds the lock only for an instant.
     """
     try:
         descriptor = open_plain(channel.lock_path(role), follow=False)

@@ -1,10 +1,11 @@
-"""Options of an instance: names as mysqld spells them, types, defaults, ranges, and where each value came from.
+"""Options of an instance: names as in mysqld, types, defaults, ranges, and the source of each value.
 
 Precedence: command line > RPLCTL_* environment > --config file > <datadir>/rplctl.toml >
-~/.config/rplctl/rplctl.toml > /etc/rplctl/rplctl.toml > default (man rplctl.toml). No `$` expansion anywhere.
-A file holds options at its top and, for one channel, in `[channel.NAME]` (`[channel.""]` is the default channel), which
-wins within that file. Invariant: the fields of `Config` are the one table of options; whatever is not in it, or out of
-its range, is ConfigError 78 naming the file and the key. Lists (the filters) are kept as one text, `a,b`.
+~/.config/rplctl/rplctl.toml > /etc/rplctl/rplctl.toml > default (man rplctl.toml). `$` is never expanded.
+A file has common options at its top, and options of one channel in `[channel.NAME]` (`[channel.""]` is the default
+channel). Within a file, the channel's options win. Invariant: the fields of `Config` are the only table of options. Any
+other option, or a value out of range, raises ConfigError 78 with the file and the key. Lists (the filters) are stored
+as one text, `a,b`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ UINT_MAX = (1 << 32) - 1
 
 T = TypeVar("T")
 Value = str | int | bool
-_Options = tuple[dict[str, Value], dict[str, dict[str, Value]], dict[str, dict[str, Value]]]  # see `_checked`
+_Options = tuple[dict[str, Value], dict[str, dict[str, Value]], dict[str, dict[str, Value]]]  # result of `_checked`
 _LISTS = {
     "databases": "db,...",
     "tables": "db.table,...",
@@ -58,7 +59,7 @@ class Option:
     low: int
     high: int
     choices: tuple[str, ...] = ()
-    holds: str = ""  # what a list of names is made of, a key of `_LISTS`; '' = no list
+    holds: str = ""  # the elements of a list, a key of `_LISTS`; '' = not a list
     is_error_list: bool = False
     is_zone: bool = False
 
@@ -72,7 +73,7 @@ class Option:
 
     @property
     def old_name(self) -> str:
-        """The name that mysqld used before 8.0.26; '' if it is the same."""
+        """The option's name in mysqld before 8.0.26; '' if it is the same."""
         return self.name.replace("replica_", "slave_", 1) if "replica_" in self.name else ""
 
     @property
@@ -87,8 +88,9 @@ class Option:
 
 
 def option(default: T, help: str, *, low: int = 0, high: int = UINT_MAX, **rest: Any) -> T:
-    """A field of `Config` with what the table says of it; `rest` as in Option. Texts that may be anything stay out of
-    repr: a URL may hold a password.
+    """Return a field of `Config` with its row of the option table; `rest`: other fields of Option.
+
+    Free texts are excluded from repr, because a URL may contain a password.
     """
     row = {"help": help, "low": low, "high": high, **rest}
     made: T = field(default=default, metadata=row, repr=not isinstance(default, str) or bool(rest))
@@ -97,7 +99,7 @@ def option(default: T, help: str, *, low: int = 0, high: int = UINT_MAX, **rest:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One instance's options, already merged for one channel."""
+    """The options of one instance, merged for one channel."""
 
     datadir: Path
     target: str = option("", "target database as an SQLAlchemy URL; empty = sqlite:///<datadir>/target.db")
@@ -223,12 +225,12 @@ class Config:
 
     @property
     def target_place(self) -> str:
-        """The URL as it is named, which tells kind and server; `target_url` is to connect with."""
+        """The configured URL, which shows the kind and the server of the target; connections use `target_url`."""
         return self.target or f"sqlite:///{self.datadir / 'target.db'}"
 
     @property
     def target_url(self) -> str:
-        """The URL to connect with. It may hold the password in clear text: never show or pass it on."""
+        """The URL for connections. It may contain the password in clear text: never show it or pass it on."""
         url = self.target_place
         if self.target_password:
             url = url_with_password(url, reveal(self.target_password, self.datadir))
@@ -249,7 +251,7 @@ _OLD_NAMES = {o.old_name: o.name for o in OPTIONS.values() if o.old_name}
 
 
 def new_name(name: str) -> str:
-    """`slave_exec_mode` → `replica_exec_mode`; any other name as it is."""
+    """Return the current name of an option: `replica_exec_mode` for `slave_exec_mode`."""
     return _OLD_NAMES.get(name, name)
 
 
@@ -260,7 +262,7 @@ def load_config(
     *,
     config_file: Path | None = None,
 ) -> Config:
-    """All sources of options merged for one channel; None: for a channel without a section. Raises ConfigError.
+    """Return all options, merged for one channel; None = a channel without a section. Raises ConfigError.
 
     `overrides` come from the command line; `config_file` is `--config`, by default $RPLCTL_CONFIG.
     """
@@ -270,7 +272,7 @@ def load_config(
         merged.update(top)
         own, common = str(section.get("target", "")), str(merged.get("target", ""))
         if own and authority(own) != authority(common):
-            merged.pop("target_password", None)  # given for another server, or user: it is not sent to this one
+            merged.pop("target_password", None)  # it belongs to another server or user: do not send it to this one
         merged.update(section)
     given = {name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX)}
     for o in OPTIONS.values() if given else ():
@@ -282,18 +284,18 @@ def load_config(
                 raise ConfigError(f"environment variable {o.environment} holds a password", hint=_PASSWORD_HINT)
     for name, value in (overrides or {}).items():
         merged[name] = check_value(name, value, "command line")
-    return Config(datadir, **merged, config_file=config_file)  # type: ignore[arg-type]  # check_value saw to the types
+    return Config(datadir, **merged, config_file=config_file)  # type: ignore[arg-type]  # check_value checked the types
 
 
 def _files(datadir: Path, config_file: Path | None) -> list[Path]:
-    """The option files there are, the one that wins last."""
+    """Return the existing option files, in ascending order of precedence."""
     named = config_file or _path_from_environment(CONFIG_VARIABLE)
     files = [path for path in (SYSTEM_FILE, user_file(), datadir / INSTANCE_FILE) if path.exists()]
     return [*files, *([named] if named else [])]
 
 
 def channel_sections(datadir: Path, config_file: Path | None = None) -> dict[str, frozenset[str]]:
-    """Channel → the options that a section of its own sets, in whichever file. Raises ConfigError."""
+    """Return the options that each channel's own section sets, in any file. Raises ConfigError."""
     found: dict[str, tuple[str, frozenset[str]]] = {}
     for path in _files(datadir, config_file):
         for name, values in _options(path)[1].items():
@@ -306,7 +308,7 @@ _PASSWORD_HINT = 'leave it out of the URL and set target_password = "file:PATH",
 
 
 def check_value(name: str, value: object, where: str) -> Value:
-    """The value in the option's type and range; texts (environment, command line) are converted. Raises ConfigError."""
+    """Return the value in the option's type and range; converts texts. Raises ConfigError."""
     o = OPTIONS.get(name)
     if o is None:
         raise ConfigError(f"{where}: unknown option '{name}'{_did_you_mean(name)}", hint="man 5 rplctl.toml")
@@ -327,7 +329,7 @@ def check_value(name: str, value: object, where: str) -> Value:
 
 
 def _convert(o: Option, value: object) -> Value | None:
-    """None when the value does not fit. TOML types are taken strictly; texts as mysqld reads them (`64M`, `ON`)."""
+    """Return the value; None if it is not valid. TOML types must match; texts as in mysqld (`64M`, `ON`)."""
     if o.type is bool:
         words = {"1": True, "on": True, "true": True, "0": False, "off": False, "false": False}
         return words.get(str(value).lower()) if isinstance(value, str | int) else None
@@ -357,17 +359,17 @@ def _convert(o: Option, value: object) -> Value | None:
 
 
 def split_list(value: str) -> list[str]:
-    """The elements of a list option, each once, in their order."""
+    """Return the elements of a list option in order, without duplicates."""
     return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
 
 
 def split_settings(value: str) -> list[str]:
-    """The elements of a list of Spark's properties, whose values may hold commas."""
+    """Return the elements of a list of Spark properties, whose values may contain commas."""
     return [part.strip() for part in re.split(r",(?=\s*spark\.)", value) if part.strip()]
 
 
 def spark_conf_of(value: str) -> dict[str, str]:
-    """Property → value, the last one of a name counts. Raises ConfigError for a name that is none of Spark's."""
+    """Return the value of each Spark property; the last value wins. Raises ConfigError for any other name."""
     found = {}
     for setting in split_settings(value):
         name, _, given = setting.partition("=")
@@ -388,7 +390,7 @@ def _did_you_mean(name: str) -> str:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The TOML of one option file. Raises ConfigError for what cannot be read or parsed."""
+    """Return the TOML of one option file. Raises ConfigError if it cannot be read or parsed."""
     try:
         return tomllib.loads(read_plain(path).decode("utf-8"))
     except OSError as error:
@@ -402,7 +404,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def read_options(path: Path, channel: str | None) -> tuple[dict[str, Value], dict[str, Value]]:
-    """Read the file's top and the channel's section; check the other sections, too. Raises ConfigError."""
+    """Return the file's top and the channel's section; checks the other sections, too. Raises ConfigError."""
     top, _, of = _options(path)
     return top, {} if channel is None else of.get(channel.lower(), {})
 
@@ -411,14 +413,15 @@ def _options(path: Path) -> _Options:
     try:
         data = read_plain(path)
     except (OSError, RplError):
-        data = b""  # said when it is parsed
+        data = b""  # the error is reported by the parser
     return _checked(path, data)
 
 
 @lru_cache(maxsize=8)
 def _checked(path: Path, _: bytes) -> _Options:
-    """Return the checked options of a file with these bytes: the top, the sections by name, and by channel. They are
-    kept, because each of 256 channels asks for them.
+    """Return the checked options of a file with these bytes: the top, the sections by name, and by channel.
+
+    The result is cached, because each of 256 channels needs it.
     """
     stored = read_file(path)
     stored.pop("datadir", None)  # read by default_datadir
@@ -442,7 +445,7 @@ def _check_section(path: Path, section: str, values: Mapping[str, object]) -> di
 
 
 def default_datadir(config_file: Path | None = None) -> Path:
-    """The instance folder when `--datadir` is not given: $RPLCTL_DATADIR, `datadir` of an option file, then by user."""
+    """Return the default of `--datadir`: $RPLCTL_DATADIR, `datadir` in an option file, then the user's default."""
     from_environment = _path_from_environment(DATADIR_VARIABLE)
     if from_environment:
         return from_environment

@@ -1,7 +1,7 @@
 """Binary logs as DataFrames for a program's own Spark session (man rplctl-dataframe(7)).
 
-Owns the registration of the format `binlog` with a session. Invariant: after `register(spark)` the session's Python
-workers run on the program's Python, which has rplctl, unless the operator chose one with PYSPARK_PYTHON.
+This module registers the format `binlog` with a session. Invariant: after `register(spark)`, the session's Python
+workers use the program's Python, which has rplctl, unless PYSPARK_PYTHON sets another one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Make `spark.read.format("binlog")` known to the session.
+    """Register `spark.read.format("binlog")` with the session.
 
-    Spark finds the format without this call where the `python3` of its PATH, or PYSPARK_PYTHON, is the Python that
-    rplctl is installed in. Executors on other machines keep the Python that their cluster gives them.
+    Without this call, Spark finds the format if PYSPARK_PYTHON, or `python3` in its PATH, is the Python with rplctl.
+    Executors on other machines use the Python of their cluster.
     """
     is_local = (spark.conf.get("spark.master") or "").startswith("local")
     if is_local and "PYSPARK_PYTHON" not in os.environ:

@@ -1,11 +1,11 @@
-"""One deadline for all that a command asks of sources and targets, and for the first answer of each.
+"""One deadline for all queries of a command to sources and targets, and for the first answer of each.
 
-A driver waits in C, in a socket or for a name to be resolved, with timeouts of its own or with none. A question is
-therefore asked in a thread of its own, and that thread is abandoned when the time is over. Invariant: only questions
-are asked here, which change nothing, so an abandoned one has no effect.
+A driver waits in C code, for a socket or a name resolution, with its own timeouts or without any. So each query runs in
+a thread, which is abandoned when the time is over. Invariant: only queries that change nothing run here, so an
+abandoned query has no effect.
 
-Modules that a question loads first (`own_work`) cost the peer nothing: on a busy machine that takes seconds, and would
-be reported as the silence of a server that answers.
+The time to load modules for a query (`own_work`) does not count for the peer. On a busy machine, loading takes seconds,
+and the server would seem to be silent although it answers.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 
 T = TypeVar("T")
-DEADLINE_S: Final = 10.0  # of a command that looks: a monitoring system waits no longer
-LEAST_S: Final = 1.0  # that each question gets; those that take no longer cost nothing of the deadline
+DEADLINE_S: Final = 10.0  # for a read-only command: a monitoring system does not wait longer
+LEAST_S: Final = 1.0  # for each query; a query within this time does not reduce the deadline
 
 _of_command: ContextVar[Deadline | None] = ContextVar("_of_command", default=None)
 _is_question: ContextVar[bool] = ContextVar("_is_question", default=False)
@@ -31,7 +31,7 @@ _LEAST_WAIT_S: Final = 0.01
 
 
 class _OwnWork:
-    """The seconds of a question that are work of this program."""
+    """The seconds of a query in which this program itself works."""
 
     def __init__(self) -> None:
         self._done = 0.0
@@ -44,7 +44,7 @@ class _OwnWork:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        if self._since is not None:  # within such work
+        if self._since is not None:  # the outer block counts already
             yield
             return
         self._since = time.monotonic()
@@ -60,22 +60,22 @@ _own_work: ContextVar[_OwnWork | None] = ContextVar("_own_work", default=None)
 class Deadline:
     """The seconds that a command waits for peers that do not answer.
 
-    A peer that was late is not asked again before its answer came: one thread at most waits for it.
+    A late peer is not queried again before its answer arrives: at most one thread waits for each peer.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        """Set the deadline; None means DEADLINE_S."""
+        """Set the deadline; None = DEADLINE_S."""
         self._seconds = self._left = DEADLINE_S if seconds is None else seconds
         self._late: dict[str, tuple[Future[Any], RplError]] = {}
 
     def begin(self) -> None:
-        """Give all the seconds again, to a program that looks again and again."""
+        """Restart the deadline, for a program that polls repeatedly."""
         self._left = self._seconds
 
     def ask(self, peer: str, error: type[RplError], question: Callable[[], T]) -> T:
-        """Return what the question returns. Raises what it raises, and `error` when `peer` is late.
+        """Return the result of the query. Raises the query's errors, and `error` if `peer` is late.
 
-        `peer` is named in the message: `the source db1:3306`.
+        `peer` is the name in the message: `the source db1:3306`.
         """
         if peer in self._late and not self._late[peer][0].done():
             raise self._late[peer][1]
@@ -87,7 +87,7 @@ class Deadline:
             context.run(_own_work.set, own)
             try:
                 answer.set_result(context.run(question))
-            except BaseException as failure:  # noqa: BLE001 - who asks gets it, whatever it is
+            except BaseException as failure:  # noqa: BLE001 - the caller gets every error
                 answer.set_exception(failure)
 
         patience, began = max(LEAST_S, self._left), time.monotonic()
@@ -111,7 +111,7 @@ class Deadline:
 
 @contextmanager
 def own_work() -> Iterator[None]:
-    """Load modules within a question without using up the time of the peer."""
+    """Load modules within a query, without using the peer's time."""
     own = _own_work.get()
     with nullcontext() if own is None else own.counted():
         yield
@@ -119,7 +119,7 @@ def own_work() -> Iterator[None]:
 
 @contextmanager
 def one_deadline() -> Iterator[None]:
-    """Share one deadline for the first answers of all sources and targets within the block."""
+    """Share one deadline among the first answers of all sources and targets within the block."""
     token = _of_command.set(Deadline())
     try:
         yield
@@ -128,8 +128,9 @@ def one_deadline() -> Iterator[None]:
 
 
 def first_answer(peer: str, error: type[RplError], question: Callable[[], T]) -> T:
-    """Return what the first question to a server returns. Raises as `Deadline.ask`; a question that is asked within a
-    deadline already has no other one.
+    """Return the result of the first query to a server. Raises as `Deadline.ask` does.
+
+    A query within another query uses the other query's deadline.
     """
     if _is_question.get():
         return question()

@@ -1,9 +1,9 @@
-"""The only place that makes bytes durable: fsync, rename, unlink, and the folder entry behind them.
+"""The only module that makes bytes durable: fsync, rename, unlink, and the folder entry after them.
 
-Invariant: after `replace_file` returns, a power cut leaves the new content; before it, the old content; never a mix
-(temporary file → fsync → rename → fsync of the folder). Files are created 0600 whatever the umask: they may hold
-secrets. Every fsync is counted, so that WL#5125's table of extra fsyncs can be measured (`sync_count`). An OSError that
-leaves a function with a path names that path, not our temporary file, and never none.
+Invariant: after `replace_file` returns, a power failure leaves the new content; before, the old content; never a mix
+(temporary file → fsync → rename → fsync of the folder). Files are created with mode 0600 whatever the umask, because
+they may contain secrets. Every fsync is counted, to measure WL#5125's table of extra fsyncs (`sync_count`). If a
+function with a path raises OSError, the error always names this path, not the temporary file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
-LEFT_AFTER_S = 10.0  # no process needs its temporary file that long
+LEFT_AFTER_S = 10.0  # no process needs its temporary file longer
 
 sync_count: Counter[str] = Counter()  # file name → fsyncs by this process
 
@@ -31,21 +31,21 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename2 is not None:  # of a rename
+        if error.filename2 is not None:  # an error of a rename
             del error.filename2
         error.filename = os.fspath(path)
         raise
 
 
 def note(descriptor: int, path: Path, text: str) -> None:
-    """All that an open file holds, for people to read: who has a lock. Not synced. Raises OSError with the path."""
+    """Replace the content of an open lock file by a text for people. Not synced. Raises OSError with the path."""
     with naming(path):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text.encode(), 0)
 
 
 def sync(descriptor: int, name: str) -> None:
-    """fsync and count. An error is never retried: after it the kernel may have dropped the pages."""
+    """Call fsync and count it. Never retry after an error: the kernel may have dropped the pages."""
     sync_count[name] += 1
     os.fsync(descriptor)
 
@@ -61,22 +61,23 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write every byte or raise: a short write is continued, never a hole."""
+    """Write every byte, or raise an error. A short write is continued, so there is never a gap."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
-Guard = Callable[[], AbstractContextManager[object]]  # entered for the instant in which something becomes visible
+Guard = Callable[[], AbstractContextManager[object]]  # entered only while a change becomes visible
 
 
 def replace_file(
     path: Path, data: bytes, *, durable: bool = True, guard: Guard = nullcontext, keep: Path | None = None
 ) -> None:
-    """Put `data` in place of the file at once. `durable=False` skips the fsyncs: atomic against a killed process
-    only. `guard` is held around the rename alone.
+    """Replace the file's content by `data` atomically.
 
-    `keep`: a durable replacement stays under this name, too, whatever later ones that are not durable leave in `path`.
+    `durable=False` skips the fsyncs: the change is then safe against a killed process, not against a power failure.
+    `guard` is held only during the rename. `keep`: a second name for the last durable content; later replacements that
+    are not durable do not change it.
     """
     with naming(path):
         temporary = _written(path, data, durable=durable)
@@ -92,7 +93,7 @@ def replace_file(
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Give a complete file next to `path` its name, atomically and durably. Raises OSError."""
+    """Rename a complete file in the same folder to `path`, atomically and durably. Raises OSError."""
     with naming(path):
         with made.open("rb") as file:
             sync(file.fileno(), path.name)
@@ -101,8 +102,9 @@ def put_in_place(made: Path, path: Path) -> None:
 
 
 def rename(made: Path, path: Path) -> None:
-    """Rename a synced file atomically; the caller syncs the folder above. Raises OSError: FileExistsError where
-    a folder has the name and files in it, which stays.
+    """Rename a synced file atomically; the caller syncs the parent folder.
+
+    Raises OSError; FileExistsError if `path` is a folder with files, which is unchanged.
     """
     with naming(path):
         try:
@@ -114,7 +116,7 @@ def rename(made: Path, path: Path) -> None:
 
 
 def _written(path: Path, data: bytes, *, durable: bool) -> Path:
-    """The temporary file beside it, whole."""
+    """Write a complete temporary file in the same folder, and return its path."""
     temporary, descriptor = _open_temporary(path)
     try:
         write_all(descriptor, data)
@@ -129,11 +131,12 @@ def _written(path: Path, data: bytes, *, durable: bool) -> Path:
 
 
 def _open_temporary(path: Path) -> tuple[Path, int]:
-    """A new file beside it, for this thread alone, and its descriptor. What has the name already is not written to:
-    somebody else may have it open.
+    """Create a temporary file in the same folder for this thread; return its path and descriptor.
+
+    An existing file of that name is removed, not overwritten: another process may have it open.
     """
     temporary = path.with_name(f".{path.name}.tmp{os.getpid()}.{threading.get_native_id()}")
-    temporary.unlink(missing_ok=True)  # a killed process with the same number left it
+    temporary.unlink(missing_ok=True)  # a leftover of a killed process with the same pid
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
     os.fchmod(descriptor, PRIVATE_FILE)
     return temporary, descriptor
@@ -141,8 +144,11 @@ def _open_temporary(path: Path) -> tuple[Path, int]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[int]:
-    """A descriptor for content that comes in pieces: it takes the file's place at once when the block ends well; else
-    nothing is left. Not durable: after a power cut the file may be junk, and its reader must see that. Raises OSError.
+    """Yield a descriptor for content that arrives in parts; the file replaces `path` when the block ends without an
+    error.
+
+    After an error, nothing is left. Not durable: after a power failure the file may be damaged, which its reader must
+    detect. Raises OSError.
     """
     with naming(path):
         temporary, descriptor = _open_temporary(path)
@@ -157,8 +163,9 @@ def replacing(path: Path) -> Iterator[int]:
 
 
 def remove_leftovers(folder: Path) -> list[str]:
-    """Temporary files that a killed process left before its rename; their names. Those of a live process stay, and
-    young ones: a pid of another container says nothing here.
+    """Remove temporary files that a killed process left before its rename; return their names.
+
+    Files of live processes and recent files are kept: a pid of another container proves nothing.
     """
     left = []
     for path in folder.glob(".*.tmp*"):
@@ -174,14 +181,14 @@ def remove_leftovers(folder: Path) -> list[str]:
 
 
 def remove_file(path: Path) -> None:
-    """Unlink (a missing file is fine) and make that durable."""
+    """Unlink the file durably; a missing file is not an error."""
     with naming(path):
         path.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
 def private_folder(path: Path) -> Path:
-    """Create a 0700 folder with its parents where missing, these 0700, too; an existing one keeps its mode."""
+    """Create a folder and its missing parents with mode 0700; an existing folder keeps its mode."""
     if not path.is_dir():
         if path.parent != path:
             private_folder(path.parent)
@@ -191,5 +198,5 @@ def private_folder(path: Path) -> Path:
 
 
 def is_readable_by_others(path: Path) -> bool:
-    """True when group or others may read the file: a secret must not live there (design D14)."""
+    """True if group or others may read the file; such a file must not contain a secret (design D14)."""
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)

@@ -1,24 +1,24 @@
-"""The error tree: every error rplctl raises, its permanent number and its exit code.
+"""The error tree: every error of rplctl, with its permanent number and its exit code.
 
     RplError                         1   the operation failed
-    ├── UsageError                   2   a bad argument, or a confirmation that could not be asked
+    ├── UsageError                   2   a bad argument, or a confirmation that cannot be requested
     ├── NotRunning                   3   the channel's threads do not run
     ├── NotConfigured                4   no such channel, or CHANGE MASTER never ran
     ├── RepositoryConflict           5   FILE and TABLE both hold data (WL#2775 REQ-6)
-    ├── SourceError                  6   the source refused, is away or is the wrong server
-    ├── TargetError                  7   the target database refused or is away
+    ├── SourceError                  6   the source rejects rplctl, does not answer or is the wrong server
+    ├── TargetError                  7   the target database rejects rplctl or does not answer
     ├── RelayLogError                8   the relay log or its index is damaged
-    │   └── BinlogFormatError        8   bytes that are no binary log event we know (design D12)
+    │   └── BinlogFormatError        8   bytes that are not a known binary log event (design D12)
     ├── WaitTimeout                  9   `wait` gave up
-    ├── StoppedEarly                10   told to stop before what it was started for was done
+    ├── StoppedEarly                10   stopped before its work was done
     ├── LockBusy                    75   another process holds the lock; cron may try again
     └── ConfigError                 78   an option file or an option value is wrong
 
-An error says what failed; `channel`, `position` and `table` say where; `hint` names the next command; `errno` is the
-number of MySQL where it has one; `transient` means that trying again by itself may help (Connect_Retry). None of it
-holds a password, whoever wrote it (mask.py).
+An error states what failed; `channel`, `position` and `table` state where; `hint` has the next command; `errno` is
+MySQL's number, if it has one; `transient` is True if a retry may help (Connect_Retry). No part of an error contains a
+password, whoever wrote the text (mask.py).
 Raise an error; never log it and continue. Code below catches an RplError only to add context, to clean up, or to choose
-another way. `cli.app.run` and the two thread boundaries (receiver, applier) report the rest.
+another way. `cli.app.run` and the two thread boundaries (receiver, applier) report all other errors.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import ClassVar
 from rplctl import mysql_errors as er
 from rplctl.mask import masked
 
-# as MySQL 9 lists them
+# the errors of MySQL 9's ddl_exist_errors
 DDL_EXIST_ERRORS = frozenset(
     {
         er.DB_CREATE_EXISTS,
@@ -52,7 +52,7 @@ DDL_EXIST_ERRORS = frozenset(
 
 
 def error_numbers(text: str) -> frozenset[int] | None:
-    """`off`, `all` (None), or a list of numbers and `ddl_exist_errors` (replica_skip_errors). Raises ValueError."""
+    """Parse replica_skip_errors: `off`, `all` (None), or numbers and `ddl_exist_errors`. Raises ValueError."""
     words = [word.strip().lower() for word in text.split(",")]
     if words in (["off"], ["all"]):
         return None if words == ["all"] else frozenset()
@@ -68,7 +68,7 @@ def error_numbers(text: str) -> frozenset[int] | None:
 
 
 class RplError(Exception):
-    """The root: an operation failed and nothing was lost."""
+    """The base of all errors: an operation failed, and nothing was lost."""
 
     exit_code: ClassVar[int] = 1
 
@@ -90,10 +90,10 @@ class RplError(Exception):
         self.position = position
         self.hint = hint
         self.transient = transient
-        self.table: tuple[str, str] | None = None  # the target's name of the table that the applier stopped at
+        self.table: tuple[str, str] | None = None  # the table at which the applier stopped, under the target's name
 
     def hide(self, statement: str) -> None:
-        """The error is about this statement, whose passwords it does not tell, wherever somebody quoted them."""
+        """Mask the passwords of this statement in the error, in any quotation of the statement."""
         self.message, self.hint = masked(self.message, statement), masked(self.hint, statement)
         self.args = (self.message,)
 
@@ -127,7 +127,7 @@ class RelayLogError(RplError):
 
 
 class BinlogFormatError(RelayLogError):
-    """Bytes that are not a binary log event we know; `position` holds file and offset."""
+    """Bytes that are not a known binary log event; `position` has file and offset."""
 
 
 class WaitTimeout(RplError):
@@ -146,8 +146,8 @@ class ConfigError(RplError):
     exit_code = 78
 
 
-_OF_NO_FILE = frozenset({codes.EMFILE, codes.ENFILE, codes.EFBIG})  # but of the process, or of the machine
-_NEXT_STEP = {  # of an operator; {folder} is where it happened
+_OF_NO_FILE = frozenset({codes.EMFILE, codes.ENFILE, codes.EFBIG})  # limits of the process or of the machine
+_NEXT_STEP = {  # next step of an operator; {folder} is the folder of the error
     codes.EROFS: "the file system of {folder} is mounted read-only: see dmesg, mount it writable, then try again",
     codes.EACCES: "ls -ld {folder}; run this command as the owner of the instance folder",
     codes.EPERM: "ls -ld {folder}; lsattr -d {folder}; run this command as the owner of the instance folder",
@@ -161,7 +161,7 @@ _NEXT_STEP = {  # of an operator; {folder} is where it happened
 
 
 def file_error(error: OSError, channel: str | None = None) -> RplError:
-    """The system refused a file: which one, and what to do next. Exit code 1 (nothing was lost)."""
+    """Return the error for a file operation, with the file and the next step. Exit code 1 (nothing was lost)."""
     path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
     is_full = error.errno in (codes.ENOSPC, codes.EDQUOT)
@@ -175,7 +175,7 @@ def file_error(error: OSError, channel: str | None = None) -> RplError:
 
 
 def memory_error() -> RplError:
-    """The system gave no more memory."""
+    """Return the error for a failed memory allocation."""
     return RplError(
         "out of memory", errno=er.OUT_OF_RESOURCES, hint="free -m; ulimit -v unlimited, then run the command again"
     )
@@ -206,16 +206,16 @@ _OF_A_CHANNEL = (
     "purge-binary-logs purge-relay-logs recover repair reset show-changes show-clone show-relaylog-events show-status "
     "skip start stop switch-repo verify wait"
 )
-# second ways of hints, each on a line of its own
+# alternatives in hints, each on its own line
 OR_SKIP = "\nTo skip the whole transaction, whose changes the target then lacks, run: rplctl skip --yes; rplctl start"
 OR_EXCLUDE = "\nTo exclude the table, run: rplctl change-filter --replicate-ignore-table DB.TABLE; rplctl start"
 THEN_SKIP = "then skip the whole transaction: rplctl skip --yes; rplctl start"
 _COMMAND = re.compile(rf"\brplctl ({'|'.join(_OF_A_CHANNEL.split())})(?![\w-])((?:(?!\brplctl )[^;&`\n])*)")
-_OF_ALL = re.compile(r"--channel|--for-channel|--group|(?<!reset )--all\b")  # `reset --all` is all of one channel
+_OF_ALL = re.compile(r"--channel|--for-channel|--group|(?<!reset )--all\b")  # `reset --all` concerns one channel
 
 
 def for_channel(hint: str, channel: str | None) -> str:
-    """Its commands with `--channel`: without, where there are several channels, they mean none, or all of them."""
+    """Return the hint with `--channel` in its commands; with several channels, it would be required, or mean all."""
 
     def named(found: re.Match[str]) -> str:
         verb, rest = found.groups()
@@ -227,14 +227,14 @@ def for_channel(hint: str, channel: str | None) -> str:
 
 
 def in_one_line(hint: str) -> str:
-    """Return the hint as one line. If it has several ways out, a line each, they are numbered."""
+    """Return the hint as one line; several alternatives, a line each, are numbered."""
     ways = hint.split("\n")
     if len(ways) == 1:
         return hint
     return "; ".join(f"{number}. {way.removeprefix('or ')}" for number, way in enumerate(ways, 1))
 
 
-_MUST_STOP = {  # role, '' of both → as MySQL calls the thread, and its number
+_MUST_STOP = {  # role ('' = both) → MySQL's name of the thread, and the error number
     "": ("", er.SLAVE_CHANNEL_MUST_STOP),
     "receiver": ("io", er.SLAVE_CHANNEL_IO_THREAD_MUST_STOP),
     "applier": ("sql", er.SLAVE_CHANNEL_SQL_THREAD_MUST_STOP),
@@ -242,7 +242,7 @@ _MUST_STOP = {  # role, '' of both → as MySQL calls the thread, and its number
 
 
 def must_stop(channel: str, role: str = "") -> UsageError:
-    """3081 while any thread of the channel runs, 3021 while the receiver does, 3085 while the applier does."""
+    """Return error 3081 if a thread of the channel runs, 3021 for the receiver, 3085 for the applier."""
     thread, errno = _MUST_STOP[role]
     hint = for_channel(f"rplctl stop --{role}" if role else "rplctl stop", channel)
     return UsageError(er.must_stop(channel, thread), errno=errno, channel=channel, hint=hint)

@@ -1,11 +1,11 @@
 """Named crash points, compiled into the released program (WL#3970 test matrix).
 
-`crash_commit_after=kill@3` kills the process with SIGKILL the third time it passes that point; `@N` defaults to 1,
-several are separated by commas. Three ways to arm one, as the worklog has them: RPLCTL_FAILPOINTS in the environment,
-`start --crash-points`, and at run time `crash-test --arm`, which writes a file into the channel's run folder that the
-running thread looks at whenever it passes a point; it goes with the kill, so that the next start is free of it.
-Unknown names are an error that lists the known ones: at start, and before anything is armed at run time. The names are
-the worklog's and the server's, letter for letter; ours follow the same pattern.
+`crash_commit_after=kill@3` kills the process with SIGKILL when it passes that point the third time. `@N` defaults to 1,
+and commas separate several points. There are three ways to arm a point, as in the worklog: RPLCTL_FAILPOINTS in the
+environment, `start --crash-points`, and `crash-test --arm` at run time. The last one writes a file into the channel's
+run folder, which the running thread checks whenever it passes a point. The file is removed at the kill, so that the
+next start is not affected. Unknown names raise an error with the known names, at start and before anything is armed at
+run time. The names are those of the worklog and the server; rplctl's own names follow the same pattern.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ PURGE_POINTS = (
     "crash_purge_critical_after_update_index",
     "crash_purge_non_critical_after_update_index",
 )
-TASK_POINTS = ("crash_task_with_range",)  # the task of Spark dies, not the applier that passes the point
-CLONE_POINTS = frozenset(  # they need a living source: `crash-test --clone`
+TASK_POINTS = ("crash_task_with_range",)  # kills the Spark task, not the applier that passes the point
+CLONE_POINTS = frozenset(  # need a live source: `crash-test --clone`
     {
         "crash_clone_after_ledger",
         "crash_clone_before_claim",
@@ -56,16 +56,16 @@ CLONE_POINTS = frozenset(  # they need a living source: `crash-test --clone`
         "crash_clone_cancel_before_ledger",
     }
 )
-REPAIR_POINTS = frozenset(  # as those: tests/command/test_repair.py
+REPAIR_POINTS = frozenset(  # also need a live source: tests/command/test_repair.py
     {"crash_repair_after_undo", "crash_repair_before_commit", "crash_repair_after_commit"}
 )
-EXPORT_POINTS = frozenset(  # of one kind of target: tests/target/duckdb/test_export.py
+EXPORT_POINTS = frozenset(  # only for one kind of target: tests/target/duckdb/test_export.py
     {
         "crash_export_before_rename",
         "crash_export_after_rename",
     }
 )
-RENAME_POINTS = frozenset(  # of a command, which needs no thread: tests/test_renaming.py
+RENAME_POINTS = frozenset(  # in a command, without a thread: tests/test_renaming.py
     {
         "rename_after_journal",
         "rename_after_rows",
@@ -90,7 +90,7 @@ CRASH_POINTS = frozenset(
         "crash_after_commit_before_update_pos",
         "crash_after_commit_and_update_pos",
         "crash_recovery_between_engines",
-        # statements that commit by themselves (design D28)
+        # statements with an implicit commit (design D28)
         "crash_statement_after_note",
         "crash_statement_after_commit",
         # commit mode per-table
@@ -108,19 +108,19 @@ CRASH_POINTS = frozenset(
 )
 
 _KNOWN = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS | RENAME_POINTS
-_armed: dict[str, int] | None = None  # point → passes left until it kills
-_watched: tuple[Path, ...] = ()  # what may arm more while we run
-_seen: dict[Path, int | None] = {}  # their times of change when they were last read
-_here = threading.local()  # `path`: what may arm this thread's channel
+_armed: dict[str, int] | None = None  # point → remaining passes before the kill
+_watched: tuple[Path, ...] = ()  # files that may arm more points at run time
+_seen: dict[Path, int | None] = {}  # modification times of these files at the last read
+_here = threading.local()  # `path`: the file that may arm points for this thread's channel
 
 log = logging.getLogger(__name__)
 
 
 def watch(run_folder: Path, *, beside_others: bool = False) -> None:
-    """A thread of this channel begins: what is armed must be known to us. Raises ConfigError.
+    """Begin a thread of this channel: its armed points are checked. Raises ConfigError.
 
-    `beside_others`: the process serves other channels, too; it is killed for each of them. Their threads look at what
-    arms their own channel only: to look at that of 64 channels at each point took longer than a commit.
+    `beside_others`: the process also serves other channels, and a kill ends all of them. Each thread only checks its
+    own channel's file, because checking the files of 64 channels at each point took longer than a commit.
     """
     global _watched, _seen, _armed
     path = run_folder / RUN_TIME_FILE
@@ -132,13 +132,13 @@ def watch(run_folder: Path, *, beside_others: bool = False) -> None:
 
 
 def rearm() -> None:
-    """Count from here on what the environment says now: in a child."""
+    """Count from the environment's current points again, in a child process."""
     global _watched, _armed
     _watched, _armed = (), None
 
 
 def arm(run_folder: Path, text: str) -> None:
-    """At run time: the channel's threads are killed where `text` says; '' takes it back. Raises ConfigError."""
+    """Arm the points of `text` for the channel's running threads; '' disarms them. Raises ConfigError."""
     parse_failpoints(text)
     path = run_folder / RUN_TIME_FILE
     if text:
@@ -149,13 +149,13 @@ def arm(run_folder: Path, text: str) -> None:
 
 
 def crash_point(name: str) -> None:
-    """Kill this process here if the point is armed and its count is reached."""
+    """Kill this process if the point is armed and its count is reached."""
     if is_due(name):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def is_due(name: str) -> bool:
-    """Pass the point; True if it is armed and its count is reached, which the caller then acts on."""
+    """Pass the point; True if it is armed and its count is reached, so that the caller acts on it."""
     assert name in _KNOWN, name
     armed = _armed_now()
     if name not in armed:
@@ -169,7 +169,7 @@ def is_due(name: str) -> bool:
 
 
 def parse_failpoints(text: str) -> dict[str, int]:
-    """`a=kill@3,b=kill` → {a: 3, b: 1}. Raises ConfigError."""
+    """Parse `a=kill@3,b=kill` into {a: 3, b: 1}. Raises ConfigError."""
     armed: dict[str, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, action = part.partition("=")
@@ -193,7 +193,7 @@ def _armed_now() -> dict[str, int]:
         given = ",".join(filter(None, map(_read, _watched)))
         try:
             _armed = parse_failpoints(given or os.environ.get(ENVIRONMENT, ""))
-        except ConfigError as error:  # written by hand: an error here, amid a commit, would do harm
+        except ConfigError as error:  # a file written by hand: an error here, during a commit, would cause damage
             log.error("%s is not heeded: %s", " ".join(map(str, _watched)), error.message)
     return _armed
 

@@ -1,9 +1,9 @@
-"""`<datadir>/history.jsonl`: what became of the channels and who did it, one JSON object a line.
+"""`<datadir>/history.jsonl`: the events of the channels and the accounts that caused them, one JSON object per line.
 
-Threads and commands write it, `rplctl history` and `serve` read it; nothing is ever decided by it.
-Invariants: it and `.1`, which it is moved to, hold LARGEST bytes each; no secret is in it; a line that a power cut or a
-full disk tore is passed over, and the next one is whole. It is not synced, and one that cannot be written holds up
-nobody: it is told and forgotten.
+Threads and commands write the file; `rplctl history` and `serve` read it; no decision depends on it. Invariants: the
+file and `.1`, to which it is rotated, have at most LARGEST bytes each. It contains no secret. A line that a power
+failure or a full disk tore is skipped, and the next line is intact. The file is not synced. If it cannot be written,
+the error is only logged.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ _doer: ContextVar[str] = ContextVar("_doer", default="")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Field names are columns, and keys of the file, where empty ones are left out."""
+    """One event. Field names are columns, and keys in the file, which omits empty values."""
 
     Time: str  # UTC, 2026-11-24T03:00:00Z
-    Channel_Name: str | None = None  # None: of the instance
+    Channel_Name: str | None = None  # None: an event of the instance
     Event: str = ""
-    Thread: str = ""  # which one found it; '' of commands
+    Thread: str = ""  # the thread that reported the event; '' for commands
     Errno: int = 0
     Info: str = ""
     Position: str = ""
-    Done_By: str = ""  # user, and what ran the command; '' of threads
+    Done_By: str = ""  # the user, and the program that ran the command; '' for threads
     Process: int = 0
 
 
 def note_event(  # noqa: PLR0913 - the columns
     datadir: Path, channel: str | None, event: str, text: str, *, thread: str = "", errno: int = 0, position: str = ""
 ) -> None:
-    """Append one line. Raises nothing."""
+    """Append one line. Raises no error."""
     info = masked(text)[:_MOST_WORDS]
     by = "" if thread else _doer.get() or _who()
     noted = Event(stamp(time.time()), channel, event, thread, errno, info, position, by, os.getpid())
@@ -67,7 +67,7 @@ def note_event(  # noqa: PLR0913 - the columns
 
 @contextmanager
 def done_by(who: str) -> Iterator[None]:
-    """Record what the block does under this account, not under the one that began the process."""
+    """Record the block's events under this account, instead of the process's account."""
     token = _doer.set(who)
     try:
         yield
@@ -81,7 +81,7 @@ def append_line(path: Path, line: bytes) -> None:
         turn_over(path, LARGEST)
         deadline = time.monotonic() + PATIENCE_S
         while not flock(descriptor, wait=False):
-            if time.monotonic() > deadline:  # who holds it is frozen
+            if time.monotonic() > deadline:  # the holder of the lock is frozen
                 raise BlockingIOError("another process holds its lock")
             time.sleep(0.01)
         size = os.fstat(descriptor).st_size
@@ -90,7 +90,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def read_history(datadir: Path) -> Iterator[Event]:
-    """The oldest first; a line that is none of ours is passed over. Raises UnfitFile, OSError."""
+    """Yield the events, the oldest first; skips lines that are not valid. Raises UnfitFile, OSError."""
     for name in (f"{HISTORY}.1", HISTORY):
         with suppress(FileNotFoundError):
             for line in read_plain(datadir / name, follow=False).splitlines():
@@ -99,7 +99,7 @@ def read_history(datadir: Path) -> Iterator[Event]:
 
 
 def stamp(at: float) -> str:
-    """UTC, as in the column Time."""
+    """Return the time in UTC, in the format of the column Time."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
@@ -118,13 +118,13 @@ def _event(line: bytes) -> Event | None:
 
 
 def _who() -> str:
-    """`root`, `root (sudo by anna) from bash`, `rplctl from systemd`."""
+    """Return the user and the caller: `root`, `root (sudo by anna) from bash`, `rplctl from systemd`."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = str(os.getuid())
     through = os.environ.get("SUDO_USER", "")
     caller = ""
-    with suppress(OSError):  # no /proc, or another's
+    with suppress(OSError):  # no /proc, or another user's process
         caller = Path(f"/proc/{os.getppid()}/comm").read_text(errors="replace").strip()
     return f"{user}{f' (sudo by {through})' if through else ''}{f' from {caller}' if caller else ''}"

@@ -1,8 +1,8 @@
-"""on_error and on_recovery: the operator's commands, called with JSON on standard input beside what they are told of.
+"""on_error and on_recovery: the operator's commands, which get the report as JSON on standard input.
 
-`call` returns at once; what runs the command is a process of its own, `python -m rplctl.hook`, which outlives a thread
-that has ended. Invariants: nobody waits for the command but who asks (`wait_for_hooks`); of an instance one runs at a
-time, TIMEOUT_S at most; whatever it writes is read and forgotten but for its last words, when it fails.
+`call` returns at once. A separate process, `python -m rplctl.hook`, runs the command, so it outlives a thread that has
+ended. Invariants: only `wait_for_hooks` waits for a command. In one instance, only one command runs at a time, for at
+most TIMEOUT_S. Its output is read and discarded, except for its last words if it fails.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from rplctl.mask import masked
 from rplctl.own_process import OWN_FOLDER, OWN_UMASK, own_environment, own_python
 
 TIMEOUT_S: Final = 30.0
-PATIENCE_S: Final = 120.0  # for others that run; then it is not called
-_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ")  # of the environment, which may hold passwords
+PATIENCE_S: Final = 120.0  # the wait for other commands; after it, the command is not called
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ")  # variables to pass on; others may contain passwords
 _MOST_WORDS = 500  # characters
 log = logging.getLogger("rplctl.hook")
 
 
 def call(command: str, datadir: Path, report: Mapping[str, Any]) -> None:
-    """Begin it. `report` goes to it as one JSON object; event, channel and thread are in it. Raises OSError."""
+    """Start the command with `report` as a JSON object (with event, channel and thread). Raises OSError."""
     with closing(FileLock(_busy(datadir))) as busy:
         busy.acquire(shared=True)
         runner = subprocess.Popen(
@@ -51,11 +51,11 @@ def call(command: str, datadir: Path, report: Mapping[str, Any]) -> None:
         assert runner.stdin is not None
         runner.stdin.write(json.dumps({"command": command, "report": dict(report)}).encode())
         runner.stdin.close()
-    threading.Thread(target=runner.wait, name="rplctl-hook", daemon=True).start()  # no zombie of a thread that goes on
+    threading.Thread(target=runner.wait, name="rplctl-hook", daemon=True).start()  # avoids a zombie process
 
 
 def wait_for_hooks(datadir: Path) -> None:
-    """Until those that were begun have ended, where the end of this process would end them (systemd)."""
+    """Wait for running commands, if the end of this process would kill them (systemd)."""
     if _busy(datadir).exists():
         with closing(FileLock(_busy(datadir))) as busy:
             busy.acquire(patience_s=TIMEOUT_S + 5)
@@ -66,7 +66,7 @@ def _busy(datadir: Path) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    """The runner; its standard error is the log of the thread that called it."""
+    """Run the command in its own process, whose standard error is the log of the calling thread."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter("%(asctime)s [%(levelname)s] %(name)s: %(message)s"))
     log.addHandler(handler)
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_command(command: str, document: bytes) -> str:
-    """Run the command; return what went wrong, or ''."""
+    """Run the command; return its failure, or ''."""
     reading, writing = os.pipe()
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],
@@ -98,10 +98,10 @@ def run_command(command: str, document: bytes) -> str:
         start_new_session=True,
     )
     os.close(writing)
-    words: deque[bytes] = deque(maxlen=2)  # the last two pieces
+    words: deque[bytes] = deque(maxlen=2)  # the last two parts of the output
     listening = threading.Thread(target=_listen, args=(reading, words), daemon=True)
     listening.start()
-    with suppress(OSError), process.stdin as given:  # type: ignore[union-attr]  # it may not want to know
+    with suppress(OSError), process.stdin as given:  # type: ignore[union-attr]  # the command may not read it
         given.write(document)
     try:
         code = process.wait(TIMEOUT_S)
@@ -109,7 +109,7 @@ def run_command(command: str, document: bytes) -> str:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         return f"it was killed after {TIMEOUT_S:g} s"
-    listening.join(1)  # what it left in the background may hold the pipe
+    listening.join(1)  # a background process of the command may keep the pipe open
     said = masked(b"".join(words).decode(errors="replace").strip()[-_MOST_WORDS:])
     return f"it ended with {code}{f': {said}' if said else ''}" if code else ""
 

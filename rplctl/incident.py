@@ -1,8 +1,8 @@
 """The incident of one thread of a channel, from its first error until it works again.
 
-One trouble is told once, however often the thread tries again or is started again (cron, systemd): in the history at
-once; to on_error when the thread stops with it, or has tried again for LASTS_S; to on_recovery if on_error was told.
-Invariant: the file that keeps what was told decides nothing else; lost or junk, a trouble is told once more.
+An incident is reported once, however often the thread retries or is restarted (cron, systemd). The history gets it at
+once. on_error gets it when the thread stops, or has retried for LASTS_S. on_recovery is called if on_error was called.
+Invariant: the incident's file only serves this purpose; if it is lost or damaged, the incident is reported again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rplctl.mask import masked
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.status import ThreadStatus, was_killed
 
-LASTS_S: Final = 60.0  # what is over by then is nobody's business at night
+LASTS_S: Final = 60.0  # seconds; a shorter problem needs no attention at night
 log = logging.getLogger(__name__)
 
 
@@ -38,8 +38,8 @@ class _Known:
     since: float  # Unix seconds
     errno: int
     message: str
-    has_ended: bool = False  # the thread, not the trouble
-    is_called: bool = False  # on_error was
+    has_ended: bool = False  # True if the thread has stopped, not the problem
+    is_called: bool = False  # True if on_error was called
 
 
 class Incident:
@@ -54,13 +54,13 @@ class Incident:
         return self._known is not None
 
     def begins(self, before: ThreadStatus) -> None:
-        """A new run of the thread; `before`: the last one's status."""
+        """Begin a new run of the thread; `before` is the status of the last run."""
         self._known = _read(self._path)
         if was_killed(before):
             self._note("killed", f"it did not end by itself; its last sign of life was at {stamp(before.updated)}")
 
     def lasts(self, error: RplError, status: ThreadStatus) -> None:
-        """The thread tries again by itself; `status` has the error."""
+        """Report an error after which the thread retries by itself; `status` has the error."""
         if self._known is None:
             self._known = _Known(time.time(), status.last_errno, error.message)
             self._note("error", error.message, error)
@@ -70,7 +70,7 @@ class Incident:
             self.write()
 
     def ends(self, error: RplError, status: ThreadStatus, hint: str) -> None:
-        """The thread stops with it."""
+        """Report an error with which the thread stops."""
         known = self._known
         now = status.last_errno, _words(error.message)
         if known and known.has_ended and (known.errno, _words(known.message)) == now:
@@ -81,7 +81,7 @@ class Incident:
         self.write()
 
     def gone(self) -> None:
-        """The thread does its work: cheap when nothing was wrong."""
+        """End the incident, because the thread works again. Cheap without an incident."""
         if self._known is None:
             return
         known = self._known
@@ -92,7 +92,7 @@ class Incident:
         self._path.unlink(missing_ok=True)
 
     def _call(self, event: str, state: str, hint: str = "", position: str = "") -> None:
-        """`event`: error or recovery."""
+        """Call the operator's command for `event`, error or recovery."""
         known, now = self._known, time.time()
         command = self._config.on_error if event == "error" else self._config.on_recovery
         assert known is not None
@@ -127,7 +127,7 @@ class Incident:
         )
 
     def write(self) -> None:
-        """Keep what is known of the trouble in its file."""
+        """Save the known part of the incident in its file."""
         assert self._known is not None
         try:
             replace_file(self._path, json.dumps(asdict(self._known)).encode(), durable=False)
@@ -136,7 +136,7 @@ class Incident:
 
 
 def _words(message: str) -> str:
-    """Without what differs from one attempt to the next."""
+    """Return the message without digits, which differ between attempts."""
     return re.sub(r"\d+", "", message)
 
 

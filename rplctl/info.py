@@ -1,7 +1,7 @@
-"""The two records that positions and settings are kept in: MasterInfo and RelayLogInfo (WL#2775, WL#5125).
+"""The two records of positions and settings: MasterInfo and RelayLogInfo (WL#2775, WL#5125).
 
-Field order is the line order of the files of MySQL 8.0.30 (WL#2775); what follows the marked line is MariaDB's
-or ours and stands in the files' `key=value` section. The records know nothing of how they are stored.
+The order of the fields is the order of the lines in the files of MySQL 8.0.30 (WL#2775). Fields after the marked line
+are MariaDB's or rplctl's, and are in the `key=value` section of the files. The records do not depend on their storage.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Self
 
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
 
-SET_BY_COMMAND = 4  # flushed_relay_log_pos without a name: CHANGE MASTER moved the read position, not the receiver
+SET_BY_COMMAND = 4  # flushed_relay_log_pos without a name: CHANGE MASTER set the read position, not the receiver
 DEFAULT_HEARTBEAT_PERIOD = 30.0  # seconds: half of replica_net_timeout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasterInfo:
-    """Record of the receiver: how to connect, and the next position to read (`slave_master_info`)."""
+    """The receiver's record: the connection, and the next position to read (`slave_master_info`)."""
 
     master_log_name: str = ""
     master_log_pos: int = FIRST_EVENT_POSITION
     host: str = ""
     user_name: str = ""
-    user_password: str = ""  # as stored: encrypted or a reference, never clear text (secret.py)
+    user_password: str = ""  # in stored form: encrypted or a reference, never clear text (secret.py)
     port: int = 3306
     connect_retry: int = 60
     enabled_ssl: bool = False
@@ -36,7 +36,7 @@ class MasterInfo:
     heartbeat: float = DEFAULT_HEARTBEAT_PERIOD
     bind: str = ""
     ignored_server_ids: tuple[int, ...] = ()
-    uuid: str = ""  # of the source last seen (MySQL); '' for MariaDB
+    uuid: str = ""  # of the last seen source (MySQL); '' for MariaDB
     retry_count: int = 86400
     ssl_crl: str = ""
     ssl_crlpath: str = ""
@@ -55,11 +55,11 @@ class MasterInfo:
     using_gtid: int = 0  # 0 No, 1 Current_Pos, 2 Slave_Pos
     do_domain_ids: tuple[int, ...] = ()
     ignore_domain_ids: tuple[int, ...] = ()
-    # --- ours
+    # --- rplctl's fields
     master_id: int = 0  # WL#2775's key, unique per instance
-    master_server_id: int = 0  # of the source last seen: the wrong-server guard
+    master_server_id: int = 0  # of the last seen source, for the wrong-server check
     master_binlog_dir: str = ""  # a folder of binary logs instead of a server
-    flushed_relay_log_name: str = ""  # end of the relay log when this record was last flushed (WL#9452)
+    flushed_relay_log_name: str = ""  # end of the relay log at the last flush of this record (WL#9452)
     flushed_relay_log_pos: int = 0
 
     @property
@@ -71,7 +71,7 @@ class MasterInfo:
 
     @property
     def place(self) -> str:
-        """Return HOST:PORT or the folder of binary logs that the source is; '' if none is configured."""
+        """The source as HOST:PORT, or its folder of binary logs; '' if none is configured."""
         return self.master_binlog_dir or (f"{self.host}:{self.port}" if self.host else "")
 
     @property
@@ -84,13 +84,13 @@ class MasterInfo:
 
     @property
     def uses_gtid(self) -> bool:
-        """The receiver asks by GTID: the source may change, and its coordinates with it."""
+        """True if the receiver requests by GTID: the source may change, and its coordinates with it."""
         return self.enabled_auto_position or self.using_gtid != 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPosition:
-    """Where a prepared, not yet committed transaction leads (WL#3970 `group_relay_log_…_prepared`, `group_xid`)."""
+    """The position after a prepared, uncommitted transaction (WL#3970 `group_relay_log_…_prepared`, `group_xid`)."""
 
     xid: str
     relay: RelayLogPosition
@@ -100,9 +100,9 @@ class PreparedPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayLogInfo:
-    """Record of the applier: its position in both logs (`slave_relay_log_info`)."""
+    """The applier's record: its position in both logs (`slave_relay_log_info`)."""
 
-    relay_log_name: str = ""  # base name; files write it as ./name
+    relay_log_name: str = ""  # base name; files contain ./name
     relay_log_pos: int = 0
     master_log_name: str = ""
     master_log_pos: int = 0
@@ -116,11 +116,11 @@ class RelayLogInfo:
     require_table_primary_key_check: str = "STREAM"
     assign_gtids_to_anonymous_transactions_type: str = "OFF"
     assign_gtids_to_anonymous_transactions_value: str = ""
-    # --- ours
+    # --- rplctl's fields
     master_id: int = 0
     gtid_executed: str = ""  # set of applied GTIDs, in the source's vendor's notation
-    prepared: PreparedPosition | None = None  # FILE only, commit_mode=xa: None but between prepare and commit
-    left_at: str = ""  # FILE only, mode marker: `place` as the applier wrote it; another `place` was set by hand
+    prepared: PreparedPosition | None = None  # FILE only, commit_mode=xa: set only between prepare and commit
+    left_at: str = ""  # FILE only, mode marker: the applier's last `place`; if `place` differs, it was set by hand
 
     @property
     def exec_position(self) -> BinlogPosition:
@@ -138,7 +138,7 @@ class RelayLogInfo:
         return self.relay_log_position == other.relay_log_position and self.exec_position == other.exec_position
 
     def moved_to(self, other: RelayLogInfo) -> Self:
-        """This record at the other's position; its settings stay."""
+        """Return this record at the other record's position, with this record's settings."""
         return replace(self.at(other.relay_log_position, other.exec_position), gtid_executed=other.gtid_executed)
 
     def at(self, relay: RelayLogPosition, source: BinlogPosition) -> Self:

@@ -1,8 +1,8 @@
-"""The name by which an instance knows its own rows in a target: 16 random hex digits in `<datadir>/instance.id`.
+"""The id with which an instance recognizes its rows in a target: 16 random hex digits in `<datadir>/instance.id`.
 
-`init` makes the name; an instance of an older rplctl gets one at its first start. A copy of the data directory, and a
-restored backup, keep it: they are the same instance at another place. The names of transactions (commit/xid.py) differ
-there, because a copy may run next to its original.
+`init` creates the id; an instance of an older rplctl gets one at its first start. A copy of the data directory and a
+restored backup keep the id: they are the same instance at another place. The names of transactions (commit/xid.py)
+differ there, because a copy may run next to its original.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _ID = re.compile(r"[0-9a-f]{16}\n")
 
 
 def instance_id(datadir: Path) -> str:
-    """The name; '' while the instance has none."""
+    """Return the instance's id; '' if it has none yet."""
     text = read_if_there(datadir / INSTANCE_ID_FILE).decode("ascii", "replace")
     return text.strip() if _ID.fullmatch(text) else ""
 
 
 def made_instance_id(datadir: Path) -> str:
-    """The name, made when there is none: once, whoever else makes it at the same time."""
+    """Return the instance's id, and create it if it is missing; simultaneous callers get the same id."""
     if name := instance_id(datadir):
         return name
     with closing(FileLock(private_folder(datadir) / LOCK_FILE)) as lock, lock.held():
@@ -40,5 +40,5 @@ def made_instance_id(datadir: Path) -> str:
 
 
 def instance_place(datadir: Path) -> str:
-    """Where the instance is, for people: HOST:FOLDER."""
+    """Return the instance's host and folder for people: HOST:FOLDER."""
     return f"{socket.gethostname()}:{datadir.resolve()}"[:512]

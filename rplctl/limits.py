@@ -1,6 +1,6 @@
-"""The limits that a shell or a service has set for this process (`ulimit`): raised where that is allowed.
+"""The limits that a shell or a service sets for this process (`ulimit`): raised if that is allowed.
 
-Invariant: below these a command does nothing at all and says which limit it is, instead of failing somewhere within.
+Invariant: below these limits, a command does nothing and reports the limit, instead of failing later.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 
-_LEAST: Final = (  # limit, at least, what ulimit calls it, its unit there, what it limits
+_LEAST: Final = (  # limit, minimum, option of ulimit, unit of that option, limited resource
     (resource.RLIMIT_NOFILE, 64, "-n", 1, "open files"),
     (resource.RLIMIT_FSIZE, 64 << 20, "-f", 1024, "KiB of a file"),
     (resource.RLIMIT_STACK, 1 << 20, "-s", 1024, "KiB of stack"),
@@ -19,7 +19,7 @@ _LEAST: Final = (  # limit, at least, what ulimit calls it, its unit there, what
 
 
 def raise_low_limits() -> None:
-    """Raise what is lower than rplctl needs. Raises RplError 1041 where the hard limit forbids that."""
+    """Raise limits that are too low for rplctl. Raises RplError 1041 if a hard limit forbids that."""
     for limit, least, option, unit, what in _LEAST:
         soft, hard = resource.getrlimit(limit)
         if soft == resource.RLIM_INFINITY or soft >= least:

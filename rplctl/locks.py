@@ -1,18 +1,20 @@
-"""Locks between the processes of an instance: flock on files in `<datadir>/run`, so a killed holder frees them at once.
+"""Locks between the processes of an instance: flock on files in `<datadir>/run`, which a killed holder releases at
+once.
 
-One order for everybody (WL#9452, design D8); nobody waits for one while it holds another that stands below:
+All processes use one order (WL#9452, design D8); nobody waits for a lock while holding one that is lower in this list:
 
     backup / verbs   LOCK INSTANCE FOR BACKUP against commands that change files: many of one kind, none of the other
     log_status       one collector at a time
-    channels         channel map: commands on channels share it, log-status has it alone
+    channels         channel map: commands on channels share it, log-status holds it exclusively
     CHAN/admin       one command per channel (channel.py)
     CHAN/data        while the receiver makes a new MasterInfo visible, or begins a new relay log
-    gtids            appliers share it while a position is committed, log-status has it alone
+    gtids            appliers share it while they commit a position, log-status holds it exclusively
 
-and apart from them `read`, FLUSH TABLES WITH READ LOCK: appliers share it for a batch, its holder has it alone and
-takes nothing else. Under `gtids` nobody waits for a lock of the target.
-Invariant: one that waits for the exclusive lock is not starved by those that share it: all pass a gate first, and the
-one that waits stands in it.
+The lock `read`, FLUSH TABLES WITH READ LOCK, is separate: appliers share it for a batch; its exclusive holder takes no
+other lock. While holding `gtids`, nobody waits for a lock of the target.
+Invariant: shared holders do not starve a process that waits for the exclusive lock. All processes first pass a gate,
+and
+the waiting process blocks this gate.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ Stop = Callable[[], bool]
 
 
 def flock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
-    """The flock of an open file, until it is closed; False when we do not wait and another holds it. Raises OSError."""
+    """Lock an open file until it is closed; False if `wait` is False and another holder exists. Raises OSError."""
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
@@ -46,12 +48,12 @@ def flock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
 
 
 def unlock(descriptor: int) -> None:
-    """Also where a duplicate of the descriptor stays open."""
+    """Release the lock, even if a duplicate of the descriptor is still open."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def is_in_use(path: Path) -> bool:
-    """True if a process holds a lock of the other kind on the file, as database servers do. Raises OSError."""
+    """True if a process holds an fcntl lock on the file, as database servers do. Raises OSError."""
     with path.open("rb") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -61,7 +63,7 @@ def is_in_use(path: Path) -> bool:
 
 
 class FileLock:
-    """One flock; may be taken again by its holder, and is free after as many releases. For one thread."""
+    """One flock for one thread. The holder may take it again, and must release it as often."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -69,13 +71,13 @@ class FileLock:
         self._depth = 0
 
     def open(self) -> None:
-        """So that `acquire` need not. Raises OSError."""
+        """Open the file before `acquire` does. Raises OSError."""
         if self._descriptor < 0:
             private_folder(self.path.parent)
             self._descriptor = open_plain(self.path, os.O_RDWR | os.O_CREAT, follow=False)
 
     def acquire(self, *, shared: bool = False, patience_s: float | None = None, stop: Stop = lambda: False) -> bool:
-        """False when it was not to be had within `patience_s` (None: wait on), or `stop` said so. Raises OSError."""
+        """Take the lock; False after `patience_s` (None: no limit), or if `stop` returns True. Raises OSError."""
         if self._depth:
             self._depth += 1
             return True
@@ -96,21 +98,21 @@ class FileLock:
             unlock(self._descriptor)
 
     def close(self) -> None:
-        """Give it up and forget the file."""
+        """Release the lock and close the file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor, self._depth = -1, 0
 
     def __del__(self) -> None:
-        self.close()  # its owner is gone: an applier has a new ledger behind each outage of its target
+        self.close()  # the owner is gone: an applier gets a new PositionStore after each outage of its target
 
     @property
     def descriptor(self) -> int:
-        """A descriptor for a child process, which holds the lock after our `close`."""
+        """The descriptor for a child process, which then holds the lock after `close` of this process."""
         return self._descriptor
 
     def note(self, text: str) -> None:
-        """Write into the file who holds it. Caller does. Raises OSError with the path."""
+        """Write the holder's name into the file, for people. Raises OSError with the path."""
         note(self._descriptor, self.path, text)
 
     def noted(self) -> str:
@@ -119,7 +121,7 @@ class FileLock:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Alone, however long it takes."""
+        """Hold the lock exclusively within the block, and wait for it without a limit."""
         self.acquire()
         try:
             yield
@@ -128,7 +130,7 @@ class FileLock:
 
 
 class RwLock:
-    """Shared by many or held by one, who is not starved: it waits in the gate that all the others pass."""
+    """A lock with many shared holders or one exclusive holder, which waits in the gate and so does not starve."""
 
     def __init__(self, datadir: Path, name: str) -> None:
         self._gate = FileLock(datadir / "run" / f"{name}.gate")
@@ -156,7 +158,7 @@ class RwLock:
 
     @contextmanager
     def shared(self, patience_s: float | None = None, stop: Stop = lambda: False) -> Iterator[bool]:
-        """Yield True if the lock was taken; the block runs either way."""
+        """Yield True if the lock was taken; the block runs in either case."""
         is_held = self.acquire_shared(patience_s, stop)
         try:
             yield is_held
@@ -188,16 +190,16 @@ class InstanceLock:
         return self._enter(self._verbs, self._backups, patience_s)
 
     def close(self) -> None:
-        """Leave, whichever kind it was."""
+        """Release all locks of both kinds."""
         for lock in (self._backups, self._verbs, self._gate):
             lock.close()
 
     def descriptors(self) -> tuple[int, ...]:
-        """Descriptors of the backup lock that is held."""
+        """Return the descriptors of the held backup lock."""
         return (self._backups.descriptor,)
 
     def _enter(self, mine: FileLock, theirs: FileLock, patience_s: float) -> bool:
-        """Under the gate the other kind must be absent for an instant; after it, it is they who find us."""
+        """Take a lock while the gate proves that nobody holds the other kind; later, the other kind finds this lock."""
         deadline = time.monotonic() + patience_s
         while True:
             left = max(0.0, deadline - time.monotonic())
@@ -215,7 +217,7 @@ class InstanceLock:
 
 
 def lock_wait_timeout(what: str, hint: str) -> LockBusy:
-    """MySQL's words for a lock that was not to be had in time."""
+    """Return MySQL's error for a lock that was not available in time."""
     return LockBusy(
         f"Lock wait timeout exceeded; try restarting transaction ({what})", errno=er.LOCK_WAIT_TIMEOUT, hint=hint
     )

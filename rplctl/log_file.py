@@ -1,9 +1,9 @@
-"""The logs of receivers and appliers: `run/CHAN/ROLE.log`, and `ROLE.log.1` of what was in it before.
+"""The logs of receivers and appliers: `run/CHAN/ROLE.log`, and `ROLE.log.1` with older lines.
 
-Invariant: a line of ours is one line, without control characters and without secrets, whoever wrote what is in it; a
-traceback is indented below it. And the two files hold LARGEST bytes each, and what comes in a few seconds: a log is
-moved to `.1` while its process runs. It is copied and cut, not renamed: Spark's Java and Python have it open, too, and
-append. What one of them writes in the instant between the two may be lost.
+Invariant: a line from rplctl is one line, without control characters and secrets, whoever wrote its parts; a traceback
+is indented below it. Each of the two files has at most LARGEST bytes, plus the lines of a few seconds: a log is moved
+to `.1` while its process runs. The log is copied and truncated, not renamed, because Spark's Java and Python also
+append to the open file. Lines that they write between copy and truncation may be lost.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from rplctl.plain_file import closing_descriptor
 LARGEST = 16 << 20  # bytes
 LOOK_SECONDS = 5.0
 _PIECE = 1 << 20
-_here = threading.local()  # .channel: whose thread this is
+_here = threading.local()  # .channel: the channel of this thread
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 class LineFormatter(logging.Formatter):
-    """Every text that goes into a log of ours."""
+    """A formatter for every line in rplctl's logs: one line, masked."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return _one_line(masked(super().formatMessage(record)))
@@ -46,7 +46,7 @@ def _one_line(text: str) -> str:
 
 
 def log_on_stderr(form: str, path: Path) -> None:
-    """Log on stderr. If stderr is the log at `path`, keep that file small from now on."""
+    """Log on stderr. If stderr is the log at `path`, limit the size of that file from now on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter(form))
     root = logging.getLogger()
@@ -61,7 +61,7 @@ def log_on_stderr(form: str, path: Path) -> None:
 
 
 def log_by_thread(role: str, paths: Mapping[str, Path]) -> None:
-    """Send lines within `logging_as` to that channel's log, as in a process of its own, and others to stderr."""
+    """Log the lines within `logging_as` to that channel's log, and all others to stderr."""
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     for name, path in [(None, None), *paths.items()]:
@@ -88,14 +88,14 @@ def _only(channel: str | None) -> Callable[[logging.LogRecord], bool]:
 
 
 def keep_small(paths: list[Path]) -> None:
-    """Look at them now and again, as long as the process lives."""
+    """Limit the size of the logs by checks in the background, as long as the process lives."""
 
     def look() -> None:
         while not asleep.wait(LOOK_SECONDS):
             for path in paths:
                 try:
                     turn_over(path)
-                except OSError:  # a full disk: the log is no reason to stop
+                except OSError:  # a full disk: a log must not stop the process
                     continue
 
     asleep = threading.Event()  # never set
@@ -103,7 +103,8 @@ def keep_small(paths: list[Path]) -> None:
 
 
 def turn_over(path: Path, largest: int = LARGEST) -> bool:
-    """Move what is in the log to `.1` when there is more than `largest`. Of two processes that do it, one does.
+    """Move the content of the log to `.1` if it exceeds `largest`. Of two processes, only one does it.
+
     Raises OSError.
     """
     with closing_descriptor(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)) as descriptor:
@@ -118,7 +119,7 @@ def turn_over(path: Path, largest: int = LARGEST) -> bool:
 
 
 def _end_of(descriptor: int, size: int, largest: int) -> bytes:
-    """The last `largest` bytes, from the beginning of a line on."""
+    """Return the last `largest` bytes, from the beginning of a line on."""
     pieces, at = [], max(0, size - largest)
     while piece := os.pread(descriptor, _PIECE, at):
         pieces.append(piece)

@@ -1,13 +1,13 @@
-"""WL#9452: a consistent picture of positions, GTIDs and the target's own log, taken while everything runs.
+"""WL#9452: a consistent snapshot of positions, GTIDs and the target's own log, taken while everything runs.
 
-Steps of one collection, as the worklog's make_row: privilege; `log_status` lock; channel map; resources in the order
-channels → GTIDs → target, each locked, then each collected, then unlocked in reverse, also after an error; the first
-resource that fails ends it with 3722 and its column. What may take long (connecting, asking for the privilege, the
-first use of a statement) comes before the first lock, what only reckons (GTID sets) after the last. A lock that is not
-to be had at once is not waited for with others held: all are given back and taken again, so nobody is held up for
-longer than one round (`Collected.held_s`).
+The steps of one collection, as in the worklog's make_row: privilege; `log_status` lock; channel map; resources in the
+order channels → GTIDs → target. All resources are locked, then collected, then unlocked in reverse order, even after an
+error. The first failing resource ends the collection with 3722 and its column. Slow steps (connecting, checking the
+privilege, the first execution of a statement) come before the first lock. Pure computations (GTID sets) come after the
+last one. If a lock is not available at once, all locks are released and taken again, so that nobody waits longer than
+one round (`Collected.held_s`).
 
-Relay coordinates are those that MasterInfo was flushed with: they are fields of its record, so the two cannot differ.
+Relay coordinates are those at the last flush of MasterInfo: they are fields of its record, so the two cannot differ.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 MASTER, CHANNELS, STORAGE_ENGINES = "MASTER", "CHANNELS", "STORAGE_ENGINES"
 TARGETS = "targets"  # key in STORAGE_ENGINES
-ROUND_PATIENCE_S = 0.003  # for a lock of the first round; it grows after one that failed: a busy one is had, too
+ROUND_PATIENCE_S = 0.003  # for a lock in the first round; grows with each round, so that a busy lock is taken, too
 LONGEST_PATIENCE_S = 1.0
 _PAUSE_S = 0.005
-_BREATH_S = 0.002  # on a busy machine who has slept is not interrupted at once: better here than under the locks
+_BREATH_S = 0.002  # after a sleep, a busy machine does not preempt the process at once: sleep before taking locks
 _MAX_TEXT = 192
 
 Document = dict[str, Any]
@@ -52,8 +52,9 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LogResource:
-    """A participant of log_status (the worklog's Instance_log_resource). `lock` is True if the lock was taken in that
-    time. `collect` raises RplError.
+    """A participant of log_status (the worklog's Instance_log_resource).
+
+    `lock` returns True if the lock was taken within that time. `collect` raises RplError.
     """
 
     column: str
@@ -64,7 +65,7 @@ class LogResource:
 
 @dataclass(frozen=True, slots=True)
 class TargetLog:
-    """A target's own log, and the channels that apply there; the default one is that of the options' top."""
+    """A target's own log, and the channels that apply to this target; the default target has the common options."""
 
     log: EngineLog
     channels: tuple[str, ...] = ()
@@ -73,22 +74,23 @@ class TargetLog:
 
 @dataclass(slots=True)
 class ChannelLog:
-    """One channel: where its relay log was when MasterInfo was flushed last, and that record."""
+    """One channel: its MasterInfo, and the end of its relay log at the last flush of this record."""
 
     name: str
     master_info: MasterInfo | None = None
     relay_log_file: str = ""
     relay_log_position: int = 0
-    relay_logs: tuple[str, ...] = ()  # in the index, up to that file
-    binary_log_file: str = ""  # of applied transactions; '' without one
+    relay_logs: tuple[str, ...] = ()  # logs of the index, up to relay_log_file
+    binary_log_file: str = ""  # the log of applied transactions; '' without one
     binary_log_position: int = 0
     binary_logs: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class Collected:
-    """One row. `held_s`: for how long the longest round kept receivers and appliers out, `map_held_s`: commands on
-    channels; `waited_s`: what came before the last round.
+    """One row. `held_s`: the longest time for which a round blocked receivers and appliers, in seconds.
+
+    `map_held_s`: the same for commands on channels; `waited_s`: the time before the last round.
     """
 
     executed: list[RelayLogInfo] = field(default_factory=list)
@@ -104,7 +106,7 @@ class Collected:
 
     @property
     def master(self) -> Document:
-        """MASTER as a server gives it, with and without a binary log; a list when several channels have one."""
+        """The column MASTER as a server returns it, with or without a binary log; a list for several logs."""
         logs = [log for log in self.channels if log.binary_log_file]
         found: Document = {"gtid_executed": self.gtid_executed}
         if logs:
@@ -122,8 +124,8 @@ def _channel_resource(
     channel: Channel, records: RecordsAtOnce[MasterInfo], into: ChannelLog, opened: ExitStack
 ) -> LogResource:
     index, lock = RelayLogIndex(channel), FileLock(channel.lock_path("data"))
-    names_in = lru_cache(1)(index.names_in)  # an index that is byte for byte as it was is not taken apart again
-    opened.callback(lock.close)  # also when no round came to it
+    names_in = lru_cache(1)(index.names_in)  # an unchanged index is not parsed again
+    opened.callback(lock.close)  # even if no round used it
     lock.open()
     names_in(index.read())
 
@@ -132,10 +134,10 @@ def _channel_resource(
         names = names_in(index.read())
         into.master_info = info
         if info is None or info.flushed_relay_log_name not in names:
-            return  # nothing was received yet, or recovery has removed it and it is fetched again
+            return  # nothing was received yet, or recovery has removed the log and it is received again
         size = index.path(info.flushed_relay_log_name).stat().st_size
         into.relay_log_file = info.flushed_relay_log_name
-        into.relay_log_position = min(info.flushed_relay_log_pos, size)  # less after recovery cut a torn tail
+        into.relay_log_position = min(info.flushed_relay_log_pos, size)  # smaller if recovery truncated a torn end
         into.relay_logs = tuple(names[: names.index(info.flushed_relay_log_name) + 1])
 
     return LogResource(CHANNELS, lambda patience_s: lock.acquire(patience_s=patience_s), collect, lock.close)
@@ -151,7 +153,7 @@ def gtid_resource(
     def collect() -> None:
         stored = [records.find(log.name) for log in into.channels]
         into.executed = [info for info in stored if info is not None and RELAY_LOG_INFO.has_data(info)]
-        for log, files in binary_logs:  # written under this lock only
+        for log, files in binary_logs:  # written only under this lock
             if names := existing_names(files):
                 log.binary_logs, log.binary_log_file = tuple(names), names[-1]
                 log.binary_log_position = RelayLogIndex(files).path(names[-1]).stat().st_size
@@ -160,14 +162,14 @@ def gtid_resource(
 
 
 def _engine_resource(target: TargetLog, into: Document) -> LogResource:
-    """Its snapshot is kept when it is unlocked; the log's owner closes it."""
+    """Return the resource of a target's log. Its snapshot remains after unlock; the log's owner closes it."""
 
     def lock(_: float) -> bool:
         target.log.lock()
         return True
 
     def collect() -> None:
-        """A channel's own target comes behind the default one, under TARGETS, with its channels."""
+        """Collect the figures; a channel's own target goes under TARGETS, with its channels."""
         figures = {target.log.name: target.log.collect()}
         if target.is_default:
             into.update(figures)
@@ -178,7 +180,7 @@ def _engine_resource(target: TargetLog, into: Document) -> LogResource:
 
 
 def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
-    """GTID_EXECUTED of the instance: what its channels applied, MySQL's sets and MariaDB's positions."""
+    """Return GTID_EXECUTED of the instance: the applied GTIDs of all channels, MySQL's sets and MariaDB's."""
     mysql, mariadb = MysqlGtidSet(), MariadbGtidState()
     for record in records:
         text = record.gtid_executed
@@ -192,12 +194,12 @@ def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
 def collect_log_status(
     config: Callable[[str], Config], engine_of: EngineOf, logs: Sequence[TargetLog], patience_s: float = PATIENCE_S
 ) -> Collected:
-    """`config` gives a channel's options; `logs` are the targets', their users' privilege checked already.
+    """Collect one row. `config` returns a channel's options; `logs` are the targets' logs with checked privileges.
 
-    A snapshot that a log holds when this returns is of the moment collected. Raises RplError 3722, LockBusy 1205.
+    A snapshot that a log holds afterwards is of the time of the collection. Raises RplError 3722, LockBusy 1205.
     """
     datadir = config("").datadir
-    list_channels(config(""), engine_of)  # connects, where a repository is a TABLE: not under the locks
+    list_channels(config(""), engine_of)  # connects if a repository is a TABLE: before the locks
     began = time.monotonic()
     deadline = began + patience_s
     held, map_held = 0.0, 0.0
@@ -230,7 +232,10 @@ def _map_held(datadir: Any, deadline: float) -> Iterator[None]:
 def _round(
     config: Callable[[str], Config], engine_of: EngineOf, logs: Sequence[TargetLog], patience: float
 ) -> tuple[Collected | None, float]:
-    """Lock, collect, unlock in reverse; (None when a lock was not to be had, seconds). Caller holds the channel map."""
+    """Lock, collect and unlock in reverse order; return (row or None if a lock was busy, seconds).
+
+    The caller holds the channel map.
+    """
     collected = Collected()
     with ExitStack() as opened:
         resources = _resources(config, engine_of, logs, collected, opened)
@@ -243,7 +248,7 @@ def _round(
 def _resources(
     config: Callable[[str], Config], engine_of: EngineOf, logs: Sequence[TargetLog], into: Collected, opened: ExitStack
 ) -> list[LogResource]:
-    """In the order of their locks, each ready for its first question. `opened` closes what they read from."""
+    """Return the resources in lock order, each ready for its first query. `opened` closes their readers."""
     datadir = config("").datadir
 
     readers: dict[TargetKey, TableReader] = {}
@@ -262,7 +267,7 @@ def _resources(
         masters = open_records(MASTER_INFO, configs, reader)
         for name, options in configs.items():
             if masters.find(name) is None:
-                open_master_info(options, Channel(name, datadir), engine_of(options)).read()  # says what is missing
+                open_master_info(options, Channel(name, datadir), engine_of(options)).read()  # raises the reason
         channels = [_channel_resource(Channel(log.name, datadir), masters, log, opened) for log in into.channels]
     with _named(MASTER):
         gtids = gtid_resource(datadir, configs, open_records(RELAY_LOG_INFO, configs, reader), into)
@@ -271,7 +276,7 @@ def _resources(
 
 
 def _collect(resources: Sequence[LogResource], patience: float) -> bool:
-    """False when a lock was not to be had. All are given back, whatever happens."""
+    """Lock and collect all resources; False if a lock was busy. All locks are released in any case."""
     collects_garbage = gc.isenabled()
     gc.disable()
     try:
@@ -297,17 +302,17 @@ def _unlock(resource: LogResource) -> None:
 
 @contextmanager
 def _named(column: str) -> Iterator[None]:
-    """3722 with the column and the reason, as long as the server lets a reason be."""
+    """Raise 3722 with the column and the reason, in the length that the server allows."""
     try:
         yield
     except PermissionError:
-        raise  # no failure of the resource: the caller is not the owner
+        raise  # not a failure of the resource: the caller is not the owner
     except (RplError, OSError, ValueError) as error:
         raise unable(column, error, "rplctl check") from None
 
 
 def unable(column: str, error: Exception, hint: str, whose: str = "") -> RplError:
-    """3722 for a column; `hint` where the error has none."""
+    """Return error 3722 for a column; `hint` is used if the error has none."""
     reason = error.message if isinstance(error, RplError) else str(error)
     return RplError(
         f"Unable to collect information for column '{column}': {whose}{reason[:_MAX_TEXT].rstrip('.')}.",

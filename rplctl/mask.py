@@ -1,8 +1,8 @@
-"""Secrets in text that somebody else wrote: statements of the source, words of a server, URLs (design D14, D21).
+"""Secrets in foreign text: statements of the source, errors of a server, URLs (design D14, D21).
 
-Invariant: no text that leaves the process holds a password or its hash: every error (RplError), every line of a log
-(log_file.py), the history and show-relaylog-events pass through `masked`. The text may be cut anywhere, quoted in
-another, and full of comments; what cannot be told apart from a secret is masked with it.
+Invariant: no text that leaves the process contains a password or its hash. Every error (RplError), every line of a log
+(log_file.py), the history and show-relaylog-events pass through `masked`. The text may be truncated anywhere, quoted in
+another text, and full of comments. Text that cannot be distinguished from a secret is masked, too.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-SECRET: Final = "<secret>"  # MySQL's own word for it in its logs
+SECRET: Final = "<secret>"  # as in MySQL's logs
 
-# Between two words: blanks, comments, and the brackets of /*!NNNNN … */. Never tried twice: the text may be hostile.
+# The gap between two words: blanks, comments, and the marks of /*!NNNNN … */. No backtracking: text may be hostile.
 _GAP = r"(?>(?:\s|(?>/\*(?!M?!).*?(?:\*/|$))|/\*M?!\d*|\*/|(?:--\s|\#)[^\n]*(?:\n|$))*+)"
-# A literal in any quotes, also in quotes that are doubled in another text, or cut off at its end. Whether a backslash
-# escapes the end of a literal depends on sql_mode: all that follows one goes with the literal.
+# A literal in any quotes, also in quotes that another text doubles, or truncated. The sql_mode decides if a backslash
+# escapes the closing quote, so everything after a backslash counts as part of the literal.
 _STRING = (
     r"(?:N|_[a-z0-9]+" + _GAP + r")?"
     r"(?:''[^']+(?:''|$)|\"\"[^\"]+(?:\"\"|$)|\\.*$"
@@ -41,15 +41,15 @@ _BARE = re.compile(
 _URL = re.compile(r"(?P<before>://[^\s:/@'\"]{0,256}:)(?P<secret>[^\s'\"]{1,1024})(?=@)", _FLAGS)
 _HASH = re.compile(r"(?P<before>)(?P<secret>\*[0-9a-f]{40}\b|\$[A-Z0-9]\$[0-9a-z=,$]{1,30}\$[^'\"]{20,})", _FLAGS)
 _NEAR = re.compile(r"(?P<before>\bnear ['\"])(?P<secret>.*)(?=['\"] at line \d+)", _FLAGS)
-MOST_PIECES = 500  # of a statement's secrets, the longest
-_SHORT = 4  # characters: so short a secret is looked for with its quotes only
+MOST_PIECES = 500  # the longest secrets of a statement that are replaced
+_SHORT = 4  # characters: a shorter secret is only replaced with its quotes
 
 
 def masked(text: str, statement: str = "") -> str:
-    """`text` with SECRET in the place of each password and hash.
+    """Return `text` with SECRET in place of each password and hash.
 
-    `statement`: what the text is about. Its secrets are masked in the text wherever they stand, as when a server's
-    syntax error quotes the middle of it.
+    `statement`: the subject of the text. Its secrets are masked anywhere in the text, for example in a server's syntax
+    error that quotes the middle of the statement.
     """
     if statement and (found := _secrets(statement)):
         text = _NEAR.sub(_hidden, text)
@@ -76,7 +76,7 @@ def _hidden(match: re.Match[str]) -> str:
 
 
 def _secrets(statement: str) -> set[str]:
-    """The literals that are masked in the statement, as they stand there and without their quotes."""
+    """Return the literals that are masked in the statement, with and without their quotes."""
     found = set()
     if _MAY_HOLD.search(statement):
         for pattern in _patterns(statement):

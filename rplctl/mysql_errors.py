@@ -1,12 +1,12 @@
-"""MySQL's and MariaDB's error numbers by their names, and the sentences of theirs that we say in more than one place.
+"""Error numbers of MySQL and MariaDB by name, and their error texts that rplctl uses in several modules.
 
-Read as `er.DUP_ENTRY`, for ER_DUP_ENTRY. Invariant: a number is written here and nowhere else in rplctl
-(tests/house/test_mysql_errors.py). Where "slave" has become "replica" in a name, the old one stands.
+Used as `er.DUP_ENTRY` for ER_DUP_ENTRY. Invariant: no other module of rplctl contains an error number
+(tests/house/test_mysql_errors.py). If "slave" was renamed to "replica", the old name is used.
 """
 
 from __future__ import annotations
 
-# of a server
+# numbers of a server
 DB_CREATE_EXISTS = 1007
 DB_DROP_EXISTS = 1008
 FILE_NOT_FOUND = 1017
@@ -137,13 +137,13 @@ MALFORMED_PACKET = 1835
 ALTER_OPERATION_NOT_SUPPORTED_REASON = 1846
 MUST_CHANGE_PASSWORD_LOGIN = 1862
 SLAVE_RLI_INIT_REPOSITORY = 1872
-CONNECTION_KILLED = 1927  # MariaDB's, as those up to 1945
+CONNECTION_KILLED = 1927  # MariaDB's, like the numbers up to 1945
 NO_SUCH_TABLE_IN_ENGINE = 1932
 INCORRECT_GTID_STATE = 1941
 DUPLICATE_GTID_DOMAIN = 1943
 GTID_POSITION_NOT_FOUND_IN_BINLOG = 1945
 
-# of its client
+# numbers of the client library
 CR_CONNECTION_ERROR = 2002
 CR_CONN_HOST_ERROR = 2003
 CR_UNKNOWN_HOST = 2005
@@ -156,7 +156,7 @@ CR_SERVER_LOST_EXTENDED = 2055
 CR_AUTH_PLUGIN_CANNOT_LOAD = 2059
 CR_AUTH_PLUGIN_ERR = 2061
 
-# of a server since 5.7; from 4000 on the vendors mean different things
+# numbers of a server since 5.7; from 4000 on, MySQL and MariaDB use the same number for different errors
 INCONSISTENT_ERROR = 3002
 SLAVE_CHANNEL_IO_THREAD_MUST_STOP = 3021
 WARN_ONLY_MASTER_LOG_FILE_NO_POS = 3023
@@ -186,20 +186,20 @@ CANT_COMBINE_ANONYMOUS_TO_GTID_AND_AUTOPOSITION = 4014
 USING_ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = 4017
 CANT_SET_SQL_AFTER_OR_BEFORE_GTIDS_WITH_ANONYMOUS_TO_GTID = 4019
 CONSTRAINT_FAILED = 4025  # MariaDB's
-SLAVE_SAME_ID = 4052  # MariaDB's; MySQL says it as 1236
-UNKNOWN_SEQUENCES = 4091  # MariaDB's, as 4092, 4166 and 4190
+SLAVE_SAME_ID = 4052  # MariaDB's; MySQL uses 1236
+UNKNOWN_SEQUENCES = 4091  # MariaDB's, like 4092, 4166 and 4190
 XA_TEMP_TABLE = 4091  # MySQL's
 UNKNOWN_VIEW = 4092
 LOAD_INFILE_CAPABILITY_DISABLED = 4166
 WARN_OPTION_CHANGING = 4190
-RPL_SLAVE_FATAL_ERROR = 13117  # MySQL 8's, for 1593
-RPL_SLAVE_MASTER_COM_FAILURE = 13120  # MySQL 8's, for 1597
+RPL_SLAVE_FATAL_ERROR = 13117  # MySQL 8's, instead of 1593
+RPL_SLAVE_MASTER_COM_FAILURE = 13120  # MySQL 8's, instead of 1597
 NETWORK_NAMESPACES_NOT_SUPPORTED = 13405
 UNKNOWN_NETWORK_NAMESPACE = 13406
 SETNS_FAILED = 13408
 RPL_INVALID_NON_ROW_FORMAT = 13508
 
-# trying again may help: too many connections, shutdown, killed, lock wait, deadlock, and the client's "server is away"
+# a retry may help: too many connections, shutdown, killed, lock wait, deadlock, and the client's "server is away"
 TRANSIENT = frozenset(
     {
         *(CON_COUNT_ERROR, SERVER_SHUTDOWN, NET_READ_ERROR, NET_READ_INTERRUPTED, NET_ERROR_ON_WRITE),
@@ -214,7 +214,7 @@ SLAVE_MULTIPLE_CHANNELS_CMD_TEXT = "Multiple channels exist on the slave. Please
 
 
 def must_stop(channel: str, thread: str) -> str:
-    """The sentence of 3081 (no thread), of 3021 (io) and of 3085 (sql)."""
+    """Return the text of 3081 (no thread), of 3021 (io) or of 3085 (sql)."""
     what = f"a running slave {thread} thread" if thread else "running replication threads"
     stop, end = (f"STOP SLAVE {thread.upper()}_THREAD", ".") if thread else ("STOP SLAVE", "")
     return f"This operation cannot be performed with {what}; run {stop} FOR CHANNEL '{channel}' first{end}"

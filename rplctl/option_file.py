@@ -1,6 +1,6 @@
-"""Writing option files: options are set and removed in place, so an operator's comments and order stay.
+"""Write option files: options are set and removed in place, so an operator's comments and their order are kept.
 
-Invariant: what is written is what `config.read_file` reads; a value was checked before it is written.
+Invariant: `config.read_file` reads exactly what was written; a value is checked before it is written.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _HEAD = "Options of this instance; see rplctl.toml(5). Changed by `rplctl init`.
 
 
 def read_document(path: Path) -> TOMLDocument:
-    """The file with its comments; a new document if there is none. Raises ConfigError as `read_file` does."""
-    import tomlkit  # looking at a channel loads this module, and does not need it
+    """Return the file with its comments; a new document if there is none. Raises ConfigError as `read_file` does."""
+    import tomlkit  # a read-only command loads this module but does not need tomlkit
 
     if not path.exists():
         document = tomlkit.document()
@@ -37,7 +37,7 @@ def to_bytes(document: TOMLDocument) -> bytes:
 
 
 def section_of(document: TOMLDocument, channel: str) -> Table:
-    """The section of the channel, made if there is none."""
+    """Return the channel's section, and create it if it is missing."""
     import tomlkit
 
     sections = document.setdefault("channel", tomlkit.table(is_super_table=True))
@@ -46,10 +46,10 @@ def section_of(document: TOMLDocument, channel: str) -> Table:
 
 
 def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, only_this_channel: bool = False) -> Path:
-    """Set options in `<datadir>/rplctl.toml`, for the whole instance or one channel, durably; returns the file.
+    """Set options in `<datadir>/rplctl.toml` durably, and return the file.
 
-    `''` is the whole instance; with `only_this_channel` it is the default channel alone, `[channel.""]`.
-    Raises ConfigError. Other options and all comments stay.
+    `channel` '' is the whole instance; with `only_this_channel` it is the default channel alone, `[channel.""]`. Other
+    options and all comments are unchanged. Raises ConfigError.
     """
     path = private_folder(datadir) / INSTANCE_FILE
     document = read_document(path)

@@ -1,6 +1,6 @@
-"""How the text of an option's value is read, as mysqld reads it: sizes with a unit, lists, rules of filters.
+"""Parse the text of an option's value as mysqld does: sizes with a unit, lists, filter rules.
 
-Invariant: a text that is none of these is told apart by None or False; the caller names the option in the error.
+Invariant: an invalid text gives None or False; the caller names the option in the error.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def joined(value: object) -> object:
-    """A TOML array of texts, or an option given several times, as one text."""
+    """Return a TOML array of texts, or a repeated option, as one text."""
     is_list = isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
     return ",".join(value) if is_list else value  # type: ignore[arg-type]  # is_list says so
 
@@ -24,7 +24,7 @@ def is_rule(holds: str, rule: str) -> bool:
 
 
 def integer(value: object) -> int | None:
-    """A number, or a text such as `64M` → 67108864; None for anything else."""
+    """Return a number, also from a text such as `64M` (67108864); None for any other value."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -36,5 +36,5 @@ def integer(value: object) -> int | None:
 
 
 def is_clean(text: str) -> bool:
-    """True if there is no control character in it."""
+    """True if the text has no control character."""
     return all(ord(c) >= 0x20 and ord(c) != 0x7F for c in text)

@@ -1,9 +1,9 @@
-"""Processes of ours: how one is started, signals to one that holds a lock file, how one ended.
+"""rplctl's own processes: start one, send a signal to the holder of a lock file, describe its end.
 
-Invariants: a process that rplctl starts imports nothing from the working directory, whoever owns that: its command,
-environment and folder come from `own_python`, `own_environment` and OWN_FOLDER. What it makes is private (OWN_UMASK).
-No signal goes to a process that does not have that very file open at the moment of the signal. A number in a file
-proves nothing: it may be junk, from before a reboot, of another container, or be given again (a pidfd is not).
+Invariants: a process that rplctl starts imports nothing from the working directory, whoever owns it: its command,
+environment and folder come from `own_python`, `own_environment` and OWN_FOLDER. Its files are private (OWN_UMASK). A
+signal goes only to a process that has the lock file open at that moment. A pid in a file proves nothing: it may be
+damaged, older than the last reboot, from another container, or reused (unlike a pidfd).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Final
 
 from rplctl.errors import LockBusy, RplError
 
-OWN_FOLDER: Final = "/"  # the working directory of processes of ours: only root can put a file there
-OWN_UMASK: Final = 0o077  # also for files that libraries make: a lake's, say
-SAFE_PATH: Final = "PYTHONSAFEPATH"  # as `-P`, also for the Pythons that a library starts
+OWN_FOLDER: Final = "/"  # the working directory of rplctl's processes: only root can put a file there
+OWN_UMASK: Final = 0o077  # also for files of libraries, for example in a lake
+SAFE_PATH: Final = "PYTHONSAFEPATH"  # like `-P`, also for Python processes of a library
 _SWITCH_S: Final = 0.1
 _OBJECTS: Final = 50_000
 _PATH_VARIABLES: Final = (
@@ -33,24 +33,27 @@ _PATH_VARIABLES: Final = (
 
 
 def collect_seldom() -> None:
-    """Let Python look for garbage after 50,000 new objects, and not after 700.
+    """Make Python's garbage collector run after 50,000 new objects, not after 700.
 
-    Loaded modules are no garbage. The search took a fifth of the time in which an applier loads its modules.
+    Loaded modules are never garbage. The collector took a fifth of the time in which an applier loads its modules.
     """
     gc.set_threshold(_OBJECTS)
 
 
 def serve_many_threads() -> None:
-    """A thread that waits for the interpreter asks for it each 5 ms. With 64 of them the process was busy with that
-    alone; who works lets go of it many times in a batch anyway.
+    """Set a longer switch interval for a process of many threads.
+
+    By default, each waiting thread requests the interpreter every 5 ms. With 64 threads, the process did little else. A
+    working thread releases the interpreter many times per batch anyway.
     """
     sys.setswitchinterval(_SWITCH_S)
 
 
 def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, channel: str | None = None) -> bool:
-    """Send the signal to the process that holds the lock file; False when it has ended meanwhile.
+    """Send the signal to the process that holds the lock file; False if the process has ended.
 
-    `what`: the process, in words. Raises LockBusy when the pid is of another process, RplError of another user's.
+    `what`: a description of the process. Raises LockBusy if the pid belongs to another process, RplError if another
+    user owns it.
     """
     try:
         descriptor = os.pidfd_open(pid)
@@ -83,9 +86,9 @@ def own_python(*arguments: str) -> list[str]:
 
 
 def own_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment for a process of ours, which runs in OWN_FOLDER.
+    """Return the environment for one of rplctl's processes, which runs in OWN_FOLDER.
 
-    A relative path that the operator gave stays the folder it names here. PYTHONPATH keeps its absolute folders alone.
+    A relative path in a variable becomes absolute. PYTHONPATH keeps only its absolute folders.
     """
     found = {**environment, SAFE_PATH: "1"}
     found |= {name: os.path.abspath(found[name]) for name in _PATH_VARIABLES if found.get(name)}
@@ -94,8 +97,10 @@ def own_environment(environment: Mapping[str, str] = os.environ) -> dict[str, st
 
 
 def start_beside(arguments: Sequence[str], pass_fds: Sequence[int] = ()) -> int:
-    """Begin a process of this Python in a session of its own, which says nothing and may outlive us; its pid."""
-    import subprocess  # who only signals needs none
+    """Start a process of this Python in its own session, without output, and return its pid;
+    it may outlive this one.
+    """
+    import subprocess  # not needed for signals only
 
     null = subprocess.DEVNULL
     child = subprocess.Popen(
@@ -109,13 +114,13 @@ def start_beside(arguments: Sequence[str], pass_fds: Sequence[int] = ()) -> int:
         cwd=OWN_FOLDER,
         umask=OWN_UMASK,
     )
-    threading.Thread(target=child.wait, name="rplctl-reaper", daemon=True).start()  # leaves no zombie
+    threading.Thread(target=child.wait, name="rplctl-reaper", daemon=True).start()  # avoids a zombie process
     return child.pid
 
 
 @contextmanager
 def signals_to(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
-    """These signals go to it for the block, the handlers from before are put back. Only the main thread gets any."""
+    """Handle these signals with `handler` within the block, then restore the old handlers. Main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -128,20 +133,20 @@ def signals_to(handler: Callable[[int, FrameType | None], object], *numbers: sig
 
 
 def ended_how(exit_code: int) -> str:
-    """In words, behind the name of the process. Negative: minus the signal that killed it, as subprocess has it."""
+    """Return words for an exit code, to follow the name of the process. Negative: minus the signal (subprocess)."""
     return f"was killed by {signal_name(-exit_code)}" if exit_code < 0 else f"ended with exit code {exit_code}"
 
 
 def signal_name(number: int) -> str:
-    """`SIGKILL`; the number of a real-time signal, which has no name."""
+    """Return the signal's name, such as `SIGKILL`, or the number of a real-time signal, which has no name."""
     return signal.Signals(number).name if number in set(signal.Signals) else str(number)
 
 
 def _has_open(pid: int, lock: Path) -> bool:
-    """Raises ProcessLookupError, FileNotFoundError, PermissionError."""
+    """True if the process has the file open. Raises ProcessLookupError, FileNotFoundError, PermissionError."""
     wanted = lock.stat()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
+        with suppress(FileNotFoundError):  # the descriptor was just closed
             if os.path.samestat(entry.stat(), wanted):
                 return True
     return False

@@ -1,8 +1,8 @@
-"""Reading small files whole, whatever stands in their place.
+"""Read small files as a whole, and reject every other kind of file.
 
-Invariant: nothing that a name in an instance folder or in a backup stands for can make a command hang, fill its memory
-or end it with anything but an error that names the file: a FIFO, a device, a folder, a file of gigabytes, JSON that is
-nested too deep. Whoever reads a file of ours reads it here.
+Invariant: no name in an instance folder or in a backup can make a command hang, fill its memory, or end without an
+error that names the file. Such names are a FIFO, a device, a folder, a file of gigabytes, or JSON that is nested too
+deep. Every read of rplctl's own files uses this module.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from rplctl.errors import RplError
 
-LARGEST = 64 << 20  # bytes; no file that is read whole comes near it
+LARGEST = 64 << 20  # bytes; far more than any file that is read as a whole
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a FIFO"),
@@ -28,13 +28,13 @@ _KINDS = (
 
 
 class UnfitFile(RplError):
-    """It is there and is nothing that can be read as what it should be; exit code 1."""
+    """The error for a file that exists but has the wrong kind or size; exit code 1."""
 
 
 def read_plain(path: Path, largest: int = LARGEST, *, follow: bool = True) -> bytes:
-    """All of the file. Raises OSError when the system refuses it, UnfitFile when it is no regular file or too large.
+    """Return the whole file. Raises OSError from the system; UnfitFile if the file is not regular, or too large.
 
-    `follow`: symbolic links are, as a Kubernetes ConfigMap needs it.
+    `follow`: accept symbolic links, as a Kubernetes ConfigMap needs them.
     """
     descriptor = open_plain(path, follow=follow)
     with os.fdopen(descriptor, "rb") as file:
@@ -45,7 +45,7 @@ def read_plain(path: Path, largest: int = LARGEST, *, follow: bool = True) -> by
 
 
 def read_if_there(path: Path, largest: int = LARGEST, *, follow: bool = True) -> bytes:
-    """Read a file like `read_plain`; b'' if there is no file."""
+    """Read a file as `read_plain` does; b'' if there is no file."""
     try:
         return read_plain(path, largest, follow=follow)
     except FileNotFoundError:
@@ -53,7 +53,7 @@ def read_if_there(path: Path, largest: int = LARGEST, *, follow: bool = True) ->
 
 
 def size_of(path: Path) -> int:
-    """0 where there is no file, or no longer one."""
+    """Return the size of the file; 0 if it does not exist."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -61,14 +61,14 @@ def size_of(path: Path) -> int:
 
 
 def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = True) -> int:
-    """A descriptor of a regular file; never waits for somebody at the other end. Raises OSError, UnfitFile."""
+    """Return a descriptor of a regular file; never waits for another process. Raises OSError, UnfitFile."""
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags, 0o600)
     except OSError:
         if not follow and path.is_symlink():
             raise UnfitFile(f"{path} is a symbolic link, not a file", hint=f"ls -l {path}") from None
-        refuse_unfit(path)  # a FIFO that nobody reads, a socket, a folder to write to: what it is says more
+        refuse_unfit(path)  # a FIFO without a reader, a socket, a folder to write to: its kind is the better reason
         raise
     try:
         refuse_unfit(path, os.fstat(descriptor))
@@ -80,7 +80,7 @@ def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = True) -> 
 
 @contextmanager
 def closing_descriptor(descriptor: int) -> Iterator[int]:
-    """It is closed when the block ends."""
+    """Close the descriptor at the end of the block."""
     try:
         yield descriptor
     finally:
@@ -88,7 +88,7 @@ def closing_descriptor(descriptor: int) -> Iterator[int]:
 
 
 def refuse_unfit(path: Path, found: os.stat_result | None = None) -> None:
-    """Raises UnfitFile for what is no regular file; none at all is fine."""
+    """Raise UnfitFile if the path is not a regular file; a missing file is accepted."""
     if found is None:
         try:
             found = path.lstat()
@@ -100,7 +100,7 @@ def refuse_unfit(path: Path, found: os.stat_result | None = None) -> None:
 
 
 def stored_json(path: Path) -> Any:
-    """None for what is not there, and for what is cut or junk: of files that may be lost. Raises UnfitFile."""
+    """Return the JSON of a file that may be lost; None if it is missing or damaged. Raises UnfitFile."""
     try:
         return parsed_json(read_plain(path))
     except (FileNotFoundError, ValueError):
@@ -108,7 +108,7 @@ def stored_json(path: Path) -> Any:
 
 
 def parsed_json(data: bytes) -> Any:
-    """Raises ValueError for all that is no JSON we can hold."""
+    """Parse JSON. Raises ValueError if the data are not valid JSON, or nested too deep."""
     try:
         return json.loads(data)
     except RecursionError:

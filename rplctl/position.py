@@ -1,8 +1,8 @@
-"""Positions in the two kinds of log: the source's binary log and our relay log.
+"""Positions in the two kinds of log: the source's binary log and rplctl's relay log.
 
-The two are different types on purpose: a relay log position where a source position belongs is a type error.
-Positions are 64-bit byte offsets (binary logs pass 4 GiB although the event header's field is 32-bit).
-Order is by the number after the last dot, then by offset (WL#4621), never by comparing names as text.
+The two types differ on purpose: mypy rejects a relay log position in place of a source position. Positions are 64-bit
+byte offsets (binary logs exceed 4 GiB although the field in the event header has 32 bits). The order is by the number
+after the last dot, then by offset (WL#4621), never by comparing names as text.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Self
 from rplctl.errors import UsageError
 
 FIRST_EVENT_POSITION = 4  # the magic number `\xfebin` comes first
-LARGEST_POSITION = (1 << 62) - 1  # of an offset: any event behind it still has one of 63 bits
+LARGEST_POSITION = (1 << 62) - 1  # of an offset: the end of an event there still fits into 63 bits
 _LOG_NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,500}\.[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
 class _LogPosition:
-    log_name: str  # base name without a folder; '' = not known yet (from the first log there is)
+    log_name: str  # base name without a folder; '' = not known yet (the first existing log)
     log_pos: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`binlog.000003:1170` → position. Raises UsageError."""
+        """Parse `binlog.000003:1170`. Raises UsageError."""
         name, colon, offset = text.rpartition(":")
         is_number = offset.isascii() and offset.isdecimal() and len(offset) < 20 and int(offset) <= LARGEST_POSITION
         if not colon or not is_log_name(name) or not is_number:
@@ -47,33 +47,33 @@ class _LogPosition:
 
 
 class BinlogPosition(_LogPosition):
-    """Where in the source's binary log: `Read_Master_Log_Pos`, `Exec_Master_Log_Pos`."""
+    """A position in the source's binary log: `Read_Master_Log_Pos`, `Exec_Master_Log_Pos`."""
 
     __slots__ = ()
 
 
 class RelayLogPosition(_LogPosition):
-    """Where in our relay log: `Relay_Log_Pos`."""
+    """A position in rplctl's relay log: `Relay_Log_Pos`."""
 
     __slots__ = ()
 
 
 def is_log_name(name: str) -> bool:
-    """True for `base.NNNNNN` without folder or control characters: what may be stored, sent or opened."""
+    """True for `base.NNNNNN` without folder or control characters; only such a name is stored, sent or opened."""
     return _LOG_NAME.fullmatch(name) is not None
 
 
 def can_begin_at(offset: int) -> bool:
-    """True for an offset at which an event of a log can begin: what a ROTATE may say."""
+    """True if an event of a log can begin at the offset, which a ROTATE may therefore contain."""
     return FIRST_EVENT_POSITION <= offset <= LARGEST_POSITION
 
 
 def log_number(name: str) -> int:
-    """`binlog.000012` → 12; 0 for the empty name, which comes before every log."""
+    """Return the number of a log: 12 for `binlog.000012`; 0 for the empty name, which is before every log."""
     digits = name.rpartition(".")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
 def numbered_log_name(base: str, number: int) -> str:
-    """(`relay-bin`, 7) → `relay-bin.000007`; more digits once six do not hold the number."""
+    """Return a log's name: `relay-bin.000007` for (`relay-bin`, 7); more digits if the number needs them."""
     return f"{base}.{number:06d}"

@@ -1,7 +1,7 @@
-"""Room for what arrives: memory, or for an event larger than memory should hold a nameless file that is mapped.
+"""A buffer for received bytes: in memory, or, for an event that is too large, in a mapped temporary file.
 
-Invariant: no byte of a file is written to before the disk has it (a write to a mapping of a full disk ends the
-process), and the disk gives room for little more than what has arrived.
+Invariant: no byte of the file is written before the disk has space for it, because writing to a mapping of a full disk
+kills the process. The file takes little more disk space than the received bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Room:
-    """`buffer`: `size` bytes, of which the first `usable` may be written to; it stays for as long as it is used."""
+    """A buffer of `size` bytes; the first `usable` bytes may be written. `buffer` is valid as long as it is in use."""
 
     def __init__(self, size: int, folder: Path, most_in_memory: int = 0) -> None:
         self.usable = size
@@ -45,7 +45,7 @@ class Room:
         self._folder = folder
 
     def extend(self, needed: int) -> None:
-        """At least `needed` bytes become usable. Raises RelayLogError 1595, transient when the disk is full."""
+        """Make at least `needed` bytes usable. Raises RelayLogError 1595, transient if the disk is full."""
         while self.usable < needed:
             step = min(STEP_BYTES, len(self.buffer) - self.usable)
             try:

@@ -1,24 +1,25 @@
-"""Relay log recovery (WL#4621, WL#7353, design D7): runs at every connect, needs no option.
+"""Relay log recovery (WL#4621, WL#7353, design D7): runs at every connection, without an option.
 
-1. repair the index: finish an interrupted purge, drop what does not exist, keep the logs up to the first gap;
-2. cut the last relay log to its last complete, intact transaction (only the last can be torn: its predecessors were
-   made durable before it was listed), and make it durable: a killed receiver did not, and another may follow it; one
-   that does not say where it begins holds nothing, unless it is the first; an intact one that a server wrote so is
-   never removed: an error names it;
-3. the next event to fetch is where that transaction ends in the source's log, or the executed position when that is
-   later; the stored Read_Master_Log_Pos is asked only when there is neither relay log nor executed position, or when
-   CHANGE MASTER set it behind relay logs that are still to be applied;
-4. the relay logs that stay can be read one after the other from the applier's place to their end: at the first damage,
-   or where one does not begin at the end of the one before it, they are cut and the rest is fetched again. `thorough`
-   looks at every event between, at a receiver's start; its later connections look at the applier's relay log and the
-   last one. Relay logs that begin after the executed position are useless: all go, and it is fetched again. While
-   nothing is executed that would lose where fetching began: the error names it, and the command.
-   By GTID positions of one source say nothing about another's: relay logs without the applier's own are useless, and
-   so are all when one is damaged or does not begin where the one before it ends; what is executed is fetched again,
-   from the source's first log on when that is nothing.
+1. Repair the index: finish an interrupted purge, drop missing files, keep the logs up to the first gap.
+2. Truncate the last relay log after its last complete, intact transaction, and make the file durable. Only the last log
+can be torn: the logs before it were durable before it was listed. A killed receiver did not sync, and another log may
+follow. A log that does not record its start holds nothing, unless it is the first one. An intact log that a server
+wrote in this form is never removed: an error names it.
+3. The next event to receive is at the end of that transaction in the source's log, or at the executed position if that
+is later. The stored Read_Master_Log_Pos is only used in two cases: there is neither a relay log nor an executed
+position, or CHANGE MASTER set it after relay logs that are not applied yet.
+4. The remaining relay logs must form a readable chain from the applier's position to their end. At the first damage, or
+if a log does not begin at the end of the one before it, the rest is removed and received again. `thorough` checks every
+event in between, at a receiver's start; later connections check the applier's relay log and the last one. Relay logs
+that begin after the executed position are useless: all are removed, and the source sends the events again. If nothing
+is executed yet, this would lose the start of the replication: an error names it, and the command.
 
-Invariant: a plan is pure (`plan_recovery`, what `dry_run` shows), and each step of carrying it out leaves a state from
-which the same result is planned again, so recovery may be killed anywhere and repeated. Caller holds the receiver lock.
+With GTIDs, positions of one source mean nothing for another. Relay logs without the applier's own log are useless. All
+logs are useless if one is damaged, or does not begin at the end of the one before it. The receiver then continues after
+the executed GTIDs; without any, at the source's first log.
+
+Invariant: planning changes nothing (`plan_recovery`, the output of `dry_run`). After each step of the execution, a new
+plan gives the same result, so recovery may be killed at any point and repeated. The caller holds the receiver lock.
 """
 
 from __future__ import annotations
@@ -56,23 +57,23 @@ _NOWHERE: Final = BinlogPosition("", FIRST_EVENT_POSITION)
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """Result of a recovery, or with `dry_run` its plan."""
+    """The result of a recovery, or the plan with `dry_run`."""
 
-    next_event: BinlogPosition  # WL#4621's e' or e'': what to ask the source for
-    relay_end: RelayLogPosition  # where to append (`RelayLogWriter.resume`); the empty position without a relay log
-    needs_new_relay_log: bool  # `open_new(next_event, …)` instead: no file, a tail was cut, or positions jump
-    format_description: bytes  # the source's event in force at `relay_end`; b'' when unknown
+    next_event: BinlogPosition  # WL#4621's e' or e'': the position to request from the source
+    relay_end: RelayLogPosition  # the append position (`RelayLogWriter.resume`); empty without a relay log
+    needs_new_relay_log: bool  # use `open_new(next_event, …)`: no file, a truncated end, or a jump of positions
+    format_description: bytes  # the source's event in force at `relay_end`; b'' if unknown
     truncated_bytes: int
     removed_relay_logs: tuple[str, ...]
     retrieved_gtid_set: str  # GTIDs of complete transactions in the relay log; only for channels that use GTIDs
     is_index_repaired: bool
     notes: tuple[str, ...]  # for the thread's log and `rplctl recover`
-    continues_at: BinlogPosition = _NOWHERE  # where the relay log ends: a new one says so, the source may be another
+    continues_at: BinlogPosition = _NOWHERE  # source position at the relay log's end, for a new log
 
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """The last relay log that is of use, as it will be after the cut."""
+    """The last usable relay log, in its state after the truncation."""
 
     name: str
     size: int
@@ -95,11 +96,11 @@ def recover_relay_log(
     dry_run: bool = False,
     thorough: bool = True,
 ) -> RecoveryResult:
-    """Bring the relay log to its last complete transaction and say what to fetch next.
+    """Truncate the relay log after its last complete transaction, and return the next position to receive.
 
-    No option turns this off or weakens it; `thorough`: see 4. Raises RelayLogError when transactions that
-    were fetched, but may not have been applied, are gone or out of order and where to fetch them again would be lost
-    with them; RplError when the disk fails (transient when it is full).
+    No option turns this off or weakens it; for `thorough` see step 4. Raises RelayLogError if received transactions,
+    which may not be applied, are missing or out of order, and the position to receive them again would be lost, too.
+    Raises RplError if the disk fails (transient if it is full).
     """
     if dry_run:
         return plan_recovery(channel, master_info, relay_log_info, thorough=thorough)
@@ -117,7 +118,7 @@ def recover_relay_log(
 def plan_recovery(
     channel: Channel, master_info: MasterInfo, relay_log_info: RelayLogInfo, *, thorough: bool = True
 ) -> RecoveryResult:
-    """Plan the recovery without changing anything."""
+    """Return the plan of the recovery without changing anything."""
     index = RelayLogIndex(channel)
     purged = set(registered_names(channel))
     listed = [name for name in index.names() if name not in purged]
@@ -171,9 +172,9 @@ def plan_recovery(
 
 
 def choose_logs(listed: Sequence[str], files: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(relay logs to keep, notes): of those listed and on disk, up to the first gap in their numbers.
+    """Return (relay logs to keep, notes): the listed and existing logs, up to the first gap in their numbers.
 
-    Without any usable line in the index, the files are listed again from the last one back to the first gap.
+    If no line of the index is usable, the files from the last one back to the first gap are listed again.
     """
     notes: list[str] = []
     existing = sorted(set(listed) & set(files), key=log_number)
@@ -196,7 +197,7 @@ def choose_logs(listed: Sequence[str], files: Sequence[str]) -> tuple[list[str],
 
 
 def _find_tail(index: RelayLogIndex, kept: Sequence[str]) -> tuple[_Tail | None, list[str]]:
-    """(the last relay log of use, later ones that hold nothing intact)."""
+    """Return (the last usable relay log, later logs without an intact event)."""
     damaged: list[str] = []
     for name in reversed(kept):
         tail = _examine(index, name, is_first=name == kept[0])
@@ -207,8 +208,10 @@ def _find_tail(index: RelayLogIndex, kept: Sequence[str]) -> tuple[_Tail | None,
 
 
 def _examine(index: RelayLogIndex, name: str, *, is_first: bool) -> _Tail | None:
-    """Where the file's last complete, intact transaction ends; None when not even its first event is whole, or when
-    it stands behind others and does not say where it begins: nothing in it can follow them.
+    """Return the state of the file at its last complete, intact transaction; None if it is useless.
+
+    A file is useless if even its first event is incomplete. It is also useless if it follows other logs but does not
+    record its start: nothing in it can continue them.
     """
     with mapped_file(index.path(name)) as data:
         try:
@@ -221,16 +224,16 @@ def _examine(index: RelayLogIndex, name: str, *, is_first: bool) -> _Tail | None
         if not start.source.log_name and (boundary.offset <= start.first_event_end < size or not is_first):
             if is_of_another_program(sound, start) and not is_first:
                 raise _not_judged(index.channel, name)
-            return None  # cut inside the header: where the file begins is unknown, and nothing in it is whole
+            return None  # truncated inside the header: the file's start is unknown, and no event is complete
         return None if boundary.offset < start.first_event_end else _Tail(name, size, boundary)
 
 
 def _begins_after(
     index: RelayLogIndex, first: str, executed: BinlogPosition, relay_log_info: RelayLogInfo, *, by_gtid: bool
 ) -> bool:
-    """True when the relay logs do not reach back to the executed position."""
+    """True if the relay logs do not reach back to the executed position."""
     start = start_of(index.path(first))
-    if by_gtid and relay_log_info.relay_log_name:  # what was fetched again begins with the executed position
+    if by_gtid and relay_log_info.relay_log_name:  # logs that are received again begin with the executed position
         return start != executed and not index.path(relay_log_info.relay_log_name).exists()
     return bool(executed.log_name) and (start is None or (bool(start.log_name) and executed.is_before(start)))
 
@@ -238,7 +241,7 @@ def _begins_after(
 def _first_to_read(
     index: RelayLogIndex, kept: Sequence[str], executed: BinlogPosition, relay_log_info: RelayLogInfo
 ) -> int:
-    """Number of the relay log that the applier is in; the first when that is not known."""
+    """Return the index of the applier's relay log; 0 if it is unknown."""
     if relay_log_info.gtid_executed and relay_log_info.relay_log_name in kept:
         return kept.index(relay_log_info.relay_log_name)
     for number in range(len(kept) - 1, 0, -1) if executed.log_name else ():
@@ -249,7 +252,7 @@ def _first_to_read(
 
 
 def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorough: bool) -> tuple[list[str], str]:
-    """(those of the relay logs that can be read one after the other from the applier's on, what ends them or '')."""
+    """Return (relay logs that form a readable chain from the applier's on, the reason why the chain ends or '')."""
     for number in range(first, len(kept) - 1):
         name, following = kept[number : number + 2]
         tail, there = _examine(index, name, is_first=number == 0), start_of(index.path(following))
@@ -257,7 +260,7 @@ def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorou
             return list(kept[:number]), f"{name} holds no intact event"
         here = tail.boundary.source
         if there is not None and not there.log_name:
-            _examine(index, following, is_first=False)  # what cannot be judged is not damaged
+            _examine(index, following, is_first=False)  # raises an error for an intact log without a start
         if there is None or not follows(here, there):
             return list(kept[: number + 1]), f"{name} can be read to {here}, {following} begins at {named(there)}"
         if not thorough:
@@ -266,7 +269,7 @@ def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorou
 
 
 def _retrieved(index: RelayLogIndex, kept: Sequence[str], tail: _Tail | None, broken: str) -> tuple[str, str]:
-    """(the GTIDs in the relay logs, what keeps them from being read; '' for nothing)."""
+    """Return (the GTIDs in the relay logs, the reason why they cannot be read or '')."""
     if broken or tail is None:
         return "", broken
     try:
@@ -276,7 +279,7 @@ def _retrieved(index: RelayLogIndex, kept: Sequence[str], tail: _Tail | None, br
 
 
 def _is_set_behind(tail: _Tail, master_info: MasterInfo) -> bool:
-    """CHANGE MASTER named another place to read from while relay logs waited to be applied."""
+    """True if CHANGE MASTER set another read position while relay logs waited to be applied."""
     is_set = not master_info.flushed_relay_log_name and master_info.flushed_relay_log_pos == SET_BY_COMMAND
     return bool(is_set and tail.boundary.source.log_name and not master_info.uses_gtid)
 
@@ -284,7 +287,7 @@ def _is_set_behind(tail: _Tail, master_info: MasterInfo) -> bool:
 def _next_event(
     tail: _Tail | None, executed: BinlogPosition, master_info: MasterInfo, channel: Channel
 ) -> BinlogPosition:
-    """WL#4621: the later of the relay log's end and the executed position."""
+    """Return WL#4621's next position: the later of the relay log's end and the executed position."""
     if tail is not None and _is_set_behind(tail, master_info):
         return master_info.read_position
     if tail is not None and tail.boundary.source.log_name:
@@ -293,14 +296,14 @@ def _next_event(
     if executed.log_name:
         return executed
     if master_info.uses_gtid:
-        return _NOWHERE  # the executed GTIDs say it; none of them: from the source's first log on
+        return _NOWHERE  # the executed GTIDs define the start; without any, the source's first log
     if tail is None and master_info.flushed_relay_log_name:
         raise _unknown_start(channel, f"All relay logs are gone (the last was {master_info.flushed_relay_log_name}),")
     return master_info.read_position
 
 
 def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = None) -> RelayLogError:
-    """`begun`: where fetching began, when it can be told from what is left."""
+    """Return the error for a lost start. `begun`: the first received position, if the remaining logs show it."""
     name = f" --channel {channel.name}" if channel.name else ""
     if begun is not None:
         hint = f"rplctl change-master{name} --master-log-file {begun.log_name} --master-log-pos {begun.log_pos}"
@@ -341,7 +344,7 @@ def _position_notes(tail: _Tail | None, next_event: BinlogPosition, relay_log_in
 
 
 def _carry_out(index: RelayLogIndex, plan: RecoveryResult) -> None:
-    """Index first, then files, then the cut or the sync. Caller holds the index lock."""
+    """Execute the plan: the index, then the files, then the truncation or the sync. The caller holds the index lock."""
     kept = [name for name in index.files() if name not in plan.removed_relay_logs]
     if plan.is_index_repaired:
         index.replace(kept)

@@ -1,16 +1,16 @@
-"""Another name for a channel: all that is keyed by the name moves, in steps that a crash may cut anywhere.
+"""Rename a channel: everything under the channel's name moves, in steps that a crash may interrupt at any point.
 
-    step        what moves                                                                      crash point behind it
-    journal     `run/rename-channel.json`: the two names, and how many steps are done           rename_after_journal
+    step        moved state                                                                     crash point after it
+    journal     `run/rename-channel.json`: the two names, and the number of finished steps      rename_after_journal
     rows        the channel's rows in the target: repositories, marker, owner, models, copies   rename_after_rows
     relay_logs  the files, the index, the register of a purge                                   rename_after_relay_logs
-    records     MasterInfo and RelayLogInfo, and the names of relay logs in them                rename_after_records
+    records     MasterInfo and RelayLogInfo, with the names of relay logs in them               rename_after_records
     options     `[channel.NAME]` of rplctl.toml                                                 rename_after_options
-    folder      `run/CHAN/`, but for its locks and for what is made again when it is missing    rename_after_folder
+    folder      `run/CHAN/`, without its locks and without files that are recreated             rename_after_folder
 
-Invariant: nothing is applied or received under either name while the journal is there, and each step may be done twice.
-All that could refuse was looked at before the journal was written; so a rename that was cut off is finished by the next
-command that changes the channel, under either name, or starts it.
+Invariant: while the journal exists, nothing is applied or received under either name, and each step may be repeated.
+All checks come before the journal is written. So the next command that changes or starts the channel, under either
+name, can finish an interrupted rename.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from rplctl.target import mapped_errors
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-LOCKS: Final = ("admin", "verify")  # a start takes the first, too
+LOCKS: Final = ("admin", "verify")  # a start also takes the first lock
 _MADE_AGAIN: Final = frozenset({"spool", "clone", "verify", "verify-source", "java"})
 EngineOf = Callable[[Config], Callable[[], "Engine"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """A rename in progress. `done`: how many of the steps are done."""
+    """A rename in progress. `done`: the number of finished steps."""
 
     old: str
     new: str
@@ -62,7 +62,7 @@ def journal_path(datadir: Path) -> Path:
 
 
 def pending_rename(datadir: Path) -> Journal | None:
-    """Return the journal of a rename that was cut off or is under way. Raises RplError if the journal is damaged."""
+    """Return the journal of an interrupted or running rename. Raises RplError if the journal is damaged."""
     path = journal_path(datadir)
     if not path.exists():
         return None
@@ -83,8 +83,9 @@ def is_of(journal: Journal, channel: str) -> bool:
 
 
 def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
-    """Finish a rename of this channel that was cut off; do nothing if there is none. Raises LockBusy while it is under
-    way, TargetError if the target does not answer.
+    """Finish an interrupted rename of this channel; do nothing if there is none.
+
+    Raises LockBusy while the rename runs, TargetError if the target does not answer.
     """
     found = pending_rename(config.datadir)
     if found is None or not is_of(found, channel):
@@ -96,8 +97,9 @@ def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
 
 
 def refuse_pending_rename(config: Config, channel: str) -> None:
-    """Refuse a dry run while a rename of this channel is unfinished, because a dry run finishes nothing. Raises
-    UsageError, RplError for a journal that is damaged.
+    """Reject a dry run while a rename of this channel is unfinished, because a dry run finishes nothing.
+
+    Raises UsageError, and RplError for a damaged journal.
     """
     found = pending_rename(config.datadir)
     if found is not None and is_of(found, channel):
@@ -110,7 +112,7 @@ def refuse_pending_rename(config: Config, channel: str) -> None:
 
 @contextmanager
 def both_locked(datadir: Path, *names: str) -> Iterator[None]:
-    """Keep channels of these names from being started, changed or verified during the block. Raises LockBusy."""
+    """Prevent a start, a change or a verify of these channels during the block. Raises LockBusy."""
     with ExitStack() as held:
         for role in LOCKS:
             for name in sorted(names, key=str.casefold):
@@ -119,8 +121,9 @@ def both_locked(datadir: Path, *names: str) -> Iterator[None]:
 
 
 def begin(config: Config, old: str, new: str, engine_of: EngineOf) -> None:
-    """Write the journal, and carry out the rename. The caller holds `both_locked` and has refused names that are not
-    allowed.
+    """Write the journal, and execute the rename.
+
+    The caller holds `both_locked` and has rejected invalid names.
     """
     journal = Journal(old=old, new=new)
     _write(config.datadir, journal)
@@ -129,7 +132,7 @@ def begin(config: Config, old: str, new: str, engine_of: EngineOf) -> None:
 
 
 def carry_out(config: Config, journal: Journal, engine_of: EngineOf) -> None:
-    """Do the steps that are not done yet."""
+    """Execute the remaining steps."""
     for number, step in enumerate(_STEPS[journal.done :], journal.done + 1):
         step(_Renaming(config, journal, engine_of))
         journal = replace(journal, done=number)
@@ -143,7 +146,7 @@ def _write(datadir: Path, journal: Journal) -> None:
 
 
 class _Renaming:
-    """Values that the steps of a rename need."""
+    """The channels and the options for the steps of a rename."""
 
     def __init__(self, config: Config, journal: Journal, engine_of: EngineOf) -> None:
         datadir = config.datadir
@@ -166,7 +169,7 @@ class _Renaming:
         crash_point("rename_after_rows")
 
     def relay_log(self, name: str) -> str:
-        """Return the relay log's name after the rename; '' and names that are not the channel's stay."""
+        """Return the relay log's name after the rename; '' and other names are unchanged."""
         base, dot, number = name.rpartition(".")
         return f"{self.new.relay_log_base}{dot}{number}" if base == self.old.relay_log_base else name
 
@@ -184,7 +187,9 @@ class _Renaming:
         crash_point("rename_after_relay_logs")
 
     def records(self) -> None:
-        """Move the records in files. Those in tables moved with the other rows, and now name their relay logs."""
+        """Move the records in files. Records in tables have moved with the rows, and only get
+        the new relay log names.
+        """
         for kind in RepositoryKind:
             if kind is RepositoryKind.TABLE and not may_have_table(self.config):
                 continue

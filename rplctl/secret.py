@@ -1,12 +1,12 @@
-"""Passwords: how they are found, kept and read back (design D14; WL#2775's open issue 1).
+"""Passwords: their sources, their stored form, and reading them back (design D14; WL#2775's open issue 1).
 
-What is stored in a repository or an option file is never clear text written by us, but one of
+rplctl never writes a password as clear text into a repository or an option file, but in one of these forms:
 
     fernet:TOKEN     encrypted and authenticated with the instance's key (`<datadir>/rplctl.key`, 0600)
-    env:NAME         taken from that environment variable when needed
+    env:NAME         read from that environment variable when needed
     file:PATH        the first line of that file, which only its owner may read
 
-Anything else is taken as clear text: a hand-edited or imported `master.info` of a real server works (WL#5125).
+Any other value is read as clear text: so an edited or imported `master.info` of a real server works (WL#5125).
 Invariant: no function here puts a secret into an exception, a log or a repr.
 """
 
@@ -29,18 +29,18 @@ PASSWORD_VARIABLE = "RPLCTL_PASSWORD"
 CREDENTIALS_VARIABLE = "CREDENTIALS_DIRECTORY"  # systemd LoadCredential=
 CREDENTIAL_NAME = "rplctl.password"
 OPTION_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
-OPTION_GROUPS = ("client", "rplctl")  # merged, the later wins
+OPTION_GROUPS = ("client", "rplctl")  # merged; the later group wins
 MAX_SECRET_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class PasswordSources:
-    """Sources of a password on the command line; all other sources are looked up."""
+    """The password options of a command line; `find_password` checks all other sources."""
 
     password_file: Path | None = None
     password_stdin: bool = False
     ask: Callable[[], str] | None = None  # --ask-password on a terminal
-    reference: str = ""  # env:NAME or file:PATH, stored as it is
+    reference: str = ""  # env:NAME or file:PATH, stored unchanged
 
     @property
     def is_given(self) -> bool:
@@ -48,9 +48,10 @@ class PasswordSources:
 
 
 def find_password(sources: PasswordSources, user: str, *, option_files: tuple[str, ...] = OPTION_FILES) -> str | None:
-    """The clear-text password by the order of design D14, None when nobody has one. Raises ConfigError, UsageError.
+    """Return the clear-text password in the order of design D14; None if no source has one.
 
-    Option files count only when they name no user or this one: `[client]` is often somebody else's account.
+    An option file only counts if it names this user or none: `[client]` often has another account. Raises ConfigError,
+    UsageError.
     """
     if sources.password_file:
         return read_secret_file(sources.password_file)
@@ -68,7 +69,7 @@ def find_password(sources: PasswordSources, user: str, *, option_files: tuple[st
 
 
 def _from_option_files(option_files: tuple[str, ...]) -> dict[str, str]:
-    """The merged groups of all files that exist, the last file's word counting."""
+    """Return the merged groups of all existing option files; the last file wins."""
     merged: dict[str, str] = {}
     for name in option_files:
         path = Path(name).expanduser()
@@ -81,14 +82,14 @@ def _from_option_files(option_files: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_option_file(path: Path) -> dict[str, str]:
-    """`[client]` and `[rplctl]` of a MySQL option file, merged; quotes are removed as the clients do."""
+    """Return `[client]` and `[rplctl]` of a MySQL option file, merged, without quotes (as MySQL's clients do)."""
     parser = configparser.ConfigParser(
         allow_no_value=True, interpolation=None, strict=False, delimiters=("=",), comment_prefixes=("#", ";", "!")
     )
     try:
         parser.read_string(path.read_text(encoding="utf-8"))
     except (configparser.Error, UnicodeDecodeError) as error:
-        # the parser's own text would quote the line, which may be the password
+        # the parser's own text would quote the line, which may contain the password
         raise ConfigError(f"{path}: not an option file ({type(error).__name__})") from None
     merged: dict[str, str] = {}
     for group in OPTION_GROUPS:
@@ -98,7 +99,7 @@ def read_option_file(path: Path) -> dict[str, str]:
 
 
 def read_secret_file(path: Path) -> str:
-    """The first line of a file that only its owner can read. Raises ConfigError."""
+    """Return the first line of a file that only its owner can read. Raises ConfigError."""
     try:
         if path.is_file() and is_readable_by_others(path):
             raise ConfigError(f"{path} holds a secret and others can read it", hint=f"chmod 600 {path}")
@@ -118,7 +119,7 @@ def _first_line(data: bytes, where: str) -> str:
 
 
 def check_reference(reference: str) -> str:
-    """`env:NAME` or `file:PATH` (absolute). Raises UsageError."""
+    """Return `env:NAME` or `file:PATH` (absolute) if it is valid. Raises UsageError."""
     kind, _, name = reference.partition(":")
     is_good = name.isidentifier() if kind == "env" else name.startswith("/") if kind == "file" else False
     if not is_good or not name.isprintable():
@@ -127,8 +128,9 @@ def check_reference(reference: str) -> str:
 
 
 def protect(clear: str, datadir: Path, *, makes_key: bool = True) -> str:
-    """The password as it may be stored. '' stays ''. Without `makes_key`, for what stores nothing, it is returned as it
-    is while there is no key. Raises ConfigError when the key cannot be had.
+    """Return the password in the form to store; '' is unchanged. Raises ConfigError if the key is not available.
+
+    `makes_key` False is for callers that store nothing: without a key, the password is returned unchanged.
     """
     if not clear:
         return ""
@@ -140,7 +142,9 @@ def protect(clear: str, datadir: Path, *, makes_key: bool = True) -> str:
 
 
 def reveal(stored: str, datadir: Path) -> str:
-    """The clear-text password of what is stored. Raises ConfigError, RplError; never with the secret in the text."""
+    """Return the clear-text password of a stored one. Raises ConfigError, RplError; never with
+    the secret in the text.
+    """
     kind, _, rest = stored.partition(":")
     if kind == "env":
         if rest not in os.environ:
@@ -177,7 +181,7 @@ def _key(datadir: Path, *, create: bool) -> bytes:
 
 
 def _create_key(path: Path) -> None:
-    """Make the key once: written whole beside its place, then linked exclusively, so that of two makers one wins."""
+    """Create the key once: write a complete file and link it exclusively, so that only one of two processes wins."""
     from cryptography.fernet import Fernet
 
     private_folder(path.parent)

@@ -1,10 +1,10 @@
-"""Transactions that the applier must skip: a number and GTIDs, one small file each in the channel's run folder.
+"""Transactions that the applier must skip: a number and GTIDs, each in a small file in the channel's run folder.
 
-    skip_counter   N                    transactions, taken by the next start (sql_slave_skip_counter)
-    skip_gtids     one GTID in a line   each until it is reached
+    skip_counter   N                    number of transactions that the next start skips (sql_slave_skip_counter)
+    skip_gtids     one GTID per line    each is skipped when it is reached
 
-Invariant: a number that is used up never comes back, so it is taken away before it is used: a crash in between stops
-at the same error again and skips nothing that was not meant. A GTID can only ever mean its own transaction.
+Invariant: a used number never comes back, because it is removed before it is used. After a crash in between, the
+applier stops at the same error again and skips no unintended transaction. A GTID always means only one transaction.
 """
 
 from __future__ import annotations

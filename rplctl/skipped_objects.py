@@ -1,8 +1,8 @@
-"""Which of the source's triggers, routines, events and views the target does not have, by name.
+"""The names of the source's triggers, routines, events and views that the target lacks.
 
-The applier adds a name before it commits the position past the statement, and a line to the history. So a crash may
-repeat a line but loses no name. `check` counts the names; nothing is decided by them. The file has a JSON object for
-each change of the set, and is synced.
+The applier adds a name and a line in the history before it commits the position after the statement. So a crash may
+repeat a line but loses no name. `check` counts the names; no decision depends on them. The file has one JSON object per
+change of the set, and is synced.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from rplctl.plain_file import closing_descriptor, open_plain, read_if_there
 
 SkippedObject: TypeAlias = tuple[str, str, str]  # kind, database, name
 
-_SPARE_LINES = 1000  # of objects that are gone: then the file is written anew
+_SPARE_LINES = 1000  # lines of dropped objects; with more, the file is rewritten
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedObjects:
-    """The channel's set of skipped objects. Methods raise RplError for a file that the system refuses."""
+    """The channel's set of skipped objects. Methods raise RplError if the system rejects the file."""
 
     channel: Channel
 
     def read(self) -> set[SkippedObject]:
-        """Return the objects that were not carried out and not dropped since. A torn line counts for nothing."""
+        """Return the objects that were skipped and not dropped since. A torn line is ignored."""
         return self._read()[0]
 
     def add(self, objects: Iterable[SkippedObject]) -> None:
@@ -43,7 +43,7 @@ class SkippedObjects:
     def note(
         self, kind: str, names: Iterable[tuple[str, str]], *, is_drop: bool, text: str, position: str = ""
     ) -> None:
-        """Add the objects of a statement, or remove what it drops, with a line in the history.
+        """Add the objects of a statement, or remove those that it drops, with a line in the history.
 
         DROP of an object that is not in the set changes nothing, and is not in the history.
         """
@@ -64,16 +64,16 @@ class SkippedObjects:
             )
 
     def forget(self, database: str) -> None:
-        """Remove the objects of a database that is dropped."""
+        """Remove the objects of a dropped database."""
         found, _ = known = self._read()
         self._change(known, {each for each in found if each[1] == database}, is_gone=True)
 
     def clear(self) -> None:
-        """Remove the set: the channel has another source."""
+        """Remove the set, because the channel has another source."""
         self.channel.skipped_objects_path.unlink(missing_ok=True)
 
     def _read(self) -> tuple[set[SkippedObject], int]:
-        """The set, and the number of the file's lines."""
+        """Return the set, and the number of lines in the file."""
         found: set[SkippedObject] = set()
         with file_errors(self.channel.name):
             lines = read_if_there(self.channel.skipped_objects_path, follow=False).splitlines()
@@ -98,7 +98,7 @@ class SkippedObjects:
                 return replace_file(path, _lines(after, is_gone=False))
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             with closing_descriptor(open_plain(path, flags, follow=False)) as descriptor:
-                write_all(descriptor, b"\n" + _lines(changed, is_gone=is_gone))  # what a crash tore ends here
+                write_all(descriptor, b"\n" + _lines(changed, is_gone=is_gone))  # "\n" ends a torn line
                 sync(descriptor, path.name)
 
 

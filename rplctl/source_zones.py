@@ -1,8 +1,8 @@
-"""The SYSTEM time zone of a channel's source, from which relay log on it was in force.
+"""The SYSTEM time zone of a channel's source, with the relay log from which it was in force.
 
-A statement of the log may depend on it, and no event names it. The receiver asks a live source at each connection, and
-notes a zone that is another one before the first event of a new relay log. The file may be lost: the next connection
-notes the zone again. The option `source_time_zone` is in its place, for a folder of binary logs.
+A statement of the log may depend on this zone, but no event names it. The receiver queries a live source at each
+connection, and stores a changed zone before the first event of a new relay log. The file may be lost: the next
+connection stores the zone again. For a folder of binary logs, the option `source_time_zone` replaces the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Noted: TypeAlias = list[tuple[str, SystemZone]]  # relay log, zone
 
 
 class SourceZones:
-    """The noted zones of one channel; the file is read again when it has changed."""
+    """The stored zones of one channel; a changed file is read again."""
 
     def __init__(self, channel: Channel, config: Config) -> None:
         self._path: Path = channel.source_zones_path
@@ -31,7 +31,7 @@ class SourceZones:
         self._read: tuple[object, _Noted] = (None, [])
 
     def at(self, relay_log: str) -> SystemZone | None:
-        """The zone of the source whose events are in the relay log; None if it is not known."""
+        """Return the zone of the source for the events in the relay log; None if it is unknown."""
         if self._option is not None:
             return self._option
         noted = self._noted()
@@ -42,15 +42,15 @@ class SourceZones:
 
     @property
     def last(self) -> SystemZone | None:
-        """The zone that was noted last."""
+        """The zone that was stored last."""
         noted = self._noted()
         return noted[-1][1] if noted else None
 
     def note(self, relay_log: str, zone: SystemZone, oldest: str) -> None:
-        """Note the zone of the events from that relay log on. `oldest`: the first relay log that still exists."""
+        """Store the zone of the events from that relay log on. `oldest`: the first relay log that still exists."""
         number, first = log_number(relay_log), log_number(oldest)
         before = [(name, each) for name, each in self._noted() if log_number(name) < number]
-        in_force = sum(log_number(name) <= first for name, _ in before)  # the last of these still counts
+        in_force = sum(log_number(name) <= first for name, _ in before)  # the last of these is still in force
         kept = [*before[max(0, in_force - 1) :], (relay_log, zone)]
         private_folder(self._path.parent)
         replace_file(self._path, json.dumps([[name, each.changes] for name, each in kept]).encode())
@@ -67,7 +67,7 @@ class SourceZones:
 
 
 def _parsed(stored: object) -> _Noted:
-    """Nothing for a file that is torn or not ours."""
+    """Return the stored zones; none for a damaged file."""
     try:
         return [
             (str(name), SystemZone(tuple((int(second), int(offset)) for second, offset in (first, *more))))

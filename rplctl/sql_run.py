@@ -1,6 +1,6 @@
-"""SQL text on its way into SQLAlchemy: nothing but `Sql` (design D27).
+"""Execute SQL text with SQLAlchemy: only `Sql` is accepted (design D27).
 
-Expressions of SQLAlchemy need no such way: they are made of models, with bound parameters.
+SQLAlchemy's own expressions do not need this module: they come from models, with bound parameters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(connection: Connection, sql: Sql, values: tuple[Any, ...] | None = None) -> Found:
-    """Execute the text as the driver takes it."""
+    """Execute the text in the driver's own form."""
     return connection.exec_driver_sql(sql, values) if values else connection.exec_driver_sql(sql)
 
 
@@ -27,7 +27,7 @@ def ask(connection: Connection, sql: Sql, values: Mapping[str, object] | None = 
 
 
 def clause(sql: Sql) -> TextClause:
-    """A part of an expression, or a whole one."""
+    """Return the text as a part of an expression, or as a whole one."""
     from sqlalchemy import text
 
     return text(sql)

@@ -1,22 +1,22 @@
-"""SQL text that may be executed, and the only ways to make it (design D27).
+"""SQL text that may be executed, and the only ways to create it (design D27).
 
 Invariant: no word of a peer or of a file becomes SQL unless it is a bound parameter, is quoted here, matches a strict
-grammar (`Grammar`), or is made from a model. `Sql` is a type of its own, and joining it with a plain text by `+`, `%`
-or an f-string gives a plain `str` again, which mypy refuses wherever `Sql` is asked for.
+grammar (`Grammar`), or comes from a model. `Sql` is a separate type: joining it with a plain text by `+`, `%` or an
+f-string gives a plain `str` again, which mypy rejects in place of `Sql`.
 
-    written(template, part …)  a template of our source code, filled with parts that are `Sql` or numbers
-    joined(separator, parts)   the same for a list
-    backticked, double_quoted names; text_literal, hex_literal, utf8_literal: values
-    matched(grammar, text)    a word, number, date, GTID … of a peer or a file that is exactly that; else RplError
-    proven_statement(text)    the caller has read all of a statement by our lexer (`schema.definition`)
-    statement_of_source(raw)  the statement of an event, for a target that executes it as it is (`target.mysql`)
+ written(template, part …)  a template in rplctl's source code, filled with parts that are `Sql` or numbers
+ joined(separator, parts)   the same for a list
+ backticked, double_quoted names; text_literal, hex_literal, utf8_literal: values
+ matched(grammar, text)     a foreign word, number, date, GTID … that matches the grammar; otherwise RplError
+ proven_statement(text)     the caller has read every token of a statement with the lexer (`schema.definition`)
+ statement_of_source(raw)   the statement of an event, for a target that executes it unchanged (`target.mysql`)
 
-`SqlBytes` is the same for bytes: MySQL's statements hold rows in character sets of their own. It costs nothing where
-rows are written, so its parts are checked by mypy alone.
+`SqlBytes` is the same for bytes: MySQL's statements contain rows in other character sets. It has no cost while rows are
+written, so only mypy checks its parts.
 
-Held by mypy: the drivers' own methods are behind types that take nothing else (`sql_run`, `handshake.connection`,
-`target.*.driver`, `target.mysql.connection`). Held by tests/house/test_sql_text.py: nobody else makes a `Sql`,
-templates are constants, who proves a statement is on a list, and no other place speaks to a driver.
+mypy holds the rule: the types of the drivers' own methods accept only `Sql` (`sql_run`, `handshake.connection`,
+`target.*.driver`, `target.mysql.connection`). tests/house/test_sql_text.py checks the rest: no other module creates a
+`Sql`, templates are constants, the callers of proven_statement are on a list, and no other module calls a driver.
 """
 
 from __future__ import annotations
@@ -35,22 +35,23 @@ _LONGEST_SHOWN: Final = 80
 
 
 class Sql(str):
-    """Text that only the functions of this module make."""
+    """SQL text that only the functions of this module create."""
 
     __slots__ = ()
 
 
-SqlBytes = NewType("SqlBytes", bytes)  # as `Sql`, and no copy of megabytes
+SqlBytes = NewType("SqlBytes", bytes)  # like `Sql`, without a copy of megabytes
 
-NOTHING: Final = Sql()  # where a clause may stand
+NOTHING: Final = Sql()  # an omitted clause
 NO_BYTES: Final = SqlBytes(b"")
 NULL: Final = Sql("NULL")
 PARAMETER: Final = Sql("?")
 
 
 class Grammar(Enum):
-    """Grammars of foreign words, character by character. None of them lets a quote, a blank but the one between a
-    date and its time, or the beginning of a comment through.
+    """Grammars of foreign words, checked character by character.
+
+    No grammar allows a quote, the start of a comment, or a blank, except between a date and its time.
     """
 
     WORD = r"[A-Za-z0-9_]{1,64}"  # a character set, a collation, a storage engine
@@ -61,9 +62,9 @@ class Grammar(Enum):
     HEX = r"(?:[0-9A-Fa-f]{2})*"
     MOMENT = r"-?[0-9]{1,4}(?:[-:][0-9]{1,2}){0,2}(?: [0-9]{1,2}(?::[0-9]{1,2}){2})?(?:\.[0-9]{0,6})?"
     ADDRESS = r"[0-9A-Fa-f:.]{1,45}"  # INET4, INET6
-    XID = r"[0-9a-z:.-]{1,64}"  # names that we gave to prepared transactions
+    XID = r"[0-9a-z:.-]{1,64}"  # rplctl's names of prepared transactions
     UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
-    MYSQL_GTIDS = r"[0-9A-Fa-f:,a-z_-]*"  # with MySQL's tags; blanks and newlines are taken out before
+    MYSQL_GTIDS = r"[0-9A-Fa-f:,a-z_-]*"  # with MySQL's tags; the caller has removed blanks and newlines
     MARIADB_GTIDS = r"[0-9,-]*"
 
 
@@ -85,7 +86,7 @@ _NAMES: Final = {
 
 
 def written(template: str, *parts: Sql | int) -> Sql:
-    """Return `template` with each `{}` replaced by a part. Raises TypeError for a part that may be any text."""
+    """Return `template` with each `{}` replaced by a part. Raises TypeError for a part of another type."""
     for part in parts:
         if not isinstance(part, Sql) and type(part) is not int:
             raise TypeError(f"a {type(part).__name__} is not SQL")
@@ -93,7 +94,7 @@ def written(template: str, *parts: Sql | int) -> Sql:
 
 
 def joined(separator: str, parts: Iterable[Sql]) -> Sql:
-    """Return the parts with the separator between them. Raises TypeError as `written`."""
+    """Return the parts with the separator between them. Raises TypeError as `written` does."""
     found = list(parts)
     for part in found:
         if not isinstance(part, Sql):
@@ -116,13 +117,13 @@ def row_bytes(cells: list[SqlBytes]) -> SqlBytes:
 
 
 def with_parameter(sql: Sql, mark: str, by: Sql) -> Sql:
-    """Put `by` in the place of a parameter; what looks like its mark inside quotes is a part of a name."""
+    """Replace a parameter by `by`, except inside quotes, where its mark is part of a name."""
     pattern = rf"""("[^"]*"|'[^']*')|{re.escape(mark)}(?![0-9])"""
     return Sql(re.sub(pattern, lambda found: found[1] or by, sql))
 
 
 def percent_doubled(sql: Sql) -> Sql:
-    """Return a part of a text with parameters of psycopg, to which % begins one."""
+    """Return a part of a text with doubled %, for psycopg, in which % begins a parameter."""
     return Sql(sql.replace("%", "%%"))
 
 
@@ -131,19 +132,19 @@ def as_bytes(sql: Sql) -> SqlBytes:
 
 
 def as_text(sql: SqlBytes) -> Sql:
-    """Decode a statement that has no rows in it: rows may be in any character set."""
+    """Decode a statement without rows: rows may be in any character set."""
     return Sql(sql.decode())
 
 
 def matched(grammar: Grammar, text: str) -> Sql:
-    """Return the text if it matches the grammar. Raises RplError for anything else."""
+    """Return the text if it matches the grammar. Raises RplError otherwise."""
     if not is_matched(grammar, text):
         raise not_executed(text, _NAMES[grammar])
     return Sql(text)
 
 
 def not_executed(text: str, wanted: str) -> RplError:
-    """Return the error for a text of a peer or a file that is not what is `wanted`."""
+    """Return the error for a foreign text that is not the `wanted` kind."""
     return RplError(
         f"{text[:_LONGEST_SHOWN]!r} is not {wanted}, and is not executed",
         errno=er.PARSE_ERROR,
@@ -161,22 +162,22 @@ def word(text: str) -> Sql:
 
 
 def backticked(*names: str) -> Sql:
-    """Return a name of MySQL and MariaDB, with dots between its parts."""
+    """Return a quoted name for MySQL and MariaDB, with dots between its parts."""
     return Sql(".".join("`" + name.replace("`", "``") + "`" for name in names))
 
 
 def backticked_bytes(name: str) -> SqlBytes:
-    """Return one name of MySQL and MariaDB, as fast as rows need it."""
+    """Return one quoted name for MySQL and MariaDB, fast enough for rows."""
     return SqlBytes(b"`" + name.replace("`", "``").encode() + b"`")
 
 
 def double_quoted(*names: str) -> Sql:
-    """Return a name of standard SQL, with dots between its parts."""
+    """Return a quoted name of standard SQL, with dots between its parts."""
     return Sql(".".join('"' + name.replace('"', '""') + '"' for name in names))
 
 
 def standard_literal(text: str) -> Sql:
-    """Return a literal for PostgreSQL, SQLite and DuckDB, where a backslash is a character like others."""
+    """Return a literal for PostgreSQL, SQLite and DuckDB, in which a backslash is an ordinary character."""
     return Sql("'" + text.replace("'", "''") + "'")
 
 
@@ -190,16 +191,16 @@ def hex_literal(raw: bytes) -> Sql:
 
 
 def utf8_literal(text: str) -> Sql:
-    """Return a literal for MySQL and MariaDB, whatever the session is set to."""
+    """Return a literal for MySQL and MariaDB that does not depend on the session."""
     return Sql(f"_utf8mb4 x'{text.encode('utf-8', 'surrogateescape').hex()}'")
 
 
 def utf8_number(text: str) -> Sql:
-    """Return a text like `utf8_literal`, without a quote: every session reads it alike."""
+    """Return a text like `utf8_literal`, but without a quote, so that every session reads it in the same way."""
     return Sql(f"_utf8mb4 0x{text.encode().hex()}" if text else "''")
 
 
-integer_bytes: Final = cast("Callable[[int], SqlBytes]", b"%d".__mod__)  # of a cell, without a call of Python
+integer_bytes: Final = cast("Callable[[int], SqlBytes]", b"%d".__mod__)  # for a cell, without a Python call
 
 
 def hex_bytes(raw: bytes) -> SqlBytes:
@@ -207,37 +208,39 @@ def hex_bytes(raw: bytes) -> SqlBytes:
 
 
 def upper_hex_bytes(raw: bytes | memoryview) -> SqlBytes:
-    """Return digits alone, as HEX() gives them."""
+    """Return hexadecimal digits as HEX() returns them."""
     return SqlBytes(raw.hex().upper().encode("ascii"))
 
 
 def quoted_bytes(raw: bytes, introducer: SqlBytes = NO_BYTES) -> SqlBytes:
-    """Return a literal for a utf8mb4 statement without NO_BACKSLASH_ESCAPES. A byte above 0x7f never hides the quote
-    after it, and a zero byte is like any other (manual: mysql_real_escape_string).
+    """Return a literal for a utf8mb4 statement without NO_BACKSLASH_ESCAPES.
+
+    A byte above 0x7f never hides the quote after it, and a zero byte is an ordinary byte (manual:
+    mysql_real_escape_string).
     """
     return SqlBytes(b"".join((introducer, b"'", raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'"), b"'")))
 
 
 def base64_literal(raw: bytes) -> SqlBytes:
-    """Return an event as BINLOG takes it."""
+    """Return an event in the form of a BINLOG statement."""
     return SqlBytes(b"'%s'" % base64.b64encode(raw))
 
 
 def double_bytes(value: float) -> SqlBytes:
     """Return a number that MySQL and MariaDB read as DOUBLE, never as DECIMAL. Raises RplError if it is not finite."""
     text = repr(value)
-    if "n" in text:  # inf, nan: those are names
+    if "n" in text:  # inf and nan would be names
         raise not_executed(text, _NAMES[Grammar.DOUBLE])
     return SqlBytes((text if "e" in text else text + "e0").encode("ascii"))
 
 
 def float_literal(value: float) -> Sql:
-    """Return a number like `double_bytes`."""
+    """Return a number as `double_bytes` does."""
     return as_text(double_bytes(float(value)))
 
 
 def number(value: float) -> Sql:
-    """Return a number as Python writes it. Raises ValueError for one that is not finite: that would be a name."""
+    """Return a number in Python's format. Raises ValueError if it is not finite, because that would be a name."""
     if not math.isfinite(value):
         raise ValueError(f"{value} is not a number of SQL")
     return Sql(repr(value))

@@ -1,12 +1,13 @@
 """Status of a running receiver or applier: one small JSON file per thread, replaced atomically.
 
-It feeds `show-status` (states, errors, lag) and never holds a position that anything starts from: the repositories are
-the authority. Whether the thread runs is its lock (channel.py), not this file. So one that cannot be written stops no
-thread: on a full disk it is written over in place, which needs no space; else the log tells that it is out of date.
+`show-status` reads the file (states, errors, lag). No thread starts from a position in it: the repositories are the
+authority. The thread's lock (channel.py) shows if the thread runs, not this file. So a write error stops no thread: on
+a full disk, the file is overwritten in place, which needs no space; otherwise the log reports that the file is out of
+date.
 
-Invariant: a live process gives it a new time every PULSE_S, whatever its thread is busy with, and writes it when
-something in it changed; but not for an applier that waits for work and does not come by any more. So an old one is told
-apart from an old piece of news: its process or thread is frozen, hangs, or is gone (design D22, `silent_since`,
+Invariant: a live process renews the file's time every PULSE_S, even while its thread is busy, and writes the file after
+each change. The exception is an applier that waits for work but does not report it any more. So an old time means that
+the process or thread is frozen, hangs, or has ended, not just that nothing happened (design D22, `silent_since`,
 `was_killed`).
 """
 
@@ -33,65 +34,65 @@ log = logging.getLogger(__name__)
 _reported: set[Path] = set()  # files that could not be written last time
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 PULSE_S = 1.0
-SILENT_S = 5.0  # a few pulses: a process that lives has written by then
-PATIENCE_S = 2.0  # with a thread that says each second that it waits, before its file is not kept fresh any more
-HUNG_S = 30.0  # of other threads, which wait for work and say so several times a second
-NO_EXECUTORS = "Waiting for executors"  # the applier's state begins so where Spark's cluster gives it none
-AWAY = "Waiting to reconnect to the target"  # the applier's state; its last error says why
-_BLOCK = 4096  # of every file system there is, or a multiple: what a file has of it can be written over
+SILENT_S = 5.0  # a few pulses: a live process has written by then
+PATIENCE_S = 2.0  # a waiting thread reports every second; after this time without a report, the pulse stops
+HUNG_S = 30.0  # for other threads, which report several times per second while they wait for work
+NO_EXECUTORS = "Waiting for executors"  # beginning of the applier's state if Spark's cluster gives it none
+AWAY = "Waiting to reconnect to the target"  # the applier's state; its last error has the reason
+_BLOCK = 4096  # a block of every file system, or a fraction of one: a file's blocks can be overwritten
 
 
 @dataclass(slots=True)
 class ThreadStatus:
-    """Shared by both threads; unset numbers are 0, unset texts ''. Timestamps are Unix seconds."""
+    """The status of a thread; unset numbers are 0, unset texts ''. Timestamps are Unix seconds."""
 
     state: str = ""  # Slave_IO_State / Slave_SQL_Running_State, MySQL's words
     connected: bool = False  # receiver: Yes (True) or Connecting (False)
     last_errno: int = 0
     last_error: str = ""
-    last_hint: str = ""  # what an operator can do about the last error; a second way is a line of its own
+    last_hint: str = ""  # an operator's next step after the last error; each alternative is on its own line
     last_error_timestamp: float = 0.0
-    updated: float = field(default_factory=time.time)  # when the process last wrote this
-    worked: float = 0.0  # when the thread itself last said something
-    is_waiting: bool = False  # for work: it says so again and again, while one that works may be busy for long
-    is_done: bool = False  # stopped because all that it was started for is done: UNTIL, or what the source had
+    updated: float = field(default_factory=time.time)  # time of the process's last write
+    worked: float = 0.0  # time of the thread's own last report
+    is_waiting: bool = False  # for work: such a thread reports repeatedly, but a working thread may be busy for long
+    is_done: bool = False  # stopped because its work is done: UNTIL is reached, or the source's end
     # receiver
-    lost: float = 0.0  # since when there is no connection; 0 while there is one
+    lost: float = 0.0  # start of the time without a connection; 0 while connected
     master_server_id: int = 0
     master_uuid: str = ""
     read_log_name: str = ""  # live view of Read_Master_Log_Pos; MasterInfo is the authority
     read_log_pos: int = 0
     retrieved_gtid_set: str = ""
-    clock_difference: float = 0.0  # source's clock minus ours, seconds
-    clock_error: float = 0.0  # how wrong that can be, seconds; 0: it was never measured
-    read_timestamp: float = 0.0  # of the last event that was read, by the source's clock
-    source_seen: float = 0.0  # when the source was looked at (receiver/observer.py); 0: never
-    source_log_name: str = ""  # where its log ended then
+    clock_difference: float = 0.0  # source's clock minus rplctl's clock, seconds
+    clock_error: float = 0.0  # largest error of that difference, seconds; 0: never measured
+    read_timestamp: float = 0.0  # of the last received event, by the source's clock
+    source_seen: float = 0.0  # time of the last poll of the source (receiver/observer.py); 0: never
+    source_log_name: str = ""  # end of the source's log at that poll
     source_log_pos: int = 0
-    source_bytes_per_s: float = 0.0  # what it wrote between the last two looks
-    source_keeps_s: float = 0.0  # how long it keeps a log; 0: any time
-    source_purge_at: float = 0.0  # when it purges what is read next, by our clock; 0: not in sight
-    relay_disk_full_at: float = 0.0  # at the rate of the last minutes; 0: not in sight
+    source_bytes_per_s: float = 0.0  # the source's write rate between the last two polls
+    source_keeps_s: float = 0.0  # retention time of a log on the source; 0: no limit
+    source_purge_at: float = 0.0  # when the source purges the next log to read, by rplctl's clock; 0: not expected
+    relay_disk_full_at: float = 0.0  # at the rate of the last minutes; 0: not expected
     received_heartbeats: int = 0
-    transfer_timestamp: int = 0  # of the first event of the transaction in transfer, source's clock; 0: there is none
+    transfer_timestamp: int = 0  # first event of the transaction in transfer, by the source's clock; 0: none
     # applier
-    last_applied_timestamp: int = 0  # of the last transaction that was applied, source's clock
-    last_event_timestamp: int = 0  # of the transaction in work or delayed, source's clock; 0 when there is none
-    heartbeats: str = ""  # SERVER_ID:SECONDS,... as the target has them (heartbeat.py); Unix seconds, source's clock
-    relay_log_name: str = ""  # how far it is in the relay log: the applier; the receiver with its read position
+    last_applied_timestamp: int = 0  # of the last applied transaction, by the source's clock
+    last_event_timestamp: int = 0  # of the current or delayed transaction, by the source's clock; 0: none
+    heartbeats: str = ""  # SERVER_ID:SECONDS,... in the target (heartbeat.py); Unix seconds, source's clock
+    relay_log_name: str = ""  # position in the relay log: the applier's; for the receiver, that of its read position
     relay_log_pos: int = 0
     exec_log_name: str = ""
     exec_log_pos: int = 0
-    target_state: str = ""  # why the target does not belong to the position (commit/belonging.py); '' while it does
+    target_state: str = ""  # why the target does not belong to the position (commit/belonging.py); '' if it does
     commit_mode: str = ""  # transaction, marker or xa, and why not xa (design D3)
     executed_gtid_set: str = ""
     transactions: int = 0
     row_changes: int = 0
     batches: int = 0
     spark_jobs: int = 0
-    small_jobs: int = 0  # decoded in the applier's own process, sooner than a job of Spark begins
-    rows_by_spark: int = 0  # of row_changes and of the rows of copies
-    rows_by_driver: int = 0  # the others that were decoded
+    small_jobs: int = 0  # decoded in the applier's own process, faster than the start of a Spark job
+    rows_by_spark: int = 0  # part of row_changes and of copied rows
+    rows_by_driver: int = 0  # the other decoded rows
     spark_workers: int = 0
     spark_job: str = ""
     retried_transactions: int = 0
@@ -100,20 +101,20 @@ class ThreadStatus:
     until_log_name: str = ""
     until_log_pos: int = 0
     remaining_delay: int | None = None
-    # a copy of tables (rplctl clone): the applier's, which loads it; clone_moved and clone_step also the reading end's
-    clone_tables: int = 0  # 0: there is none, or it is done
+    # a copy of tables (rplctl clone) by the applier, which loads it; the reader also sets clone_moved and clone_step
+    clone_tables: int = 0  # 0: no copy, or a finished one
     clone_done: int = 0
     clone_percent: int = 0
-    clone_rows: int = 0  # a second
-    clone_bytes: int = 0  # a second
-    clone_left: int | None = None  # seconds, as far as that can be told
-    clone_moved: float = 0.0  # when rows last went on their way
-    clone_incident: str = ""  # a chunk that is read again, how often and why
-    clone_step: str = ""  # how its snapshots know their place
+    clone_rows: int = 0  # per second
+    clone_bytes: int = 0  # per second
+    clone_left: int | None = None  # estimated seconds
+    clone_moved: float = 0.0  # time at which rows were last sent
+    clone_incident: str = ""  # a chunk that is read again, with the number and the reason
+    clone_step: str = ""  # the method of its snapshots
 
     @property
     def cloning(self) -> str:
-        """The applier's state while tables are copied; '' while none are."""
+        """The applier's state while tables are copied; '' otherwise."""
         if not self.clone_tables:
             return ""
         return f"Cloning: {self.clone_done} of {self.clone_tables} tables, {self.clone_percent} %"
@@ -124,7 +125,7 @@ class ThreadStatus:
 
     @property
     def has_applied(self) -> bool:
-        """True if an applier has said where it is. RESET and CHANGE MASTER remove what it said."""
+        """True if an applier has reported its position. RESET and CHANGE MASTER remove it."""
         return bool(self.exec_log_name or self.executed_gtid_set)
 
     @property
@@ -145,33 +146,35 @@ class ThreadStatus:
 
 
 class StatusFile:
-    """A running thread's status and its file. Within `pulse` it is kept fresh also while the thread is busy, and, where
-    there is a `patience_s`, as long as a thread that waits for work says so.
+    """A running thread's status and its file.
+
+    Within `pulse`, the file stays fresh even while the thread is busy. With `patience_s`, it stays fresh only as long
+    as a thread that waits for work reports this.
     """
 
     def __init__(self, path: Path, status: ThreadStatus, patience_s: float = float("inf")) -> None:
         self.path = path
         self.status = status
         self._patience_s = patience_s
-        self._alive = time.monotonic()  # when the thread itself last came by
-        self._lock = threading.Lock()  # the pulse and the thread itself have one temporary file
-        self._said = self._written = 0.0  # time.monotonic(), by the thread itself and by anyone
-        self._content: object = None  # what was written last
+        self._alive = time.monotonic()  # time of the thread's last call
+        self._lock = threading.Lock()  # the pulse and the thread share one temporary file
+        self._said = self._written = 0.0  # time.monotonic() of the thread's last write, and of any last write
+        self._content: object = None  # the last written content
 
     def write(self) -> None:
-        """The thread's own word."""
+        """Write the status, as the thread's own report."""
         self.status.worked, self._said = time.time(), time.monotonic()
         self._alive = self._said
         self._write()
 
     def write_if_changed(self) -> None:
-        """The thread's own word, where the file does not say it yet."""
+        """Write the thread's own report, unless the file has the same content."""
         self._alive = time.monotonic()
         if _content_of(self.status) != self._content:
             self.write()
 
     def write_if_older(self, seconds: float) -> bool:
-        """Write only if the thread's own status is older; return True if it was."""
+        """Write only if the thread's last report is older; True if it was."""
         self._alive = time.monotonic()
         if self._alive - self._said < seconds:
             return False
@@ -180,7 +183,7 @@ class StatusFile:
 
     @contextmanager
     def pulse(self) -> Iterator[None]:
-        """From another thread, for the block: the process is alive."""
+        """Let another thread show, during the block, that the process is alive."""
         _pulse.add(self)
         try:
             yield
@@ -207,7 +210,7 @@ class StatusFile:
 
 
 class _Pulse:
-    """One thread for all status files of the process, as long as there is one."""
+    """One thread for all status files of the process, as long as there is a file."""
 
     def __init__(self) -> None:
         self._files: list[StatusFile] = []
@@ -220,11 +223,11 @@ class _Pulse:
                 threading.Thread(target=self._run, args=(self._files,), name="rplctl-pulse", daemon=True).start()
 
     def remove(self, file: StatusFile) -> None:
-        """It is not written to by the pulse any more."""
+        """Stop the pulse of this file."""
         with self._changed:
             self._files.remove(file)
             if not self._files:
-                self._files = []  # the thread of the old list ends
+                self._files = []  # ends the thread of the old list
                 self._changed.notify_all()
 
     def _run(self, files: list[StatusFile]) -> None:
@@ -255,8 +258,9 @@ def _put(path: Path, data: bytes) -> None:
 
 
 def read_status(path: Path) -> ThreadStatus:
-    """The last status written, `updated` by the file's own time; an empty one when there is none or it is unreadable.
-    Unknown keys are ignored.
+    """Return the last written status, with the file's own time as `updated`.
+
+    The status is empty if the file is missing or unreadable. Unknown keys are ignored.
     """
     try:
         beaten = path.stat().st_mtime
@@ -275,7 +279,7 @@ def _is_fit(name: str, value: object) -> bool:
     if name not in _BLANK:
         return False
     example = _BLANK[name]
-    if example is None:  # seconds, or none
+    if example is None:  # seconds or None
         return value is None or type(value) is int
     if isinstance(example, float):
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LATEST
@@ -285,19 +289,21 @@ def _is_fit(name: str, value: object) -> bool:
 
 
 def silent_since(status: ThreadStatus, started: float, now: float) -> float | None:
-    """When a thread that holds its lock since `started` last gave a sign of life, if that is too long ago; else None.
+    """Return the time of the last sign of life of a thread that holds its lock since `started`, if too long ago; else
+    None.
 
-    A sign from the future, after the clock was set back, is none: a live process replaces it within a second.
+    A time in the future, after the clock was set back, also counts as too long ago: a live process replaces it within a
+    second.
     """
     heard = max(status.updated, started)
     if abs(now - heard) > SILENT_S:
         return heard
-    is_here = status.updated >= started  # it is this run's word, not that of the one before
+    is_here = status.updated >= started  # a report of this run, not of the last one
     if is_here and status.is_waiting and status.worked and abs(now - status.worked) > HUNG_S:
         return status.worked
     return None
 
 
 def was_killed(status: ThreadStatus) -> bool:
-    """True if a thread that does not run ended without a stop message, which a normal end writes."""
+    """True if a stopped thread has no stop message, which a normal end writes."""
     return bool(status.state)

@@ -1,8 +1,9 @@
-"""The time zone SYSTEM of a server: its distance from UTC at each moment of a TIMESTAMP.
+"""The time zone SYSTEM of a server: its UTC offset at each time of a TIMESTAMP.
 
-A log says SYSTEM and not which zone that is. Its name is none that another server must know, so the server is asked for
-the moments at which its distance changes. Invariant: two servers whose zones are equal here show every TIMESTAMP alike.
-No zone of the tz database since 1970 has two changes within less than seven days, so samples every four days find all.
+A log contains only the word SYSTEM. The zone's name may be unknown to another server, so rplctl queries the server for
+the times at which its offset changes. Invariant: if the zones of two servers are equal here, both show every TIMESTAMP
+in the same way. No zone of the tz database since 1970 has two changes within less than seven days, so samples every
+four days find all changes.
 """
 
 from __future__ import annotations
@@ -25,34 +26,34 @@ LOAD_ZONES: Final = (
     "load the time zones into the target: mariadb-tzinfo-to-sql /usr/share/zoneinfo | mariadb mysql (for MySQL: "
     "mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql), and GRANT SELECT ON mysql.time_zone_name to its account"
 )
-_FIRST, _STEP = 86400, 4 * 86400  # the first sample, Unix time, and the seconds to the next
+_FIRST, _STEP = 86400, 4 * 86400  # the first sample in Unix time, and the seconds between samples
 _SAMPLES: Final = ((1 << 31) - _FIRST) // _STEP
 _FANOUT: Final = 4
 _MOST_MOMENTS, _MOST_CHANGES, _MOST_SECONDS = 2000, 1000, 26 * 3600
-_LEAST_WORD, _MOST_WORD = -(12 * 60 + 59), 13 * 60  # minutes that every server takes as a time zone
+_LEAST_WORD, _MOST_WORD = -(12 * 60 + 59), 13 * 60  # minutes that every server accepts as a time zone
 _TWENTY: Final = joined(" UNION ALL SELECT ", [written("SELECT 0 d"), *(written("{}", n) for n in range(1, 20))])
 _NUMBERS: Final = written("SELECT a.d + 20 * b.d + 400 * c.d n FROM ({}) a, ({}) b, ({}) c", *[_TWENTY] * 3)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemZone:
-    """`changes`: (second in Unix time, seconds east of UTC from then on); the first counts for all before, too."""
+    """A time zone. `changes`: (Unix time, seconds east of UTC from then on); the first one also counts before."""
 
     changes: tuple[tuple[int, int], ...]
 
     def offset_at(self, moment: float) -> timedelta:
-        """The distance from UTC at a moment in Unix time."""
+        """Return the UTC offset at a Unix time."""
         number = bisect_right(self.changes, moment, key=lambda change: change[0])
         return timedelta(seconds=self.changes[max(0, number - 1)][1])
 
     @property
     def fixed(self) -> timedelta | None:
-        """The distance from UTC of a zone that never changes it; None for another one."""
+        """The UTC offset of a zone without changes; None for any other zone."""
         return timedelta(seconds=self.changes[0][1]) if len(self.changes) == 1 else None
 
 
 def offset_text(offset: timedelta) -> str:
-    """`+09:00`; '' for a distance that some servers refuse as a time zone."""
+    """Return the offset as text, such as `+09:00`; '' if some servers reject it as a time zone."""
     minutes, rest = divmod(int(offset.total_seconds()), 60)
     if rest or not _LEAST_WORD <= minutes <= _MOST_WORD:
         return ""
@@ -60,7 +61,7 @@ def offset_text(offset: timedelta) -> str:
 
 
 def fixed_offset(text: str) -> timedelta | None:
-    """The distance from UTC that UTC or `+09:00` names; None for any other zone."""
+    """Return the offset of UTC or of a text such as `+09:00`; None for any other zone."""
     if text.upper() == "UTC":
         return timedelta(0)
     if match := OFFSET.fullmatch(text):
@@ -70,7 +71,7 @@ def fixed_offset(text: str) -> timedelta | None:
 
 
 def zone_named(name: str) -> SystemZone:
-    """The zone that `+09:00` or `Asia/Tokyo` names. Raises ValueError, KeyError or OSError for no such zone."""
+    """Return the zone of `+09:00` or `Asia/Tokyo`. Raises ValueError, KeyError or OSError for an unknown zone."""
     if (distance := fixed_offset(name)) is not None:
         return SystemZone(((0, int(distance.total_seconds())),))
     zone = ZoneInfo(name)
@@ -88,9 +89,9 @@ def _seconds(offset: timedelta | None) -> float:
 
 
 def read_zone(ask: Ask, name: str = SYSTEM, known: SystemZone | None = None) -> SystemZone:
-    """The server's zone of that name. Raises ValueError for an answer that is none, and what `ask` raises.
+    """Return the server's zone of that name. Raises ValueError for an invalid answer, and the errors of `ask`.
 
-    `known`: what it probably is; that it still is takes a tenth of the time.
+    `known`: the probable zone; confirming it takes a tenth of the time.
     """
     zone = text_literal(name)
     rows = ask(
@@ -125,7 +126,7 @@ def read_zone(ask: Ask, name: str = SYSTEM, known: SystemZone | None = None) -> 
 
 
 def is_shown_alike(zone: SystemZone, name: Sql) -> Sql:
-    """A condition on a server: its zone `name` has the distance of `zone` before and after each change."""
+    """Return a condition for a server: its zone `name` has the offset of `zone` before and after each change."""
     moments = [moment for second, _ in zone.changes[1:] for moment in (second - 1, second)]
     same = (
         written("{} = {}", _offset(written("{}", moment), name), int(zone.offset_at(moment).total_seconds()))
@@ -135,7 +136,7 @@ def is_shown_alike(zone: SystemZone, name: Sql) -> Sql:
 
 
 def _samples(zone: SystemZone) -> list[tuple[int, int]]:
-    """The number and the offset of each sample whose offset differs from the one before."""
+    """Return number and offset of each sample whose offset differs from the sample before."""
     later = ((-(-(second - _FIRST) // _STEP), offset) for second, offset in zone.changes[1:])
     return [(0, zone.changes[0][1]), *later]
 
@@ -152,7 +153,7 @@ def _checked(cell: object, limit: int = _MOST_SECONDS) -> int:
 
 
 def _traced(samples: Sequence[tuple[int, int]], offsets: Callable[[Sequence[int]], list[int]]) -> SystemZone:
-    """The zone with the second of each change, from the samples whose offset differs from the one before."""
+    """Return the zone with the second of each change, from the samples that differ from the sample before."""
     ends = [_FIRST + number * _STEP for number, _ in samples[1:]]
     spans = [(end - _STEP, end) for end in ends]
     before = [offset for _, offset in samples]

@@ -1,4 +1,4 @@
-"""A target's URL: its password put in for connecting and taken out for people to read; whether two name one target."""
+"""A target's URL: insert its password for a connection, hide it from people, and compare two URLs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def has_password(url: str) -> bool:
 
 
 def authority(url: str) -> str:
-    """`user@host:port` of `kind://user@host:port/database`; '' of a file."""
+    """Return `user@host:port` of `kind://user@host:port/database`; '' for a file."""
     return url.partition("://")[2].partition("/")[0]
 
 
@@ -20,7 +20,7 @@ def _user_part(url: str) -> str:
 
 
 def url_with_password(url: str, password: str) -> str:
-    """`mysql://user@host/db` → `mysql://user:password@host/db`, percent-encoded."""
+    """Return `mysql://user:password@host/db` for `mysql://user@host/db`, with the password percent-encoded."""
     from urllib.parse import quote
 
     scheme, separator, rest = url.partition("://")
@@ -32,18 +32,18 @@ def url_with_password(url: str, password: str) -> str:
     return f"{scheme}{separator}{user}:{quote(password, safe='')}{rest[len(user) :]}"
 
 
-NUL_IN_TEXT = "rplctl_nul_in_text"  # of a PostgreSQL target, whose driver never sees it
+NUL_IN_TEXT = "rplctl_nul_in_text"  # a parameter of PostgreSQL targets that the driver never gets
 
 
 def url_with_nul_rule(url: str, rule: str) -> str:
-    """The URL of a PostgreSQL target with the option nul_in_text, unless that is the default; any other as it is."""
+    """Return a PostgreSQL URL with the option nul_in_text, unless it has the default; other URLs unchanged."""
     if rule == "stop" or not url.startswith("postgres"):
         return url
     return f"{url}{'&' if '?' in url else '?'}{NUL_IN_TEXT}={rule}"
 
 
 def url_without_password(url: str) -> str:
-    """Return the URL for people to read, with `***` in place of a password."""
+    """Return the URL for people, with `***` in place of a password."""
     user = _user_part(url)
     if ":" in user:
         url = url.replace(user, user.partition(":")[0] + ":***", 1)
@@ -64,7 +64,7 @@ _HOW_NOT_WHERE = (
 
 
 def is_same_target(url: str, other: str) -> bool:
-    """True when the two differ at most in how the connection is protected: the same server, account and database."""
+    """True if both URLs have the same server, account and database; only the connection's protection may differ."""
     return _place(url) == _place(other)
 
 

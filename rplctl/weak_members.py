@@ -1,4 +1,4 @@
-"""Members of a weak collection, listed by one thread while others add to it."""
+"""The members of a weak collection, listed by one thread while other threads add members."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def members_of(collection: Iterable[T]) -> list[T]:
-    """Return the members of a WeakSet or the keys of a WeakKeyDictionary.
+    """Return the members of a WeakSet, or the keys of a WeakKeyDictionary.
 
-    Python counts the members while it lists them, and raises RuntimeError where their number changed.
+    Python raises RuntimeError if the number of members changes during the listing; then the listing is repeated.
     """
     while True:
         try:
