@@ -1,7 +1,7 @@
 """The only module that makes bytes durable: fsync, rename, unlink, and the folder entry after them.
 
 Invariant: after `replace_file` returns, a power failure leaves the new content; before, the old content; never a mix
-(temporary file → fsync → rename → fsync of the folder). Files are created with mode 0600 whatever the umask, because
+(temporary file → fsync → rename → fsync of the folder). Files are created with mode 0600, whatever the umask, because
 they may contain secrets. Every fsync is counted, to measure WL#5125's table of extra fsyncs (`sync_count`). If a
 function with a path raises OSError, the error always names this path, not the temporary file.
 """

@@ -53,7 +53,7 @@ class EventPlace:
 
 
 def build_record(record: PositionRecord, place: EventPlace) -> bytes:
-    """Return the whole event."""
+    """Return the complete event."""
     content = {
         "xid": record.xid,
         "changes": record.changes,

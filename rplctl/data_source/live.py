@@ -3,7 +3,7 @@
 `path` is mysql://USER@HOST:PORT. The folder is `spool`/HOST_PORT/FIRST_LOG. It has the logs from the first to the last
 needed one, byte for byte as on the source. Spark calls the functions for schema, partitions and offsets in separate
 processes, which share the folder: the process with the lock appends. Invariant: a log is begun only when the log before
-it is complete. So a kill can only truncate the last log, which later continues after its last whole event, if the
+it is complete. So a kill can only truncate the last log, which later continues after its last complete event, if the
 server still has the same log.
 """
 
@@ -191,7 +191,7 @@ class LiveLogs:
         self._checksum_length = CHECKSUM_LENGTH if self._stream.identity().has_checksums else 0
 
     def _whole_end(self) -> BinlogPosition:
-        """Truncate the copy after its last whole event, and return this position."""
+        """Truncate the copy after its last complete event, and return this position."""
         place = self._last()
         if not place.log_name:
             return BinlogPosition(self._first, 0)

@@ -179,7 +179,7 @@ def is_single_byte(charset: str) -> bool:
 
 
 def whole_characters(raw: bytes, charset: str) -> int:
-    """Return the number of bytes in `raw` that hold whole characters, for a text that continues after `raw`.
+    """Return the number of bytes in `raw` that hold complete characters, for a text that continues after `raw`.
 
     `raw` has at least 8 bytes. At most three bytes are cut off, or five if `raw` ends within a surrogate pair.
     """

@@ -2,7 +2,7 @@
 
 The events are first checked as one run. Bytes that end with their own CRC32 always have the CRC32 RESIDUE, so the CRC32
 of a run of valid events depends only on the lengths of these events. zlib reads one long run three times as fast as
-single events. Only if the run fails, the kernel checks each event, with eight table look-ups per eight bytes
+single events. Only if the run fails, the kernel checks each event, with eight table accesses per eight bytes
 (slice-by-8). A FORMAT_DESCRIPTION changes the checksum algorithm in force. This event always has a checksum, which is
 computed with the in-use flag cleared. Before MySQL 5.6.1, no event has a checksum.
 

@@ -37,6 +37,6 @@ def without_checksum(event: bytes, checksum_length: int) -> bytes:
 
 
 def has_valid_checksum(event: bytes) -> bool:
-    """True if the last four bytes of one whole event are its checksum."""
+    """True if the last four bytes of one complete event are its checksum."""
     stored = int.from_bytes(event[-CHECKSUM_LENGTH:], "little")
     return len(event) >= HEADER_LENGTH + CHECKSUM_LENGTH and stored == event_crc(event[:-CHECKSUM_LENGTH])

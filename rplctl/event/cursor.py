@@ -65,7 +65,7 @@ class EventCursor:
 
 
 def open_event(event: bytes, checksum_length: int) -> EventCursor:
-    """Return a cursor over the body of one whole event: after the header and before the checksum."""
+    """Return a cursor over the body of one complete event: after the header and before the checksum."""
     header = parse_header(event)
     if header.event_length != len(event):
         raise format_error(f"Event length {header.event_length} is not the {len(event)} bytes given", event)

@@ -1,4 +1,4 @@
-"""The small events as values: `parse_event` converts one whole raw event into the dataclass of its type.
+"""The small events as values: `parse_event` converts one complete raw event into the dataclass of its type.
 
 Row events, TABLE_MAP, QUERY and GTIDs have their own modules (`rows`, `table_map`, `query`, `gtid_event`). This module
 also exports the parse functions of these modules. An undefined event type raises an error, unless the event is marked
@@ -179,7 +179,7 @@ Event: TypeAlias = (
 
 
 def parse_event(event: bytes, description: FormatDescription) -> Event:
-    """Return the value of one whole event.
+    """Return the value of one complete event.
 
     Raises BinlogFormatError if the event is damaged, unknown, encrypted, or a row event.
     """

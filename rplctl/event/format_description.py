@@ -81,7 +81,7 @@ def _version_number(version: str) -> tuple[int, int, int]:
 
 
 def parse_format_description(event: bytes) -> FormatDescription:
-    """Return the description in one whole event.
+    """Return the description in one complete event.
 
     Raises BinlogFormatError; for START_ENCRYPTION, the error states that the log is encrypted.
     """

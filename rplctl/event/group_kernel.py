@@ -4,7 +4,7 @@
       └──BEGIN──▶ TRANSACTION    │  └──XA START──▶ XA ──XA_PREPARE──▶ group
                                  └──any other statement, payload, incident──▶ group
 A MariaDB GTID without the standalone flag acts as BEGIN; with the prepared-XA flag, it acts as XA START.
-The kernels read only offsets inside a whole event; `run_groups` checks the lengths before.
+The kernels read only offsets inside a complete event; `run_groups` checks the lengths before.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def _emit(
 
 @lean_kernel
 def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> int:
-    """Return 0, or the error of an event that is not whole or not readable. The caller checks that `data` holds it."""
+    """Return 0, or the error of an incomplete or unreadable event. The caller checks that `data` contains the event."""
     length = u32(data, at + 9)
     if event_class == c.ENCRYPTION:
         return ENCRYPTED

@@ -49,7 +49,7 @@ class GroupKind(IntEnum):
     ORDERED = 4  # rows with SAVEPOINT or ROLLBACK TO between them
     ROLLED_BACK = 5  # rows that end in ROLLBACK; with statements the kind is STATEMENT, as ROLLBACK does not undo DDL
     XA = 6  # XA START … XA PREPARE, or XA COMMIT / XA ROLLBACK alone
-    INCIDENT = 7  # the source says that its binary log lost events
+    INCIDENT = 7  # the source reports that its binary log lost events
     UNKNOWN = 9  # contains an event of unknown type that is not marked as ignorable
 
 

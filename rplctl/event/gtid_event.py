@@ -109,7 +109,7 @@ Gtid: TypeAlias = MysqlGtid | MariadbGtid
 
 
 def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:
-    """Return the GTID of one whole event of MySQL or MariaDB. Raises BinlogFormatError."""
+    """Return the GTID of one complete event of MySQL or MariaDB. Raises BinlogFormatError."""
     body = open_event(event, description.checksum_length)
     type_code = event[4]
     if type_code == EventType.MARIADB_GTID:

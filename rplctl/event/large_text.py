@@ -1,6 +1,6 @@
 """Text that is too large for memory: a view of its bytes, and its UTF-8 in parts.
 
-Invariant: the parts together are the UTF-8 of the text that `decode_text` returns. Each part has whole characters.
+Invariant: the parts together are the UTF-8 of the text that `decode_text` returns. Each part has complete characters.
 """
 
 from __future__ import annotations

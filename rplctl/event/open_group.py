@@ -34,7 +34,7 @@ class OpenGroup:
         return int(self._registers[TIMESTAMP]) if self.is_open else 0
 
     def follow(self, data: Buffer, offsets: NDArray[np.int64], checksum_length: int) -> tuple[int, bool]:
-        """Walk whole events, and return (offset, has_ended).
+        """Walk complete events, and return (offset, has_ended).
 
         The offset in `data` is that of the open transaction's GTID event, or -1. `has_ended` is True if the transaction
         that was open before has ended.

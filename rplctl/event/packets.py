@@ -1,10 +1,10 @@
-"""The packets of a dump stream: `deframe` converts MySQL packets to whole events, and `as_packets` does the reverse.
+"""The packets of a dump stream: `deframe` converts MySQL packets to complete events, and `as_packets` does the reverse.
 
     3 bytes payload length (little-endian), 1 byte sequence number, payload
     payload: 0x00, then one event; 0xff an error packet; 0xfe (shorter than 9 bytes) the end of the dump
     a payload of 16777215 bytes continues in the next packet
 
-Invariant: only whole logical packets are consumed, so a recv() may end at any byte. The caller keeps the remaining
+Invariant: only complete logical packets are consumed, so a recv() may end at any byte. The caller keeps the remaining
 bytes and calls again with more bytes. The length in an event must match the length of its packet.
 """
 
@@ -38,7 +38,7 @@ class PacketEnd(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deframed:
-    events: NDArray[np.uint8]  # whole raw events, one after another
+    events: NDArray[np.uint8]  # complete raw events, one after another
     offsets: NDArray[np.int64]  # n + 1
     consumed: int  # processed bytes of the buffer
     sequence: int  # sequence number of the next packet
@@ -136,7 +136,7 @@ def _deframe(
 def as_packets(
     data: ByteArray, starts: NDArray[np.int64], lengths: NDArray[np.int64], sequence: int, *, strips: bool
 ) -> tuple[ByteArray, int]:
-    """Return whole events as packets, with the next sequence number; `sequence` is the number of the first packet.
+    """Return complete events as packets, with the next sequence number; `sequence` is the number of the first packet.
 
     `strips` removes the checksums. Each event must fit into one packet.
     """

@@ -1,10 +1,10 @@
-"""Decompress events: MySQL's TRANSACTION_PAYLOAD (a whole transaction), and MariaDB's compressed rows and queries.
+"""Decompress events: MySQL's TRANSACTION_PAYLOAD (a complete transaction), and MariaDB's compressed rows and queries.
 
     TRANSACTION_PAYLOAD body: (packed type, packed length, value)*: 1 payload size, 2 compression (0 zstd, 255 none),
     3 plain size; 0 ends the list; then the payload, plain events one after another, without checksums.
     Compressed MariaDB events: as the plain event, but the part after the column bitmaps (the statement) is one record.
 
-Invariant: the output never exceeds `max_bytes`, whatever size the event states. The output is whole plain events
+Invariant: the output never exceeds `max_bytes`, whatever size the event states. The output is complete plain events
 without checksums.
 """
 
@@ -66,7 +66,7 @@ def decompress_payload(event: bytes, description: FormatDescription, max_bytes: 
     """Return the inner events of one TRANSACTION_PAYLOAD."""
     if event[4] != EventType.TRANSACTION_PAYLOAD:
         raise format_error("A TRANSACTION_PAYLOAD event was expected", event)
-    open_event(event, description.checksum_length)  # raises an error if the event is not whole
+    open_event(event, description.checksum_length)  # raises an error if the event is not complete
     out = io.BytesIO()
     unpack_payload(byte_view(event), description, out, max_bytes)
     plain = out.getvalue()

@@ -19,7 +19,7 @@ from rplctl.event.jit import ByteArray, lean_kernel
 def relocated(
     data: ByteArray, starts: NDArray[np.int64], lengths: NDArray[np.int64], position: int, *, has_checksum: bool
 ) -> ByteArray:
-    """Return these whole events as consecutive bytes for a file, in which they begin at offset `position`."""
+    """Return these complete events as consecutive bytes for a file, in which they begin at offset `position`."""
     copied = np.empty(int(lengths.sum()), np.uint8)
     starts, lengths = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(lengths, np.int64)
     _relocate(data, starts, lengths, position, has_checksum, CRC_TABLES, copied)

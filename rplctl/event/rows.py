@@ -12,7 +12,7 @@ Byte table of one event (manual: MySQL Internals, Rows_event; MariaDB Knowledge 
     ..       (m+7)/8         columns in the before image (insert: in the after image)
     ..       (m+7)/8         UPDATE only: columns in the after image
     ..                       row images up to the end of the event
-    end-4    4               CRC32 if the format description says so
+    end-4    4               CRC32 if the format description defines it
 
 Invariant: the result has only offsets, and nothing is copied. Every returned offset is inside its event.
 `payload` expands MariaDB's compressed events (166-171) before this module reads them.

@@ -1,8 +1,8 @@
 """Event boundaries in raw bytes, for the receiver, the relay log reader and the planner.
 
-Invariant: only whole events are indexed. A torn end is skipped, because it may be completed later; an impossible length
-raises an error. `groups` finds transactions, `split` cuts them for Spark, `packets` removes the protocol's framing.
-This module also exports the functions of these modules.
+Invariant: only complete events are indexed. A torn end is skipped, because it may be completed later; an impossible
+length raises an error. `groups` finds transactions, `split` cuts them for Spark, `packets` removes the protocol's
+framing. This module also exports the functions of these modules.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class EventIndex:
-    """The boundaries and headers of n whole events: event i is `data[offsets[i]:offsets[i + 1]]`."""
+    """The boundaries and headers of n complete events: event i is `data[offsets[i]:offsets[i + 1]]`."""
 
     offsets: NDArray[np.int64]  # n + 1
     type_codes: NDArray[np.uint8]
@@ -52,12 +52,12 @@ class EventIndex:
 
     @property
     def end(self) -> int:
-        """The end offset of the last whole event."""
+        """The end offset of the last complete event."""
         return int(self.offsets[-1])
 
 
 def scan_events(data: Buffer, offset: int = 0) -> EventIndex:
-    """Index the whole events from `offset`. Raises BinlogFormatError for impossible lengths and encrypted logs."""
+    """Index the complete events from `offset`. Raises BinlogFormatError for impossible lengths and encrypted logs."""
     view = byte_view(data)
     offsets, type_codes = event_offsets(view, offset)
     count = len(type_codes)
@@ -68,7 +68,7 @@ def scan_events(data: Buffer, offset: int = 0) -> EventIndex:
 
 
 def event_offsets(data: Buffer, offset: int = 0) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return (offsets[n + 1], type codes[n]) of the whole events from `offset`. Raises as `scan_events` does."""
+    """Return (offsets[n + 1], type codes[n]) of the complete events from `offset`. Raises as `scan_events` does."""
     view = byte_view(data)
     room = max(0, len(view) - offset) // HEADER_LENGTH
     offsets, type_codes = np.empty(room + 1, np.int64), np.empty(room, np.uint8)  # unused pages take no memory
@@ -85,7 +85,7 @@ def event_offsets(data: Buffer, offset: int = 0) -> tuple[NDArray[np.int64], NDA
 def _find_events(
     data: ByteArray, offset: int, offsets: NDArray[np.int64], type_codes: NDArray[np.uint8]
 ) -> tuple[int, int]:
-    """Return (number of whole events, offset of the first impossible event or -1)."""
+    """Return (number of complete events, offset of the first impossible event or -1)."""
     count = 0
     end = len(data)
     while offset + HEADER_LENGTH <= end:

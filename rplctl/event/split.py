@@ -34,7 +34,7 @@ class RowSplit:
 def split_rows(
     data: Buffer, start: int, end: int, split_bytes: int, description: FormatDescription | None = None
 ) -> list[RowSplit]:
-    """Cut `data[start:end]` (whole events) into splits of about `split_bytes`.
+    """Cut `data[start:end]` (complete events) into splits of about `split_bytes`.
 
     A split of that size ends at the next transaction; a split of 1.25 times that size ends before the next TABLE_MAP or
     row event. Raises BinlogFormatError for impossible lengths.

@@ -139,7 +139,7 @@ def real_type(type_code: int, metadata: int) -> int:
 
 @lru_cache(maxsize=128)  # each step of a transaction requests its table maps again
 def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
-    """Return the table map of one whole event. Raises BinlogFormatError for wrong lengths and unknown column types."""
+    """Return the table map of one complete event. Raises BinlogFormatError for wrong lengths and unknown types."""
     body = open_event(event, description.checksum_length)
     if event[4] != EventType.TABLE_MAP:
         raise format_error("A TABLE_MAP event was expected", event)

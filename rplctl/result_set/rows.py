@@ -4,9 +4,9 @@
     payload    0x00; NULL bits (columns + 9) / 8, from bit 2 on; the cells that are not NULL
     cell       by its type in the protocol: fixed, a length byte (dates and times), or a length-encoded length and bytes
 
-Invariant: a cell lies inside its row and the last one ends where the row ends, else BinlogFormatError; nothing is
-trusted that a server or a file says about lengths. The images' bytes are the packets themselves, or a copy of them with
-the converted cells of all rows behind; a row of many packets is a batch of its own, copied without the framing.
+Invariant: a cell is inside its row, and the last cell ends at the end of the row; otherwise, BinlogFormatError. No
+length from a server or a file is trusted. The images' bytes are the packets themselves, or a copy of the packets that
+is followed by the converted cells of all rows. A row of several packets is a separate batch, copied without framing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read_images(
     """Yield all rows in batches of about `batch_bytes`, and of at least one row.
 
     `wire_types`: the type codes in the result set's column definitions. `allocate` returns memory for a batch, whose
-    size depends on a large row. Raises BinlogFormatError if the bytes are not whole rows of these columns.
+    size depends on a large row. Raises BinlogFormatError if the bytes are not complete rows of these columns.
     """
     view = byte_view(packets)
     shape = row_shape(columns, wire_types)
@@ -126,7 +126,7 @@ def _inserted(data: ByteArray, starts: Ints, lengths: npt.NDArray[np.int32]) -> 
 
 @lean_kernel
 def measure(packets: Any, at: Any, most: Any) -> Any:
-    """Return (whole rows from `at` within `most` bytes, bytes of the longest payload, end of the rows)."""
+    """Return (complete rows from `at` within `most` bytes, bytes of the longest payload, end of the rows)."""
     rows = 0
     begin = at
     while at + 4 <= len(packets) and at - begin < most:

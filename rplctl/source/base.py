@@ -1,8 +1,9 @@
-"""The interface of a source of binary log events: a stream of whole raw events from a server or a folder.
+"""The interface of a source of binary log events: a stream of complete raw events from a server or a folder.
 
 A live server (connection.py, dump.py) and a folder of binary logs (binlog_folder.py) give the same stream. For each
 file, the stream has an artificial ROTATE with file name and position, the file's FORMAT_DESCRIPTION, and then the
-unchanged events. Invariant: a batch has only whole events in the order of the binary log, without gaps and duplicates.
+unchanged events. Invariant: a batch has only complete events in the order of the binary log, without gaps and
+duplicates.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Offsets: TypeAlias = "npt.NDArray[np.int64]"
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """Consecutive whole raw events: event i is `data[offsets[i]:offsets[i + 1]]`; `offsets` has n + 1 entries.
+    """Consecutive complete raw events: event i is `data[offsets[i]:offsets[i + 1]]`; `offsets` has n + 1 entries.
 
     Both arrays may be views of a buffer that the next `read_batch` overwrites.
     """

@@ -144,7 +144,7 @@ class FolderStream:
         return batch
 
     def _whole_events(self, log: _OpenLog, size: int) -> EventBatch | None:
-        """Return a chunk of whole events, or one larger event; None if no event is complete yet."""
+        """Return a chunk of complete events, or one larger event; None if no event is complete yet."""
         length = min(CHUNK, size - log.offset)
         if length < HEADER_LENGTH:
             return None

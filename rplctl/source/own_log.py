@@ -31,7 +31,7 @@ def is_own_log(description: bytes) -> bool:
 
 @dataclass(slots=True)
 class ReadableEnd:
-    """The end of the readable part; whole events before `scanned` were checked."""
+    """The end of the readable part; complete events before `scanned` were checked."""
 
     end: int = FIRST_EVENT_POSITION
     scanned: int = FIRST_EVENT_POSITION

@@ -1,7 +1,7 @@
 """One prepared SELECT: its rows as raw packets in parts, without decoding.
 
 PyMySQL prepares and executes the statement. From the first row on, this module reads the socket into its own buffer, in
-which a kernel looks for the end of the rows. Invariant: the memory is one buffer, whatever the size of a row. After the
+which a kernel looks for the end of the rows. Invariant: the memory is one buffer, for rows of any size. After the
 last part, the session is ready for the next statement.
 """
 
