@@ -50,7 +50,7 @@ def new_account(name: str, role: str, password: str, *, native: bool = False) ->
     if not name or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise UsageError(f"'{name}' is not an account name: 1 to {LONGEST_NAME} printable characters")
     if role not in ROLES:
-        raise UsageError(f"--role {role}: write one of {', '.join(ROLES)}")
+        raise UsageError(f"--role {role}: must be one of {', '.join(ROLES)}")
     if not 0 < len(password.encode()) <= LONGEST_PASSWORD or "\0" in password:
         raise UsageError(f"a password has 1 to {LONGEST_PASSWORD} bytes")
     salt = os.urandom(16)
@@ -86,7 +86,10 @@ def read_accounts(datadir: Path) -> dict[str, Account]:
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError, KeyError):
-        raise ConfigError(f"{path} is damaged: it is not a list of accounts", hint=f"mv {path} {path}.bad") from None
+        raise ConfigError(
+            f"{path} is damaged: it is not a list of accounts",
+            hint=f"to begin without accounts, run: mv {path} {path}.bad",
+        ) from None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
 
@@ -115,4 +118,6 @@ def write_accounts(datadir: Path, accounts: dict[str, Account]) -> None:
 
 
 def unknown_account(name: str) -> UsageError:
-    return UsageError(f"there is no account '{name}'", errno=er.UNKNOWN_ERROR, hint="rplctl user list")
+    return UsageError(
+        f"there is no account '{name}'", errno=er.UNKNOWN_ERROR, hint="to list the accounts, run: rplctl user list"
+    )

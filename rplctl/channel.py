@@ -213,7 +213,9 @@ def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SEC
                 raise LockBusy(
                     f"the {role} of channel '{channel.name}' is held by process {lock.noted().strip() or 'unknown'}",
                     channel=channel.name,
-                    hint="rplctl show-status" if role != "admin" else "another rplctl command is running; try again",
+                    hint="to see its state, run: rplctl show-status"
+                    if role != "admin"
+                    else "another rplctl command is running; try again",
                 )
             lock.note(f"{os.getpid()}\n")
         yield

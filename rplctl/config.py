@@ -304,7 +304,7 @@ def channel_sections(datadir: Path, config_file: Path | None = None) -> dict[str
     return dict(found.values())
 
 
-_PASSWORD_HINT = 'leave it out of the URL and set target_password = "file:PATH", or: rplctl init --target-password-file'
+_PASSWORD_HINT = "remove it from the URL, then run: rplctl init --target-password-file FILE"
 
 
 def check_value(name: str, value: object, where: str) -> Value:

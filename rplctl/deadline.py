@@ -103,7 +103,7 @@ class Deadline:
             f"{peer} did not answer within {self._seconds:g} s",
             errno=er.CR_SERVER_LOST,
             transient=True,
-            hint="rplctl doctor",
+            hint="to check the connections, run: rplctl doctor",
         )
         self._late[peer] = answer, late
         raise late

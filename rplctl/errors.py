@@ -148,15 +148,16 @@ class ConfigError(RplError):
 
 _OF_NO_FILE = frozenset({codes.EMFILE, codes.ENFILE, codes.EFBIG})  # limits of the process or of the machine
 _NEXT_STEP = {  # next step of an operator; {folder} is the folder of the error
-    codes.EROFS: "the file system of {folder} is mounted read-only: see dmesg, mount it writable, then try again",
-    codes.EACCES: "ls -ld {folder}; run this command as the owner of the instance folder",
-    codes.EPERM: "ls -ld {folder}; lsattr -d {folder}; run this command as the owner of the instance folder",
-    codes.ENOSPC: "df {folder}; free some space, then try again: nothing is lost",
-    codes.EDQUOT: "quota; free some space in {folder}, then try again: nothing is lost",
-    codes.EMFILE: "ulimit -n 1024, then try again",
-    codes.ENFILE: "sysctl fs.file-max; then try again",
-    codes.EFBIG: "ulimit -f unlimited, then try again: nothing is lost",
-    codes.EIO: "see dmesg about the disk of {folder}; then rplctl recover",
+    codes.EROFS: "mount the file system of {folder} writable, then try again; for the reason, run: dmesg",
+    codes.EACCES: "run this command as the owner of the instance folder; to see the owner, run: ls -ld {folder}",
+    codes.EPERM: "run this command as the owner of the instance folder; for owner and attributes, run: "
+    "ls -ld {folder}; lsattr -d {folder}",
+    codes.ENOSPC: "free disk space, then try again: nothing is lost; to see the free space, run: df {folder}",
+    codes.EDQUOT: "free space in {folder}, then try again: nothing is lost; to see your quota, run: quota",
+    codes.EMFILE: "to allow more open files, run: ulimit -n 1024; then try again",
+    codes.ENFILE: "raise the machine's limit of open files, then try again; to see it, run: sysctl fs.file-max",
+    codes.EFBIG: "to allow larger files, run: ulimit -f unlimited; then try again: nothing is lost",
+    codes.EIO: "check the disk of {folder} with dmesg, then run: rplctl recover",
 }
 
 
@@ -177,14 +178,18 @@ def file_error(error: OSError, channel: str | None = None) -> RplError:
 def memory_error() -> RplError:
     """Return the error for a failed memory allocation."""
     return RplError(
-        "out of memory", errno=er.OUT_OF_RESOURCES, hint="free -m; ulimit -v unlimited, then run the command again"
+        "out of memory",
+        errno=er.OUT_OF_RESOURCES,
+        hint="to see the free memory and lift the limit, run: free -m; ulimit -v unlimited",
     )
 
 
 def _next_step(code: int, folder: str) -> str:
     if not folder and code not in _OF_NO_FILE:
         return ""
-    return _NEXT_STEP.get(code, "ls -ld {folder}; then try again").format(folder=folder)
+    return _NEXT_STEP.get(code, "to see the owner and the mode, run: ls -ld {folder}; then try again").format(
+        folder=folder
+    )
 
 
 @contextmanager

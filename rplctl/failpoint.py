@@ -176,9 +176,9 @@ def parse_failpoints(text: str) -> dict[str, int]:
         verb, _, count = action.partition("@")
         if name not in _KNOWN:
             known = ", ".join(sorted(_KNOWN))
-            raise ConfigError(f"'{name}' is not a crash point", hint=f"known are {known}")
+            raise ConfigError(f"'{name}' is not a crash point", hint=f"known crash points: {known}")
         if verb != "kill" or not (count or "1").isdecimal() or count == "0":
-            raise ConfigError(f"crash points: '{part}' says nothing to do", hint="write NAME=kill or NAME=kill@N")
+            raise ConfigError(f"crash points: '{part}' has no action", hint="write NAME=kill or NAME=kill@N")
         armed[name] = int(count or "1")
     return armed
 
@@ -194,7 +194,7 @@ def _armed_now() -> dict[str, int]:
         try:
             _armed = parse_failpoints(given or os.environ.get(ENVIRONMENT, ""))
         except ConfigError as error:  # a file written by hand: an error here, during a commit, would cause damage
-            log.error("%s is not heeded: %s", " ".join(map(str, _watched)), error.message)
+            log.error("%s is ignored: %s", " ".join(map(str, _watched)), error.message)
     return _armed
 
 

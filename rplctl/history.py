@@ -62,7 +62,7 @@ def note_event(  # noqa: PLR0913 - the columns
     try:
         append_line(datadir / HISTORY, line)
     except (OSError, RplError) as error:
-        log.warning("%s cannot be written: %s", datadir / HISTORY, error)
+        log.warning("cannot write %s: %s", datadir / HISTORY, error)
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
         if turn.acquire(patience_s=PATIENCE_S):
             failure = run_command(asked["command"], json.dumps(report).encode() + b"\n")
         else:
-            failure = f"it was not called, for another one ran for {PATIENCE_S:g} s"
+            failure = f"not called, because another command ran for {PATIENCE_S:g} s"
     if failure:
         text = f"on_{report['event']}: {failure}"
         log.warning("%s", text)
@@ -108,10 +108,10 @@ def run_command(command: str, document: bytes) -> str:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        return f"it was killed after {TIMEOUT_S:g} s"
+        return f"killed after {TIMEOUT_S:g} s"
     listening.join(1)  # a background process of the command may keep the pipe open
     said = masked(b"".join(words).decode(errors="replace").strip()[-_MOST_WORDS:])
-    return f"it ended with {code}{f': {said}' if said else ''}" if code else ""
+    return f"ended with exit code {code}{f': {said}' if said else ''}" if code else ""
 
 
 def _listen(descriptor: int, words: deque[bytes]) -> None:

@@ -57,7 +57,9 @@ class Incident:
         """Begin a new run of the thread; `before` is the status of the last run."""
         self._known = _read(self._path)
         if was_killed(before):
-            self._note("killed", f"it did not end by itself; its last sign of life was at {stamp(before.updated)}")
+            self._note(
+                "killed", f"the thread did not end by itself; its last sign of life was at {stamp(before.updated)}"
+            )
 
     def lasts(self, error: RplError, status: ThreadStatus) -> None:
         """Report an error after which the thread retries by itself; `status` has the error."""
@@ -118,7 +120,7 @@ class Incident:
         try:
             call(command, self._channel.datadir, report)
         except OSError as failure:
-            log.warning("on_%s cannot be called: %s", event, failure)
+            log.warning("cannot call on_%s: %s", event, failure)
 
     def _note(self, event: str, text: str, error: RplError | None = None) -> None:
         errno, position = (self._known.errno, error.position) if self._known and error else (0, "")
@@ -132,7 +134,7 @@ class Incident:
         try:
             replace_file(self._path, json.dumps(asdict(self._known)).encode(), durable=False)
         except OSError as failure:
-            log.warning("%s cannot be written: %s", self._path, failure.strerror)
+            log.warning("cannot write %s: %s", self._path, failure.strerror)
 
 
 def _words(message: str) -> str:

@@ -13,8 +13,8 @@ from rplctl.errors import RplError
 
 _LEAST: Final = (  # limit, minimum, option of ulimit, unit of that option, limited resource
     (resource.RLIMIT_NOFILE, 64, "-n", 1, "open files"),
-    (resource.RLIMIT_FSIZE, 64 << 20, "-f", 1024, "KiB of a file"),
-    (resource.RLIMIT_STACK, 1 << 20, "-s", 1024, "KiB of stack"),
+    (resource.RLIMIT_FSIZE, 64 << 20, "-f", 1024, "file size in KiB"),
+    (resource.RLIMIT_STACK, 1 << 20, "-s", 1024, "stack size in KiB"),
 )
 
 
@@ -26,8 +26,8 @@ def raise_low_limits() -> None:
             continue
         if hard != resource.RLIM_INFINITY and hard < least:
             raise RplError(
-                f"this process may have {hard // unit} {what}; rplctl needs {least // unit}",
+                f"the limit of {what} is {hard // unit}; rplctl needs {least // unit}",
                 errno=er.OUT_OF_RESOURCES,
-                hint=f"ulimit {option} {least // unit} (or unlimited), then run the command again",
+                hint=f"to raise the limit, run: ulimit {option} {least // unit}; then run the command again",
             )
         resource.setrlimit(limit, (hard, hard))

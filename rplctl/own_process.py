@@ -64,7 +64,7 @@ def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, chann
             raise LockBusy(
                 f"{lock} names process {pid}, which does not hold it: no signal was sent",
                 channel=channel,
-                hint=f"fuser {lock} tells who holds it",
+                hint=f"to find the process that holds it, run: fuser {lock}",
             )
         signal.pidfd_send_signal(descriptor, number)
     except (ProcessLookupError, FileNotFoundError):

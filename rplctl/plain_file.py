@@ -40,7 +40,10 @@ def read_plain(path: Path, largest: int = LARGEST, *, follow: bool = True) -> by
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(largest + 1)
     if len(data) > largest:
-        raise UnfitFile(f"{path}: larger than {largest} bytes", hint=f"ls -l {path}; move it away")
+        raise UnfitFile(
+            f"{path}: larger than {largest} bytes",
+            hint=f"move the file to another folder; to see its size, run: ls -l {path}",
+        )
     return data
 
 
@@ -96,7 +99,10 @@ def refuse_unfit(path: Path, found: os.stat_result | None = None) -> None:
             return
     for is_kind, words in _KINDS:
         if is_kind(found.st_mode):
-            raise UnfitFile(f"{path} is {words}, not a file", hint=f"ls -l {path}; move it away, then try again")
+            raise UnfitFile(
+                f"{path} is {words}, not a file",
+                hint=f"move it to another folder, then try again; to see it, run: ls -l {path}",
+            )
 
 
 def stored_json(path: Path) -> Any:

@@ -58,8 +58,8 @@ class Room:
 def _failure(error: OSError, folder: Path) -> RelayLogError:
     full = error.errno in _DISK_FULL
     return RelayLogError(
-        f"Relay log write failure: no room for a large event in {folder}: {error.strerror} ({error.errno})",
+        f"Relay log write failure: no space for a large event in {folder}: {error.strerror} ({error.errno})",
         errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
-        hint="free disk space" if full else "check the disk that holds the relay logs, then rplctl start",
+        hint="free disk space" if full else "check the disk of the relay logs, then run: rplctl start",
         transient=full,
     )

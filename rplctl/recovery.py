@@ -125,20 +125,20 @@ def plan_recovery(
     files = [name for name in index.files() if name not in purged]
     kept, notes = choose_logs(listed, files)
     if why := useless_because(index, kept, relay_log_info, master_info.place, by_gtid=master_info.uses_gtid):
-        notes.append(f"{why}: all are removed and fetched again from what is executed")
+        notes.append(f"{why}: all are removed, and all events that are not executed are fetched again")
         kept = []
     uses_gtid = master_info.uses_gtid
     executed = relay_log_info.exec_position
     begun = None if executed.log_name or uses_gtid else first_fetched(index, kept, relay_log_info, by_gtid=False)
     tail, damaged = _find_tail(index, kept)
     for name in damaged:
-        notes.append(f"relay log {name} holds no intact event; it is removed")
+        notes.append(f"relay log {name} has no intact event; it is removed")
     kept = kept[: len(kept) - len(damaged)]
     if begun is not None and kept and _begins_after(index, kept[0], begun, relay_log_info, by_gtid=False):
         raise _unknown_start(channel, "Relay logs have changed places;", begun)
     first = relay_log_info.relay_log_name
     if not (executed.log_name or uses_gtid or first in ("", *kept)) and kept:
-        raise _unknown_start(channel, f"Relay log {first} is gone,")
+        raise _unknown_start(channel, f"Relay log {first} is missing,")
     if kept and _begins_after(index, kept[0], executed, relay_log_info, by_gtid=uses_gtid):
         notes.append(f"relay logs from {kept[0]} on begin after the executed position {executed}; they are removed")
         kept, tail = [], None
@@ -147,11 +147,13 @@ def plan_recovery(
         if not (sound or executed.log_name):
             raise _unknown_start(channel, f"Relay logs are damaged: {broken};", begun)
         tail = _examine(index, sound[-1], is_first=len(sound) == 1) if sound else None
-        notes.append(f"relay logs are damaged: {broken}; what is behind {tail.end if tail else executed} is removed")
+        notes.append(f"relay logs are damaged: {broken}; everything after {tail.end if tail else executed} is removed")
         kept = sound
     retrieved, unread = _retrieved(index, kept, tail, broken) if uses_gtid else ("", "")
     if unread:
-        notes.append(f"relay logs are damaged: {unread}; all are removed and fetched again from what is executed")
+        notes.append(
+            f"relay logs are damaged: {unread}; all are removed, and all events that are not executed are fetched again"
+        )
         kept, tail = [], None
     next_event = _next_event(tail, executed, master_info, channel)
     moved = tail is not None and _is_set_behind(tail, master_info)
@@ -257,7 +259,7 @@ def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorou
         name, following = kept[number : number + 2]
         tail, there = _examine(index, name, is_first=number == 0), start_of(index.path(following))
         if tail is None:
-            return list(kept[:number]), f"{name} holds no intact event"
+            return list(kept[:number]), f"{name} has no intact event"
         here = tail.boundary.source
         if there is not None and not there.log_name:
             _examine(index, following, is_first=False)  # raises an error for an intact log without a start
@@ -298,7 +300,9 @@ def _next_event(
     if master_info.uses_gtid:
         return _NOWHERE  # the executed GTIDs define the start; without any, the source's first log
     if tail is None and master_info.flushed_relay_log_name:
-        raise _unknown_start(channel, f"All relay logs are gone (the last was {master_info.flushed_relay_log_name}),")
+        raise _unknown_start(
+            channel, f"All relay logs are missing (the last one was {master_info.flushed_relay_log_name}),"
+        )
     return master_info.read_position
 
 
@@ -306,14 +310,16 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
     """Return the error for a lost start. `begun`: the first received position, if the remaining logs show it."""
     name = f" --channel {channel.name}" if channel.name else ""
     if begun is not None:
-        hint = f"rplctl change-master{name} --master-log-file {begun.log_name} --master-log-pos {begun.log_pos}"
+        options = f"--master-log-file {begun.log_name} --master-log-pos {begun.log_pos}"
+        hint = f"to begin there again, run: rplctl change-master{name} {options}"
     else:
         hint = (
-            f"rplctl reset{name}; rplctl start{name}: from the source's first log, as it began; if the source has "
-            "purged it since, rows are missing then: copy the tables again"
+            f"to begin at the source's first log, run: rplctl reset{name}; rplctl start{name}\n"
+            f"If the source has purged it, rows are missing then. To copy them again, run: rplctl clone{name} --replace"
         )
+    start = f"all began at {begun}" if begun else "the position to fetch from is unknown"
     return RelayLogError(
-        f"{why} nothing was applied yet: {f'all began at {begun}' if begun else 'where to fetch again is unknown'}",
+        f"{why} nothing was applied yet: {start}",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=channel.name,
         hint=hint,
@@ -333,7 +339,7 @@ def _not_judged(channel: Channel, name: str) -> RelayLogError:
 def _position_notes(tail: _Tail | None, next_event: BinlogPosition, relay_log_info: RelayLogInfo) -> list[str]:
     notes = []
     if tail and tail.cut_bytes:
-        notes.append(f"{tail.cut_bytes} bytes after the last complete transaction, at {tail.end}, are cut")
+        notes.append(f"{tail.cut_bytes} bytes after the last complete transaction, at {tail.end}, are removed")
     if tail is None or tail.cut_bytes or next_event != tail.boundary.source:
         notes.append(
             f"Recovery from master pos {next_event.log_pos} and file {next_event.log_name}. Previous relay log pos and "

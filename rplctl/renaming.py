@@ -104,9 +104,9 @@ def refuse_pending_rename(config: Config, channel: str) -> None:
     found = pending_rename(config.datadir)
     if found is not None and is_of(found, channel):
         raise UsageError(
-            f"a rename of channel '{found.old}' to '{found.new}' was cut off, and a dry run does not finish it",
+            f"a rename of channel '{found.old}' to '{found.new}' was interrupted, and a dry run does not finish it",
             channel=channel,
-            hint=f"{shlex.join(['rplctl', 'rename-channel', found.old, found.new])} finishes it",
+            hint=f"to finish it, run: {shlex.join(['rplctl', 'rename-channel', found.old, found.new])}",
         )
 
 

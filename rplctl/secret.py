@@ -111,7 +111,7 @@ def read_secret_file(path: Path) -> str:
 
 def _first_line(data: bytes, where: str) -> str:
     if len(data) > MAX_SECRET_BYTES:
-        raise ConfigError(f"{where}: a password of more than {MAX_SECRET_BYTES} bytes")
+        raise ConfigError(f"{where}: the password has more than {MAX_SECRET_BYTES} bytes")
     try:
         return data.partition(b"\n")[0].rstrip(b"\r").decode()
     except UnicodeDecodeError:
@@ -123,7 +123,7 @@ def check_reference(reference: str) -> str:
     kind, _, name = reference.partition(":")
     is_good = name.isidentifier() if kind == "env" else name.startswith("/") if kind == "file" else False
     if not is_good or not name.isprintable():
-        raise UsageError("a password reference is env:NAME or file:/ABSOLUTE/PATH")
+        raise UsageError("a password reference must be env:NAME or file:/ABSOLUTE/PATH")
     return reference
 
 
@@ -148,7 +148,7 @@ def reveal(stored: str, datadir: Path) -> str:
     kind, _, rest = stored.partition(":")
     if kind == "env":
         if rest not in os.environ:
-            raise ConfigError(f"the password is kept in environment variable {rest}, which is not set")
+            raise ConfigError(f"environment variable {rest}, which has the password, is not set")
         return os.environ[rest]
     if kind == "file":
         return read_secret_file(Path(rest))
@@ -161,7 +161,7 @@ def reveal(stored: str, datadir: Path) -> str:
     except (InvalidToken, ValueError):
         raise RplError(
             f"the stored password does not fit the key {datadir / KEY_FILE}",
-            hint="set it again: rplctl change-master --ask-password",
+            hint="to set it again, run: rplctl change-master --ask-password",
         ) from None
 
 
@@ -176,7 +176,7 @@ def _key(datadir: Path, *, create: bool) -> bytes:
     except FileNotFoundError:
         raise ConfigError(
             f"{path} is missing: stored passwords cannot be read",
-            hint="put the key back, or set the password again: rplctl change-master --ask-password",
+            hint="restore the key, or set the password again: rplctl change-master --ask-password",
         ) from None
 
 

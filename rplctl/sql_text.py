@@ -148,7 +148,7 @@ def not_executed(text: str, wanted: str) -> RplError:
     return RplError(
         f"{text[:_LONGEST_SHOWN]!r} is not {wanted}, and is not executed",
         errno=er.PARSE_ERROR,
-        hint="check which server answers, and that nobody else writes into the data directory: rplctl doctor",
+        hint="to check the server and the access to the data directory, run: rplctl doctor",
     )
 
 

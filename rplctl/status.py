@@ -139,7 +139,7 @@ class ThreadStatus:
             _put(path, data)
         except OSError as error:
             if path not in _reported:
-                log.warning("%s cannot be written, show-status is out of date: %s", path, error.strerror)
+                log.warning("cannot write %s, so show-status is out of date: %s", path, error.strerror)
             _reported.add(path)
         else:
             _reported.discard(path)

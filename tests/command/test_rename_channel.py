@@ -52,7 +52,7 @@ def test_no_dry_run_finishes_one_that_was_cut_off(
     dump.write_text("CREATE DATABASE d; CREATE TABLE d.t (a INT)")
     of_channel = [*OF_CHANNEL, f"load-schema {dump}", f"export-info --server mysql-8.0 {tmp_path}/exported",
                   f"import-info {tmp_path}"]  # fmt: skip
-    hint = f"rplctl rename-channel '' '{NEW}' finishes it"
+    hint = f"to finish it, run: rplctl rename-channel '' '{NEW}'"
     of_others = [["rename-channel", name, "west"], ["change-target", f"sqlite:///{tmp_path}/other.db"]]
     for words in [*of_others, *([*line.split(), "--channel", name] for line in of_channel)]:
         done = program(*words, "--dry-run")
