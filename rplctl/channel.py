@@ -96,8 +96,7 @@ class Channel:
         return self.run_folder / f"{role}.status.json"
 
     def asked_path(self, role: str, what: str = "stop") -> Path:
-        """Return the file that addresses a signal to the thread of this channel in a process that serves several
-        channels.
+        """Return the file that addresses a signal to one channel of a process that serves several channels.
 
         The file has the pid, followed by STOP_NOW if nobody waits for the process any more. `what`: `stop` or `flush`.
         """
@@ -108,10 +107,9 @@ class Channel:
         return self.asked_path("applier")
 
     def incident_path(self, role: str) -> Path:
-        """Return the file of the thread's problem (incident.py), which exists from an error until the thread works
-        again.
+        """Return the file of the thread's problem (incident.py), which may be lost.
 
-        The file may be lost.
+        The file exists from an error until the thread works again.
         """
         return self.run_folder / f"{role}.incident.json"
 

@@ -144,8 +144,7 @@ def _open_temporary(path: Path) -> tuple[Path, int]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[int]:
-    """Yield a descriptor for content that arrives in parts; the file replaces `path` when the block ends without an
-    error.
+    """Yield a descriptor for content that arrives in parts, and replace `path` at the end of the block.
 
     After an error, nothing is left. Not durable: after a power failure the file may be damaged, which its reader must
     detect. Raises OSError.

@@ -97,8 +97,9 @@ def own_environment(environment: Mapping[str, str] = os.environ) -> dict[str, st
 
 
 def start_beside(arguments: Sequence[str], pass_fds: Sequence[int] = ()) -> int:
-    """Start a process of this Python in its own session, without output, and return its pid;
-    it may outlive this one.
+    """Start a process of this Python in its own session, without output, and return its pid.
+
+    The process may outlive this one.
     """
     import subprocess  # not needed for signals only
 

@@ -1,8 +1,8 @@
 """Read small files as a whole, and reject every other kind of file.
 
-Invariant: no name in an instance folder or in a backup can make a command hang, fill its memory, or end without an
-error that names the file. Such names are a FIFO, a device, a folder, a file of gigabytes, or JSON that is nested too
-deep. Every read of rplctl's own files uses this module.
+Invariant: a file in an instance folder or in a backup cannot make a command hang or fill its memory. The command ends
+with an error that names the file. Such files are a FIFO, a device, a folder, a file of gigabytes, or JSON that is
+nested too deep. Every read of rplctl's own files uses this module.
 """
 
 from __future__ import annotations

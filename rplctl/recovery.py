@@ -6,8 +6,8 @@ can be torn: the logs before it were durable before it was listed. A killed rece
 follow. A log that does not record its start holds nothing, unless it is the first one. An intact log that a server
 wrote in this form is never removed: an error names it.
 3. The next event to receive is at the end of that transaction in the source's log, or at the executed position if that
-is later. The stored Read_Master_Log_Pos is only used in two cases: there is neither a relay log nor an executed
-position, or CHANGE MASTER set it after relay logs that are not applied yet.
+is later. The stored Read_Master_Log_Pos is only used in two cases. Either there is neither a relay log nor an executed
+position, or CHANGE MASTER set it while relay logs were not applied yet.
 4. The remaining relay logs must form a readable chain from the applier's position to their end. At the first damage, or
 if a log does not begin at the end of the one before it, the rest is removed and received again. `thorough` checks every
 event in between, at a receiver's start; later connections check the applier's relay log and the last one. Relay logs

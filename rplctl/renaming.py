@@ -187,8 +187,9 @@ class _Renaming:
         crash_point("rename_after_relay_logs")
 
     def records(self) -> None:
-        """Move the records in files. Records in tables have moved with the rows, and only get
-        the new relay log names.
+        """Move the records in files.
+
+        Records in tables have moved with the rows, and only get the new relay log names.
         """
         for kind in RepositoryKind:
             if kind is RepositoryKind.TABLE and not may_have_table(self.config):

@@ -142,8 +142,9 @@ def protect(clear: str, datadir: Path, *, makes_key: bool = True) -> str:
 
 
 def reveal(stored: str, datadir: Path) -> str:
-    """Return the clear-text password of a stored one. Raises ConfigError, RplError; never with
-    the secret in the text.
+    """Return the clear-text password of a stored one.
+
+    Raises ConfigError, RplError; never with the secret in the text.
     """
     kind, _, rest = stored.partition(":")
     if kind == "env":

@@ -1,8 +1,8 @@
 """Status of a running receiver or applier: one small JSON file per thread, replaced atomically.
 
 `show-status` reads the file (states, errors, lag). No thread starts from a position in it: the repositories are the
-authority. The thread's lock (channel.py) shows if the thread runs, not this file. So a write error stops no thread: on
-a full disk, the file is overwritten in place, which needs no space; otherwise the log reports that the file is out of
+authority. The thread's lock (channel.py) shows if the thread runs, not this file. So a write error stops no thread. On
+a full disk, the file is overwritten in place, which needs no space. Otherwise, the log reports that the file is out of
 date.
 
 Invariant: a live process renews the file's time every PULSE_S, even while its thread is busy, and writes the file after
@@ -289,11 +289,10 @@ def _is_fit(name: str, value: object) -> bool:
 
 
 def silent_since(status: ThreadStatus, started: float, now: float) -> float | None:
-    """Return the time of the last sign of life of a thread that holds its lock since `started`, if too long ago; else
-    None.
+    """Return the time of the last sign of life of a thread, if that was too long ago; else None.
 
-    A time in the future, after the clock was set back, also counts as too long ago: a live process replaces it within a
-    second.
+    The thread holds its lock since `started`. A time in the future, after the clock was set back, also counts as too
+    long ago: a live process replaces it within a second.
     """
     heard = max(status.updated, started)
     if abs(now - heard) > SILENT_S:

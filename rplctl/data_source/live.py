@@ -242,8 +242,9 @@ class LiveLogs:
             self._is_same = True
 
     def _append(self, events: Bytes) -> None:
-        """Append consecutive events of the log. An event that the server did not send is
-        replaced by an ignorable event.
+        """Append consecutive events of the log.
+
+        An event that the server did not send is replaced by an ignorable event.
         """
         first = parse_header(events[:HEADER_LENGTH].tobytes())
         gap = (first.end_log_pos - first.event_length - self._place.log_pos) % _WRAP if first.end_log_pos else 0

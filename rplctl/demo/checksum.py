@@ -50,8 +50,9 @@ def rows_checksum(rows: Iterable[Sequence[Value]]) -> tuple[int, str]:
 def sqlite_checksum(
     connection: sqlite3.Connection, table: str, columns: Sequence[str], primary_key: Sequence[str]
 ) -> tuple[int, str]:
-    """Return `rows_checksum` of a SQLite target's table. Raises sqlite3.OperationalError if
-    table or column is missing.
+    """Return `rows_checksum` of a SQLite target's table.
+
+    Raises sqlite3.OperationalError if the table or a column is missing.
     """
     quoted = [
         ", ".join('"' + name.replace('"', '""') + '"' for name in names) for names in (columns, [table], primary_key)

@@ -1,14 +1,13 @@
 """CRC32 of many events at once, for the receiver and for recovery. `checksum_trailer` handles one event.
 
-The events are first checked as one run. Bytes that end with their own CRC32 always have the CRC32 RESIDUE, so the CRC32
-of a run of valid events depends only on the lengths of these events. zlib reads one long run three times as fast as
-single events. Only if the run fails, the kernel checks each event, with eight table accesses per eight bytes
-(slice-by-8). A FORMAT_DESCRIPTION changes the checksum algorithm in force. This event always has a checksum, which is
-computed with the in-use flag cleared. Before MySQL 5.6.1, no event has a checksum.
+The events are first checked as one run. Bytes that end with their own CRC32 always have the CRC32 RESIDUE. So the CRC32
+of a run of valid events depends only on their lengths. zlib reads one long run three times as fast as single events.
+Only if the run fails, the kernel checks each event, with eight table accesses per eight bytes (slice-by-8). A
+FORMAT_DESCRIPTION changes the checksum algorithm in force. This event always has a checksum, which is computed with the
+in-use flag cleared. Before MySQL 5.6.1, no event has a checksum.
 
-A server that sends a FORMAT_DESCRIPTION in the middle of a log without checksums changes this event (`created` becomes
-0) but sends the old checksum (MariaDB 10.11, MySQL 9.7). The kernel accepts such an event unchecked, and no other
-event.
+In the middle of a log without checksums, a server sends a changed FORMAT_DESCRIPTION (`created` is 0) with the old
+checksum (MariaDB 10.11, MySQL 9.7). The kernel accepts such an event unchecked, and no other event.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def _tables() -> NDArray[np.uint32]:
 def _zeros_tables(byte_table: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return tables [k, j, v]: the CRC32 after 2^k zero bytes, if byte j of the CRC32 is v and the other bytes are 0.
 
-    The CRC32 of four non-zero bytes is the XOR of four entries.
+    The result for any CRC32 is the XOR of the entries for its four bytes.
     """
     tables = np.zeros((32, 4, 256), np.uint32)
     values = np.arange(256, dtype=np.uint32)

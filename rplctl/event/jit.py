@@ -1,6 +1,6 @@
 """The only use of Numba: `kernel` compiles a function over bytes, once per machine.
 
-Invariant: a kernel gets read-only C-contiguous byte arrays (`byte_view`), so that Numba compiles exactly one version,
+Invariant: a kernel gets read-only C-contiguous byte arrays (`byte_view`). So Numba compiles exactly one version,
 whether the caller has bytes, a socket buffer or a memory map. The compiled code is saved if a folder for it exists
 (`kernel_cache`).
 """
@@ -56,7 +56,7 @@ from numba.core.runtime.nrt import rtsys  # noqa: E402
 class _KernelCache(FunctionCache):
     """A loader of machine code that does not prepare a compiler.
 
-    Numba prepares its compiler before each load: it imports 80 modules and registers thousands of typing rules, which
+    Numba prepares its compiler before each load: it imports 80 modules and registers thousands of typing rules. This
     takes half a second of CPU time in each process. Machine code only needs the runtime's symbols. A compilation
     prepares the rest.
     """

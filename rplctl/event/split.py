@@ -1,7 +1,7 @@
 """Cut a range of row transactions into splits for Spark tasks.
 
-Invariant: splits cover [start, end) without gaps. Each split has the TABLE_MAP events in force at its start (those
-since the last end-of-statement flag), so a split can be decoded without its neighbours, even inside one huge
+Invariant: splits cover [start, end) without gaps. Each split has the TABLE_MAP events in force at its start, which are
+those since the last end-of-statement flag. So a split can be decoded without its neighbours, even inside one huge
 transaction.
 """
 

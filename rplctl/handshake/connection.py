@@ -1,9 +1,9 @@
 """PyMySQL's connection with rplctl's rules: who gets the password, and the limits of a server's answers.
 
 PyMySQL alone answers every plugin that a server names, and sends a sha256_password to any server that offers TLS. Here,
-each plugin must be in `authentication.PLUGINS`. Invariant: every answer, even the greeting, has a limit in bytes and,
-unless `allow` removes it, in time from its beginning to its end, however the server splits it. Announced bytes are
-counted before memory is allocated for them.
+each plugin must be in `authentication.PLUGINS`. Invariant: every answer, even the greeting, has a limit in bytes,
+however the server splits it. Unless `allow` removes it, there is also a limit for the time from the beginning to the
+end of an answer. Announced bytes are counted before memory is allocated for them.
 
 The private names of PyMySQL belong to the only minor version that pyproject.toml allows.
 """

@@ -1,9 +1,10 @@
 """The group of transactions on non-transactional tables that is being applied, stored during this time (WL#3970).
 
 A change of a MyISAM table stays if the applier is killed. One commit covers many transactions of the source, so it
-would be unknown which of them are applied. Invariant: from before the first transaction of a group is applied until the
-position after the last one is committed, the target stores the begin and the end of the group. An applier that finds a
-stored group, and is positioned at its begin, applies the group again, regardless of the part that is applied already.
+would be unknown which of them are applied. Invariant: the target stores the begin and the end of the group before its
+first transaction is applied. It keeps them until the position after the last transaction is committed. An applier that
+finds a stored group, and is positioned at its begin, applies the group again, regardless of the part that is applied
+already.
 """
 
 from __future__ import annotations

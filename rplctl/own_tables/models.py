@@ -78,10 +78,9 @@ def _renamed(text: str, name: TableName) -> TableModel:
 def mark_made_empty(
     connection: Connection, channel: str, position: BinlogPosition, models: Mapping[TableName, TableModel]
 ) -> None:
-    """Mark tables that were created empty, with the models stored at that position; the source's older rows are
-    missing.
+    """Mark tables that were created empty, in their models at that position.
 
-    The caller's transaction commits the marks.
+    The source's older rows are missing in these tables. The caller's transaction commits the marks.
     """
     for name, model in models.items():
         marked = json.dumps({**json.loads(model.to_json()), MADE_EMPTY: True})

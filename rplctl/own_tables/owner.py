@@ -1,8 +1,8 @@
 """The owner of a channel's rows in the target: one row per channel in rplctl_channel_owner.
 
-Invariant: all state that rplctl stores in a target under a channel's name belongs to the instance and the source in
-this row: the position, models, states of copies, prepared transactions, decided batches. Only an applier of that
-instance, or an operator who takes over the target, changes the row.
+Invariant: everything that rplctl stores in a target under a channel's name belongs to the instance and the source in
+this row. This is the position, models, states of copies, prepared transactions and decided batches. Only an applier of
+that instance, or an operator who takes over the target, changes the row.
 """
 
 from __future__ import annotations

@@ -26,8 +26,9 @@ def put_big_endian(out: Any, at: Any, value: Any, size: Any) -> Any:
 
 @lean_kernel
 def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, out: Any, at: Any, size: Any) -> Any:
-    """Convert digits in groups of nine, from the point outwards. The first bit is inverted; a
-    minus inverts all bits.
+    """Convert digits in groups of nine, from the point outwards.
+
+    The first bit is inverted; a minus inverts all bits.
     """
     negative = length > 0 and data[start] == 45
     p = start + 1 if negative else start

@@ -73,8 +73,9 @@ class DdlContext:
 
     @property
     def timestamp_range(self) -> tuple[str, str]:
-        """The first and last second of a TIMESTAMP, in UTC. The source rejected other values
-        or stored the zero date.
+        """The first and last second of a TIMESTAMP, in UTC.
+
+        The source rejected other values or stored the zero date.
         """
         later = self.is_mariadb and self.version_number >= 110500
         return "1970-01-01 00:00:01", "2106-02-07 06:28:15" if later else "2038-01-19 03:14:07"

@@ -355,9 +355,7 @@ def _time(column: Column, text: str, match: re.Match[str], context: DdlContext) 
 
 
 def _microseconds(column: Column, digits: str | None, context: DdlContext) -> int:
-    """Return the fraction that fits into the column, in microseconds: truncated, or rounded
-    half up to 1000000 at most.
-    """
+    """Return the column's fraction in microseconds: truncated, or rounded half up, at most to a full second."""
     written, wanted = digits or "", column.fraction_digits
     kept = int(written[:wanted].ljust(wanted, "0") or "0")
     if written[wanted:].strip("0"):

@@ -37,7 +37,7 @@ GEOMETRY_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column as MySQL declares it.
+    """The definition of one column, as in MySQL.
 
     `length`: display width of integers, characters of CHAR/VARCHAR, bytes of BINARY/VARBINARY, bits of BIT, digits of
     DECIMAL, dimensions of VECTOR, fraction digits of TIME/DATETIME/TIMESTAMP. `default` and `generated` are the

@@ -107,7 +107,7 @@ class TruncateStep:
 
 @dataclass(frozen=True, slots=True)
 class AlterStep:
-    """Convert the rows of `old` to rows of `new`; `origins` are those of `alter.Altered`."""
+    """A step that converts the rows of `old` to rows of `new`; `origins` are those of `alter.Altered`."""
 
     old: TableModel
     new: TableModel
@@ -117,7 +117,7 @@ class AlterStep:
 
 @dataclass(frozen=True, slots=True)
 class DeletePartitionsStep:
-    """Delete the rows of these partitions (() = all partitions), as the source did without logging them."""
+    """A step that deletes the rows of partitions (() = all), as the source did without logging them."""
 
     model: TableModel
     names: tuple[str, ...]
@@ -125,14 +125,14 @@ class DeletePartitionsStep:
 
 @dataclass(frozen=True, slots=True)
 class DeleteHistoryStep:
-    """Delete the historical rows of a table that loses its system versioning."""
+    """A step that deletes the historical rows of a table that loses its system versioning."""
 
     model: TableModel
 
 
 @dataclass(frozen=True, slots=True)
 class MoveRowsStep:
-    """Move the rows of `old` in these partitions (() = all) to `new`, which has the same columns.
+    """A step that moves the rows of `old` in these partitions (() = all) to `new`, with the same columns.
 
     `must_fit`: the partition of `new` that the rows must belong to; '' = any.
     """
@@ -145,7 +145,7 @@ class MoveRowsStep:
 
 @dataclass(frozen=True, slots=True)
 class AddKeysStep:
-    """Add the keys that `model` has and `before` lacks; the tables are equal otherwise.
+    """A step that adds the keys that `model` has and `before` lacks; the tables are equal otherwise.
 
     The primary key is only among these keys if `Dialect.makes_primary_keys_late` is set. It may exist already.
     """
@@ -160,8 +160,9 @@ Step = (CreateStep | DropStep | RenameStep | TruncateStep | AlterStep | DeletePa
 
 @dataclass(frozen=True, slots=True)
 class DdlPlan:
-    """The plan of a statement. `model_changes`: (database, table) → the new model, None =
-    dropped. `notes`: for people.
+    """The plan of a statement, with notes for people.
+
+    `model_changes`: (database, table) → the new model, None = dropped.
     """
 
     actions: tuple[ddl.DdlAction, ...]
@@ -265,7 +266,7 @@ class _Planner:
         return True
 
     def everything(self, *, but: TableModel | None = None) -> list[TableModel]:
-        """Return all models, without `but`. The cost does not depend on the number of changes."""
+        """Return all models except `but`. It is fast even for very many tables, because each DDL statement calls it."""
         found = {**self.catalog.tables, **self.models}
         if but is not None:
             found.pop((but.database, but.name), None)

@@ -119,7 +119,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumn:
-    """MODIFY (the name is unchanged) and CHANGE."""
+    """The operation MODIFY (the name is unchanged) or CHANGE."""
 
     name: str
     column: Column
@@ -142,7 +142,9 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumn:
-    """ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE. `changes`: new values of Column fields."""
+    """The operation ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE. `changes`:
+    new values of Column fields.
+    """
 
     name: str
     changes: Mapping[str, str | bool | None]
@@ -174,7 +176,7 @@ class AddCheck:
 
 @dataclass(frozen=True, slots=True)
 class DropConstraint:
-    """DROP KEY, FOREIGN KEY, CHECK, or CONSTRAINT, which drops any of these. `of`: fields of the TableModel."""
+    """The operation DROP KEY, FOREIGN KEY, CHECK, or CONSTRAINT (any of these). `of`: fields of the TableModel."""
 
     name: str
     of: tuple[str, ...] = ("keys",)
@@ -193,7 +195,7 @@ class ConvertCharset:
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """Options of CREATE and ALTER TABLE that affect the model; None = not in the statement."""
+    """The options of CREATE and ALTER TABLE that affect the model; None = not in the statement."""
 
     charset: str | None = None
     collation: str | None = None
@@ -220,7 +222,7 @@ class ReorganizePartitions:
 
 @dataclass(frozen=True, slots=True)
 class RemovePartitionRows:
-    """DROP PARTITION (`drop`) and TRUNCATE PARTITION: delete rows without logging them."""
+    """The operation DROP PARTITION (`drop`) or TRUNCATE PARTITION, which deletes rows without logging them."""
 
     names: tuple[str, ...]  # () = ALL
     drop: bool
@@ -228,7 +230,7 @@ class RemovePartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class ExchangePartition:
-    """EXCHANGE PARTITION: swap the rows of the partition and of the table."""
+    """The operation EXCHANGE PARTITION, which swaps the rows of the partition and of the table."""
 
     partition: str
     table: TableName
@@ -236,7 +238,7 @@ class ExchangePartition:
 
 @dataclass(frozen=True, slots=True)
 class DetachPartition:
-    """MariaDB's CONVERT PARTITION … TO TABLE: the partition becomes a table."""
+    """MariaDB's operation CONVERT PARTITION … TO TABLE: the partition becomes a table."""
 
     partition: str
     table: TableName
@@ -244,7 +246,7 @@ class DetachPartition:
 
 @dataclass(frozen=True, slots=True)
 class AttachPartition:
-    """MariaDB's CONVERT TABLE … TO PARTITION: the table becomes a partition."""
+    """MariaDB's operation CONVERT TABLE … TO PARTITION: the table becomes a partition."""
 
     table: TableName
     partition: Partition

@@ -139,8 +139,9 @@ def _key_name(model: TableModel, parts: tuple[KeyPart, ...]) -> str:
 
 
 def add_foreign_key(model: TableModel, operation: AddForeignKey) -> TableModel:
-    """Add the foreign key, with the name `<table>_ibfk_<n>` if it has none, and the key that
-    the server creates for it.
+    """Add a foreign key, and the key that the server creates for it.
+
+    Without a name, the foreign key is named `<table>_ibfk_<n>`.
     """
     foreign_key = operation.foreign_key
     columns = tuple(_own_name(model, name) for name in foreign_key.columns)

@@ -2,9 +2,8 @@
 
 Only names are parsed, so a statement that `parse.py` does not understand can still be excluded. The tables are those
 that MySQL's grammar marks as updating: `CREATE TABLE a LIKE b` updates a; `RENAME TABLE a TO b` updates both; GRANT ON
-t updates t.
-Invariant: a statement that may hide another one (BEGIN NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG, an unknown
-word) has no names for a filter, and is rejected. Servers do not log such statements.
+t updates t. Invariant: a statement that may hide another one is rejected, because a filter cannot see its names: BEGIN
+NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG, an unknown word. Servers do not log such statements.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ may grow, and new files may appear, while the folder is read. At the end of the 
 Files are never written.
 
 Invariants: an event is returned only when the file has all of it. An artificial ROTATE has a checksum if the events
-before it have one, as a server sends it; the first ROTATE has one if the oldest log has checksums (`identity`). The
+before it have one, as a server sends it. The first ROTATE has one if the oldest log has checksums (`identity`). The
 files are those of the only `.index` in the folder; otherwise all files `NAME.NNNNNN` with one NAME, without relay logs
 (`relay-bin` in the name). They are read by number.
 """
@@ -249,8 +249,9 @@ class FolderStream:
         return True
 
     def _is_listing_due(self, log: _OpenLog) -> bool:
-        """True if the next log exists, and otherwise once per LISTING_S: only a listing shows
-        a gap or a lost folder.
+        """True if the next log exists, and otherwise once per LISTING_S.
+
+        Only a listing shows a gap or a lost folder.
         """
         now = time.monotonic()
         if now < log.next_listing and not os.path.exists(self._folder / log.expected_next):

@@ -1,9 +1,9 @@
 """The dump of a live server: one request, then raw events until the server or the replica ends the stream.
 
-PyMySQL authenticates. From the dump request on, this module reads the socket: recv() into one large buffer, in which a
-kernel removes the framing of all events at once, without Python code per event. The batch then owns the buffer. An
-event that is too large for memory is collected in a file (receive_buffer.py). Invariant: the buffer begins with the
-start of a logical packet, and only received bytes take memory. If the source sends nothing, not even a heartbeat, for
+PyMySQL authenticates. From the dump request on, this module reads the socket into one large buffer. A kernel removes
+the framing of all events in the buffer at once, without Python code per event. The batch then owns the buffer. An event
+that is too large for memory is collected in a file (receive_buffer.py). Invariant: the buffer begins with the start of
+a logical packet, and only received bytes take memory. If the source sends nothing, not even a heartbeat, for
 `replica_net_timeout` seconds, the connection is lost.
 """
 

@@ -5,7 +5,7 @@
                   packet has all three queries, so that the window does not depend on the network latency.
     share lock    MySQL without GTIDs: L = the transaction of a row that the caller knows from the log. A separate
                   transaction share-locks this row before the snapshot. After that, the snapshot sees everything that
-                  was logged before the row: InnoDB shows a transaction before it releases the locks, and with
+                  was logged up to this transaction: InnoDB shows a transaction before it releases the locks, and with
                   binlog_order_commits=ON, in the order of the log. H as for GTIDs
 
 L is the low watermark: the snapshot sees everything that is logged before L. H is the high watermark: the snapshot sees

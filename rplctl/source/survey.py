@@ -35,8 +35,9 @@ _SEVERAL, _ONE = struct.pack("<H", 0), struct.pack("<H", 1)  # MYSQL_OPTION_MULT
 
 @contextmanager
 def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
-    """Open a session, and yield a function that returns the rows of a SELECT or SHOW. Raises
-    SourceError, also later.
+    """Open a session, and yield a function that returns the rows of a SELECT or SHOW.
+
+    This function and the yielded one raise SourceError.
     """
     with session(info, password, config) as (_, query):
         yield query
