@@ -78,7 +78,7 @@ _NAMES: Final = {
     Grammar.HEX: "hexadecimal digits",
     Grammar.MOMENT: "a date or time",
     Grammar.ADDRESS: "an IP address",
-    Grammar.XID: "the name of a prepared transaction of ours",
+    Grammar.XID: "rplctl's name of a prepared transaction",
     Grammar.UUID: "a UUID",
     Grammar.MYSQL_GTIDS: "a GTID set",
     Grammar.MARIADB_GTIDS: "a GTID position",

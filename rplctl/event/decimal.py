@@ -25,7 +25,7 @@ _BYTES_OF_DIGITS: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
 
 def decimal_size(precision: int, scale: int) -> int:
-    """Return the bytes of a DECIMAL(precision, scale)."""
+    """Return the size of a DECIMAL(precision, scale) in bytes."""
     whole, part = divmod(precision - scale, DIGITS_PER_GROUP)
     groups, rest = divmod(scale, DIGITS_PER_GROUP)
     return _BYTES_OF_DIGITS[part] + 4 * (whole + groups) + _BYTES_OF_DIGITS[rest]

@@ -38,9 +38,9 @@ class ServerObject(NamedTuple):
 class Outcome(StrEnum):
     """The result of comparing a definition with the definition before the statement."""
 
-    ABSENT = "is gone"
-    PRESENT = "is there"
-    OTHER = "is there and differs"
+    ABSENT = "does not exist"
+    PRESENT = "exists"
+    OTHER = "exists and differs"
     CHANGED = "differs"
 
 

@@ -49,7 +49,7 @@ ASCII_INTRODUCERS = frozenset({"_UTF8", "_UTF8MB3", "_UTF8MB4", "_LATIN1", "_ASC
 
 
 class NotComputable(Exception):
-    """The default value of a column is known only to the source; the text gives the reason."""
+    """The error for a default value that only the source knows; the text gives the reason."""
 
 
 def default_value(column: Column, context: DdlContext) -> Value:

@@ -239,7 +239,7 @@ class FolderStream:
         if following not in later or log_number(following) != log_number(log.name) + 1:
             raise fatal_reading_binlog(
                 f"could not find next log; the last event read from '{log.name}' at {log.offset}, "
-                "the next log there is "
+                "the next existing log is "
                 f"'{later[0]}'",
                 hint=f"put the missing log into {self._folder}, then run: rplctl start",
             )
