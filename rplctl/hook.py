@@ -111,7 +111,7 @@ def run_command(command: str, document: bytes) -> str:
         return f"killed after {TIMEOUT_S:g} s"
     listening.join(1)  # a background process of the command may keep the pipe open
     said = masked(b"".join(words).decode(errors="replace").strip()[-_MOST_WORDS:])
-    return f"ended with exit code {code}{f': {said}' if said else ''}" if code else ""
+    return f"ended with code {code}{f': {said}' if said else ''}" if code else ""
 
 
 def _listen(descriptor: int, words: deque[bytes]) -> None:

@@ -27,7 +27,7 @@ def test_a_command_that_fails_says_why_and_one_that_hangs_or_floods_is_killed(mo
     monkeypatch.setattr(rplctl.hook, "TIMEOUT_S", 1.0)
     assert run_command("cat > /dev/null", b"{}") == ""
     assert run_command("true", b"x" * 1_000_000) == "", "it need not read"
-    assert run_command("echo no, password=C4nary; exit 3", b"") == "ended with exit code 3: no, password=<secret>"
+    assert run_command("echo no, password=C4nary; exit 3", b"") == "ended with code 3: no, password=<secret>"
     begun = time.monotonic()
     assert run_command("sleep 60 & sleep 60", b"") == run_command("yes", b"") == "killed after 1 s"
     assert time.monotonic() - begun < 10
@@ -49,7 +49,7 @@ def test_one_runs_at_a_time_nobody_waits_and_its_failure_is_in_the_history(tmp_p
     call("exit 8", tmp_path, TOLD)
     assert time.monotonic() - begun < 2
     wait_for_hooks(tmp_path)
-    assert [event.Info for event in read_history(tmp_path)] == ["on_error: ended with exit code 8"]
+    assert [event.Info for event in read_history(tmp_path)] == ["on_error: ended with code 8"]
 
 
 def test_what_lasts_is_told_after_a_minute_once_and_that_it_is_gone(
