@@ -91,9 +91,10 @@ $(READY): pyproject.toml
 # Servers and tools for the tests. Installed by name only; policy-rc.d keeps the packages from starting anything.
 MISSING = $(if $(wildcard /usr/sbin/mariadbd /usr/local/sbin/mariadbd),,mariadb-server) \
 	$(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql) \
-	$(if $(shell command -v java),,default-jre-headless) \
+	$(if $(shell command -v javac),,default-jdk-headless) \
+	$(if $(shell command -v node),,nodejs) \
 	$(if $(shell command -v chromedriver),,chromium-driver) \
-	$(foreach tool,fish groff mandoc prometheus strace zsh,$(if $(shell command -v $(tool)),,$(tool)))
+	$(foreach tool,fish groff mandoc npm prometheus strace zsh,$(if $(shell command -v $(tool)),,$(tool)))
 
 servers:
 	@$(if $(strip $(MISSING)),$(if $(APT),$(call install,$(MISSING)),\

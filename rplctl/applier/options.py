@@ -13,6 +13,7 @@ from rplctl.config import Config
 from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition, RelayLogPosition
 
+AFTER_GTIDS = ("sql_after_gtids", "master_gtid_pos")  # kinds that stop once all listed GTIDs are applied
 OPTIONS_FOLLOW = "--options-follow"  # an argument of the process: the options follow on standard input
 UNTIL_KINDS = {  # the values are those of Until_Condition in SHOW SLAVE STATUS
     "none": "None",
@@ -20,6 +21,7 @@ UNTIL_KINDS = {  # the values are those of Until_Condition in SHOW SLAVE STATUS
     "relay_pos": "Relay",
     "sql_before_gtids": "SQL_BEFORE_GTIDS",
     "sql_after_gtids": "SQL_AFTER_GTIDS",
+    "master_gtid_pos": "Gtid",
 }
 
 

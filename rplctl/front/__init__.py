@@ -10,8 +10,11 @@ The modules in the order in which a connection passes through them:
     binary       parameters and rows of prepared statements
     statement    the words of one statement
     table        the supported statements, the role that each one needs and the function that answers it
+    vendor       errors and notes with the numbers of the other vendor
     show         SHOW …
+    describe     DESCRIBE, SHOW COLUMNS, EXPLAIN
     dump         the binary log for replicas (a package)
+    locks        LOCK INSTANCE FOR BACKUP and FLUSH TABLES WITH READ LOCK
     administer   CHANGE, START, STOP, RESET … by the functions of the command line
     select       SELECT, by an in-memory SQLite behind an authorizer
     functions    functions of GTIDs, of the session, and functions that wait

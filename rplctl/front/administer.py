@@ -22,6 +22,7 @@ from rplctl.event.gtid import MysqlGtidSet
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Done
 from rplctl.front.statement import Statement
+from rplctl.front.vendor import mysql_gtid_errors
 
 _THREADS: Final = {"IO_THREAD": RECEIVER, "RELAY_THREAD": RECEIVER, "SQL_THREAD": APPLIER}
 _UNTIL: Final = {
@@ -31,7 +32,10 @@ _UNTIL: Final = {
     "RELAY_LOG_POS": "relay_log_pos",
     "SQL_BEFORE_GTIDS": "sql_before_gtids",
     "SQL_AFTER_GTIDS": "sql_after_gtids",
+    "MASTER_GTID_POS": "master_gtid_pos",
 }
+
+_NUMBERS: Final = ("MASTER_LOG_POS", "RELAY_LOG_POS")
 
 
 def channel_after(words: Statement, front: Front, *, named: str | None = None) -> str | None:
@@ -80,15 +84,15 @@ def _threads(words: Statement) -> tuple[str, ...]:
     return tuple(role for role in ROLES if role in found) or ROLES
 
 
-def _until(words: Statement) -> Until:
+def _until(words: Statement, front: Front) -> Until:
     given: dict[str, str | int] = {}
     if words.accept("UNTIL"):
         while True:
             name = words.name().upper().replace("SOURCE_", "MASTER_")
-            if name not in _UNTIL:
+            if name not in _UNTIL or (name == "MASTER_GTID_POS" and not front.is_mariadb):
                 raise words.refuse()
             words.expect("=")
-            given[_UNTIL[name]] = words.number() if name.endswith("_POS") else words.value()
+            given[_UNTIL[name]] = words.number() if name in _NUMBERS else words.value()
             if not words.accept(","):
                 break
     return Until(**given)  # type: ignore[arg-type]  # names and types are those of _UNTIL
@@ -103,7 +107,12 @@ def _threads_of_channels(
     if not every:
         words.expect("SLAVE|REPLICA")
         named = connection_name(words, front)
-    roles, until = _threads(words), _until(words) if takes_until else Until()
+    begin = words.index
+    roles = _threads(words)
+    names_threads = words.index > begin
+    until = _until(words, front) if takes_until else Until()
+    if until.master_gtid_pos is not None and names_threads:
+        raise UsageError(er.BAD_SLAVE_UNTIL_COND_TEXT, errno=er.BAD_SLAVE_UNTIL_COND)
     given = channel_after(words, front, named=named)
     return roles, until, [one_channel(front, given)] if until != Until() else _channels(front, given, every=every)
 
@@ -112,8 +121,21 @@ def start_replica(front: Front, session: ClientSession, words: Statement) -> Don
     roles, until, names = _threads_of_channels(words, front, takes_until=True)
     notes: list[Note] = []
     for name in names:
-        notes += start(front.looks.config_of(name), name, StartRequest(roles, until)).notes
+        if until.master_gtid_pos is not None:
+            _check_gtid_channel(front, name)
+        with mysql_gtid_errors(until.sql_after_gtids or until.sql_before_gtids or "", front):
+            notes += start(front.looks.config_of(name), name, StartRequest(roles, until)).notes
     return Done(tuple(notes))
+
+
+def _check_gtid_channel(front: Front, name: str) -> None:
+    """Like MariaDB, refuse UNTIL master_gtid_pos while a thread runs (1254), and without Using_Gtid (1949)."""
+    status = front.looks.channel(name).status
+    if (status.Slave_IO_Running, status.Slave_SQL_Running) != ("No", "No"):
+        raise UsageError("Slave is already running", errno=er.SLAVE_WAS_RUNNING)
+    if status.Using_Gtid == "No":
+        text = "START SLAVE UNTIL master_gtid_pos requires that slave is using GTID"
+        raise UsageError(text, errno=er.UNTIL_REQUIRES_USING_GTID, hint="CHANGE MASTER TO MASTER_USE_GTID = slave_pos")
 
 
 def stop_replica(front: Front, session: ClientSession, words: Statement) -> Done:
@@ -159,13 +181,14 @@ def change_source(front: Front, session: ClientSession, words: Statement) -> Don
         name = words.name().lower()
         if name != "source_connection_auto_failover":
             name = name.replace("source_", "master_")
+        if name != "master_password" and name not in CHANGE_OPTIONS:
+            words.index -= 1
+            raise words.refuse()
         words.expect("=")
         if name == "master_password":
             password = words.string()
-        elif name in CHANGE_OPTIONS:
-            texts[name] = _list(words) if words.accept("(") else "" if words.accept("NULL") else words.value()
         else:
-            raise words.refuse()
+            texts[name] = _list(words) if words.accept("(") else "" if words.accept("NULL") else words.value()
         if not words.accept(","):
             break
     channel = one_channel(front, channel_after(words, front, named=named))
@@ -188,7 +211,11 @@ def skip_gtid(front: Front, session: ClientSession, words: Statement) -> Done:
     words.expect_end()
     is_automatic = gtid.upper() == "AUTOMATIC"
     if not is_automatic:
-        MysqlGtidSet.parse(gtid)
+        try:
+            MysqlGtidSet.parse(gtid)
+        except UsageError as error:
+            text = f"Malformed GTID specification '{gtid[:200]}'."
+            raise UsageError(text, errno=er.MALFORMED_GTID_SPECIFICATION, hint=error.hint) from None
     session.gtid_next = "" if is_automatic else gtid
     return Done()
 

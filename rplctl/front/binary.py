@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from rplctl import mysql_errors as er
 from rplctl.errors import RplError
+from rplctl.front.front import Prepared
 from rplctl.front.statement import Statement
 from rplctl.front.wire import DOUBLE, LONG, LONGLONG, Reader, as_bytes, counted, malformed
 
@@ -15,16 +17,24 @@ _NULL, _DATES, _TIME = 6, (7, 10, 12), 11
 _UNSIGNED = 0x80
 
 
-def bound(statement: Statement, body: Reader, count: int) -> str:
+def bound(statement: Statement, body: Reader, prepared: Prepared) -> str:
     """Return the text with a literal for each `?`. Raises RplError 1835, 1210."""
-    nulls = body.take((count + 7) // 8)
-    if not body.integer(1):
-        raise RplError("the parameters of a prepared statement were sent without their types")
-    kinds = [(body.integer(1), body.integer(1)) for _ in range(count)]
-    literals = [
-        "NULL" if nulls[index // 8] >> index % 8 & 1 else _literal(kind, flags, body)
-        for index, (kind, flags) in enumerate(kinds)
-    ]
+    nulls = body.take((prepared.count + 7) // 8)
+    if body.integer(1):
+        prepared.kinds = [(body.integer(1), body.integer(1)) for _ in range(prepared.count)]
+    if not prepared.kinds:
+        raise RplError("Incorrect arguments to mysqld_stmt_execute", errno=er.WRONG_ARGUMENTS)
+    literals = []
+    for index, (kind, flags) in enumerate(prepared.kinds):
+        if index in prepared.long_data:
+            literals.append(quoted(prepared.long_data[index].decode("utf-8", "replace")))
+        else:
+            literals.append("NULL" if nulls[index // 8] >> index % 8 & 1 else _literal(kind, flags, body))
+    return with_literals(statement, literals)
+
+
+def with_literals(statement: Statement, literals: Sequence[str]) -> str:
+    """Return the text with these literals in place of its parameters, in their order."""
     out, at, waiting = [], 0, iter(literals)
     for token in statement.tokens:
         if token.kind == "symbol" and token.value == "?":
@@ -46,8 +56,12 @@ def _literal(kind: int, flags: int, body: Reader) -> str:
     if kind in _DATES:
         return _date(body.counted())
     if kind == _TIME:
-        raise RplError("prepared statements do not support parameters of the type TIME")
-    text = body.counted().decode("utf-8", "replace")
+        return _time(body.counted())
+    return quoted(body.counted().decode("utf-8", "replace"))
+
+
+def quoted(text: str) -> str:
+    """Return the text as an SQL literal."""
     for plain, escaped in (("\\", "\\\\"), ("'", "''"), ("\0", "\\0")):
         text = text.replace(plain, escaped)
     return f"'{text}'"
@@ -56,8 +70,19 @@ def _literal(kind: int, flags: int, body: Reader) -> str:
 def _date(data: bytes) -> str:
     if len(data) not in (0, 4, 7, 11):
         raise malformed()
-    year, month, day, hour, minute, second = struct.unpack("<HBBBBB", data[:7].ljust(7, b"\0"))
-    return f"'{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}'"
+    year, month, day, hour, minute, second, micros = struct.unpack("<HBBBBBI", data.ljust(11, b"\0"))
+    return f"'{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}{_fraction(micros)}'"
+
+
+def _time(data: bytes) -> str:
+    if len(data) not in (0, 8, 12):
+        raise malformed()
+    is_negative, days, hour, minute, second, micros = struct.unpack("<BIBBBI", data.ljust(12, b"\0"))
+    return f"'{'-' if is_negative else ''}{days * 24 + hour:02}:{minute:02}:{second:02}{_fraction(micros)}'"
+
+
+def _fraction(micros: int) -> str:
+    return f".{micros:06}" if micros else ""
 
 
 def binary_row(columns: Sequence[tuple[str, int]], row: Sequence[object]) -> bytes:

@@ -15,10 +15,27 @@ from rplctl.errors import RplError
 from rplctl.front.dump.logs import SendableLogs
 from rplctl.front.dump.request import DumpRequest, Replica
 from rplctl.front.looks import Looks
-from rplctl.front.sign_in import Client
+from rplctl.front.sign_in import Client, Door
 from rplctl.front.wire import Link
+from rplctl.locks import InstanceLock, RwLock
 
+MOST_HELD: Final = 4 << 20  # bytes of prepared statements that one connection keeps
 FLAVORS: Final = ("mysql", "mariadb")
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A statement of COM_STMT_PREPARE. A client may send the types of the parameters with the first execution only."""
+
+    sql: str
+    count: int  # of its parameters
+    kinds: list[tuple[int, int]] = field(default_factory=list)  # type and flags of each parameter
+    long_data: dict[int, bytearray] = field(default_factory=dict)  # COM_STMT_SEND_LONG_DATA, by parameter
+    error: RplError | None = None  # of long data, which have no answer: the next execution reports it
+
+    def forget_long_data(self) -> None:
+        self.long_data.clear()
+        self.error = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,13 +49,24 @@ class ClientSession:
     notes: tuple[Note, ...] = ()
     has_failed: bool = False  # True if the statement that wrote the notes has failed
     variables: dict[str, object] = field(default_factory=dict)  # user variables, such as @x
-    prepared: dict[int, tuple[str, int]] = field(default_factory=dict)  # id → statement, number of parameters
+    prepared: dict[int, Prepared] = field(default_factory=dict)  # by statement id
+    named: dict[str, str] = field(default_factory=dict)  # name in lower case → statement of PREPARE
+    locks: dict[str, InstanceLock | RwLock] = field(default_factory=dict)  # by the kind of a BackupLock
+    last_rows: int = 0  # of the last result set
     last_prepared: int = 0
     since: float = field(default_factory=time.time)
     statement: str = ""  # the masked text of the statement that runs now
     gtid_next: str = ""  # the GTID that COMMIT skips; '': AUTOMATIC
     replica: Replica | None = None  # set by COM_REGISTER_SLAVE
     dump: DumpRequest | None = None  # the dump that runs now
+
+    def check_held(self, more: int) -> None:
+        """Raises RplError if prepared statements and their long data would be larger than MOST_HELD bytes."""
+        held = sum(map(len, self.named.values()))
+        for each in self.prepared.values():
+            held += len(each.sql) + sum(map(len, each.long_data.values()))
+        if held + more > MOST_HELD:
+            raise RplError(f"the prepared statements of a connection have at most {MOST_HELD} bytes")
 
 
 class Front:
@@ -48,6 +76,8 @@ class Front:
         self.looks, self.flavor = looks, flavor
         base = "10.11.0-MariaDB" if flavor == "mariadb" else "8.0.36"
         self.version = f"{base}-rplctl-{__version__}"
+        self.port = 0  # of the TCP address
+        self.door: Door | None = None  # None: nobody may sign in anew
         self.sessions: dict[int, ClientSession] = {}
         self.questions = self.connections = 0
         self.logs = SendableLogs(looks)
@@ -67,9 +97,10 @@ class Front:
         return self.flavor == "mariadb"
 
     def statistics(self) -> str:
+        per_second = self.questions / max(1, self.counters["Uptime"]())
         return (
             f"Uptime: {self.counters['Uptime']()}  Threads: {len(self.sessions)}  Questions: {self.questions}  "
-            "Slow queries: 0  Opens: 0  Open tables: 0  Queries per second avg: 0.000"
+            f"Slow queries: 0  Opens: 0  Open tables: 0  Queries per second avg: {per_second:.3f}"
         )
 
     def kill(self, number: int) -> None:
@@ -79,6 +110,10 @@ class Front:
             raise RplError(f"Unknown thread id: {number}", errno=er.NO_SUCH_THREAD)
         with suppress(OSError):
             socket.socket.shutdown(session.link.connection, socket.SHUT_RDWR)
+
+
+def not_yet(what: str) -> RplError:
+    return RplError(f"This version of rplctl doesn't yet support '{what}'", errno=er.NOT_SUPPORTED_YET)
 
 
 def denied(privileges: str = "SUPER, REPLICATION_SLAVE_ADMIN") -> RplError:

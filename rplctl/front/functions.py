@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
+from uuid import uuid1
 
 from rplctl import mysql_errors as er
 from rplctl.command.wait import wait
@@ -18,6 +19,7 @@ from rplctl.errors import NotRunning, UsageError, WaitTimeout
 from rplctl.event.gtid import MysqlGtidSet, is_executed
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.variables import executed
+from rplctl.front.vendor import mysql_gtid_errors
 from rplctl.position import BinlogPosition
 
 _SLICE_S: Final = 1.0  # seconds of a wait between two checks that the client is still connected
@@ -35,6 +37,10 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
     def gtid_wait(gtids: object, timeout: Any = None) -> bool:
         return _wait_for_gtids(front, session, str(gtids), _seconds(timeout))
 
+    def mysql_gtid_wait(gtids: object, timeout: Any = None) -> bool:
+        with mysql_gtid_errors(str(gtids)):
+            return gtid_wait(gtids, timeout)
+
     return {
         "version": lambda: front.version,
         "user": lambda: session.client.name,
@@ -43,6 +49,11 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
         "schema": lambda: session.database or None,
         "connection_id": lambda: session.number,
         "unix_timestamp": _unix_timestamp,
+        "last_insert_id": lambda: 0,
+        "row_count": lambda: -1,
+        "found_rows": lambda: session.last_rows,
+        "uuid": lambda: str(uuid1()),
+        "sleep": lambda seconds: _sleep(session, seconds),
         "now": lambda digits=0: datetime.now().isoformat(" ", "microseconds" if digits else "seconds"),
         "concat": lambda *parts: None if None in parts else "".join(map(str, parts)),
         "substring_index": _substring_index,
@@ -51,9 +62,19 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
         "gtid_subtract": _of_sets(lambda one, other: str(one.subtract(other))),
         "master_pos_wait": position_wait,
         "source_pos_wait": position_wait,
-        "wait_for_executed_gtid_set": lambda *given: 0 if gtid_wait(*given) else 1,
+        "wait_for_executed_gtid_set": lambda *given: 0 if mysql_gtid_wait(*given) else 1,
         "master_gtid_wait": lambda *given: 0 if gtid_wait(*given) else -1,
     }
+
+
+def _sleep(session: ClientSession, seconds: Any) -> int:
+    """Return 0 when the time is up, 1 if the client is gone before."""
+    deadline = time.monotonic() + float(seconds or 0)
+    while (left := deadline - time.monotonic()) > 0:
+        if _is_gone(session):
+            return 1
+        time.sleep(min(_POLL_S, left))
+    return 0
 
 
 def _of_sets(function: Callable[[MysqlGtidSet, MysqlGtidSet], int | str]) -> Callable[..., int | str | None]:

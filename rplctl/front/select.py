@@ -13,12 +13,14 @@ from typing import Any, Final
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
+from rplctl.front.describe import no_such_table
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.functions import functions
 from rplctl.front.result import Rows, typed
 from rplctl.front.statement import Statement, syntax_error
 from rplctl.front.tables import columns_of, rows_of, table_names
 from rplctl.front.variables import AS_TEXT, SWITCHES, variables
+from rplctl.schema.lexer import Token
 
 _MOST_STEPS: Final = 200  # one step is 10,000 instructions of SQLite
 _LONGEST = 1 << 20  # the largest value in bytes
@@ -27,6 +29,12 @@ _PLAIN: Final = frozenset(
     "substr substring sum total trim upper".split()
 )
 _HINTS: Final = frozenset({"SQL_NO_CACHE", "SQL_CACHE", "HIGH_PRIORITY", "STRAIGHT_JOIN"})
+_DICTIONARY: Final = frozenset(f"information_schema.{name}" for name in ("columns", "schemata", "tables"))
+_NO_ALIAS: Final = frozenset({"END"})  # of CASE
+_OPERATORS: Final = frozenset(
+    "ALL AND BETWEEN BINARY CASE COLLATE DIV ELSE IN INTERVAL IS LIKE MOD NOT OR REGEXP RLIKE THEN WHEN XOR".split()
+)
+_DISTINCT: Final = ("DISTINCT", "DISTINCTROW")
 _ALLOWED: Final = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 
 
@@ -52,7 +60,7 @@ def select(front: Front, session: ClientSession, words: Statement) -> Rows:
         names = [column[0] for column in found.description or ()]
         return typed(names, found.fetchmany(10_000))
     except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
-        raise errors[0] if errors else _as_mysql(str(error), words) from None
+        raise errors[0] if errors else _as_mysql(front, session, str(error), words) from None
     finally:
         database.close()
 
@@ -97,10 +105,10 @@ def _allows(action: int, name: str | None, known: frozenset[str]) -> int:
     return sqlite3.SQLITE_DENY
 
 
-def _as_mysql(text: str, words: Statement) -> RplError:
+def _as_mysql(front: Front, session: ClientSession, text: str, words: Statement) -> RplError:
     what, _, name = text.partition(": ")
     if what == "no such table":
-        return RplError(f"Table '{name}' doesn't exist", errno=er.NO_SUCH_TABLE)
+        return no_such_table(front, session, name)
     if what == "no such column":
         return RplError(f"Unknown column '{name}' in 'field list'", errno=er.BAD_FIELD_ERROR)
     if what == "no such function" or text.startswith("not authorized to use function"):
@@ -117,23 +125,31 @@ def _translated(front: Front, session: ClientSession, words: Statement) -> tuple
     words.index = 0
     words.expect("SELECT")
     out.append("SELECT")
-    while words.token.value in _HINTS:
-        words.next()
+    while words.token.value in _HINTS or words.token.value in _DISTINCT:
+        if words.next().value in _DISTINCT:
+            out.append("DISTINCT")
     begin, depth, is_list = len(out), 0, True
-    first, last = words.token, words.token
+    first, last = words.index, words.token
+    standard = _has_standard_names(front, session, words)
     while True:
         token = words.token
         ends = words.at_end or (depth == 0 and token.value in (",", "FROM", "LIMIT", "WHERE", "ORDER", "UNION"))
         if is_list and ends and token.kind in ("symbol", "word", "end"):
-            _name_item(out, begin, words.text[first.start : last.end], is_variable=first.value == "@")
-            is_list = token.value == ","
-            first = words.tokens[min(words.index + 1, len(words.tokens) - 1)]
+            item = words.tokens[first : words.index]
+            if item and not (standard and _is_column(item)):
+                _name_item(out, begin, _name(front, words, item, last), item)
+            is_list, first = token.value == ",", words.index + 1
             begin = len(out) + 1
         if words.at_end:
             return " ".join(out), values
+        before = words.tokens[words.index - 1]
         depth += (token.value == "(") - (token.value == ")") if token.kind == "symbol" else 0
         last = words.next()
-        if token.kind == "string":
+        if before.value == "AS" and before.kind == "word" and depth == 0 and token.kind in ("word", "quoted", "string"):
+            out.append(_quoted(words.original(token) if token.kind == "word" else token.value))
+        elif token.kind == "string" and before.kind == "string":
+            values[-1] += token.value  # as in C, strings in a row are one
+        elif token.kind == "string":
             out.append("?")
             values.append(token.value)
         elif token.value == "@" and token.kind == "symbol":
@@ -141,20 +157,59 @@ def _translated(front: Front, session: ClientSession, words: Statement) -> tuple
             values.append(_variable(front, session, words))
             last = words.tokens[words.index - 1]
         elif token.kind == "quoted":
-            out.append('"' + token.value.replace('"', '""') + '"')
+            out.append(_quoted(token.value))
         elif token.kind == "word" and token.value == "IF" and words.token.value == "(":
             out.append("iif_")
+        elif token.kind == "word" and token.value == "CURRENT_USER" and words.token.value != "(":
+            out.append("current_user()")
         else:
             out.append(words.original(token))
 
 
-def _name_item(out: list[str], begin: int, text: str, *, is_variable: bool) -> None:
-    """Add an alias with the item's text if the item has no name, because a server names the column so."""
+def _has_standard_names(front: Front, session: ClientSession, words: Statement) -> bool:
+    """True if MySQL since 8.0 names a column as its table does: in the views of the data dictionary."""
+    tables = [] if front.is_mariadb else named_tables(session, words)
+    return bool(tables) and set(tables) <= _DICTIONARY
+
+
+def _is_column(item: list[Token]) -> bool:
+    """True for `column`, `table.column` and `database.table.column`."""
+    are_names = all(token.kind in ("word", "quoted") for token in item[::2])
+    return are_names and len(item) in (1, 3, 5) and {token.value for token in item[1::2]} <= {"."}
+
+
+def _name(front: Front, words: Statement, item: list[Token], last: Token) -> str:
+    """The name of an item: a column's, the value of literals (MySQL: of the first one), or what is written."""
+    if _is_column(item):
+        return last.value if last.kind == "quoted" else words.original(last)
+    if any(token.kind != "string" for token in item):
+        return words.text[item[0].start : last.end]
+    return "".join(token.value for token in item[: len(item) if front.is_mariadb else 1])
+
+
+def _name_item(out: list[str], begin: int, text: str, tokens: list[Token]) -> None:
+    """An item without a name of its own is called as it is written. `a b` is `a AS b`."""
     item = out[begin:]
-    is_named = len(item) > 1 and (item[-2].upper() == "AS" or (is_variable and len(item) == 2))
-    is_named = is_named or (len(item) in (3, 5) and set(item[1::2]) == {"."})  # a column qualified by its table
-    if item and item != ["*"] and not is_named and item[-1:] != [";"]:
+    is_named = len(item) > 1 and item[-2].upper() == "AS"
+    if not is_named and _ends_with_alias(tokens):
+        out[-1:] = ["AS", item[-1] if tokens[-1].kind == "quoted" else _quoted(item[-1])]
+        return
+    if item and item[-1] != "*" and not is_named and item[-1:] != [";"]:
         out += ["AS", '"' + text.strip().replace('"', '""') + '"']
+
+
+def _ends_with_alias(tokens: list[Token]) -> bool:
+    """True if the last word is a name for the value before it."""
+    if len(tokens) < 2 or tokens[-1].kind not in ("word", "quoted") or tokens[-1].value in _NO_ALIAS:
+        return False
+    before = tokens[-2]
+    return (before.kind == "symbol" and before.value == ")") or (
+        before.kind != "symbol" and not (before.kind == "word" and before.value in _OPERATORS)
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _variable(front: Front, session: ClientSession, words: Statement) -> object:
@@ -163,6 +218,10 @@ def _variable(front: Front, session: ClientSession, words: Statement) -> object:
     name = words.name().lower()
     if name in ("global", "session", "local") and words.accept("."):
         name = words.name().lower()
+    if name in ("warning_count", "error_count"):
+        return len(session.notes) if name == "warning_count" or session.has_failed else 0
+    if name == "port":
+        return front.port
     found = variables(front.looks.config_of(""), front.looks, front.version, {name})
     if name not in found:
         raise RplError(f"Unknown system variable '{name}'", errno=er.UNKNOWN_SYSTEM_VARIABLE)

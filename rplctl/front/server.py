@@ -23,13 +23,15 @@ from rplctl.command.user import refuse_missing_folder
 from rplctl.errors import RplError, UsageError, as_rpl_error, file_error
 from rplctl.front import wire
 from rplctl.front.front import FLAVORS, ClientSession, Front
+from rplctl.front.locks import release_locks
 from rplctl.front.looks import ConfigOf, Looks
 from rplctl.front.session import converse
-from rplctl.front.sign_in import Door, sign_in
+from rplctl.front.sign_in import SIGN_IN_S, Door, sign_in
+from rplctl.front.table_columns import DATABASES
 from rplctl.front.wire import Closed, Link
+from rplctl.history import done_by
 
 MOST_CONNECTIONS: Final = 64
-SIGN_IN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +65,14 @@ class MysqlServer:
                 hint="add --tls-cert FILE, or listen on 127.0.0.1",
             )
         self.front = Front(Looks(config_of), request.flavor)
-        self._door = Door(config_of("").datadir, self.front.version, tls, require_tls=request.require_tls or is_remote)
+        self.front.door = self._door = Door(
+            config_of("").datadir, self.front.version, tls, require_tls=request.require_tls or is_remote
+        )
         self._links: dict[int, Link] = {}
         self._changing = threading.Lock()
         self._listeners = [listener for listener in (_tcp(request.listen), _unix(request.socket)) if listener]
         self._socket = request.socket
+        self.front.port = self.port if request.listen else 0
 
     @property
     def port(self) -> int:
@@ -127,11 +132,18 @@ class MysqlServer:
                 refusal = as_rpl_error(error)
                 link.send(wire.error(refusal.errno or er.UNKNOWN_ERROR, refusal.message))
                 return
+            if client.database and client.database.lower() not in DATABASES:
+                link.send(wire.error(er.BAD_DB_ERROR, f"Unknown database '{client.database}'"))
+                return
             link.send(wire.ok())
             link.deadline = None
             session = ClientSession(number=number, client=client, link=link, database=client.database)
             self.front.sessions[number] = session
-            converse(session, self.front)
+            try:
+                converse(session, self.front)
+            finally:
+                with done_by(f"{session.client.name} over SQL"):
+                    release_locks(self.front, session)
         except Closed:
             pass
         finally:

@@ -14,24 +14,27 @@ from rplctl.command.channel.context import Note
 from rplctl.errors import RplError, as_rpl_error
 from rplctl.front import wire
 from rplctl.front.binary import binary_row, bound
+from rplctl.front.describe import check_database
 from rplctl.front.dump.request import by_gtid_set, by_position
 from rplctl.front.dump.serve import dump, register
-from rplctl.front.front import ClientSession, Front
+from rplctl.front.front import ClientSession, Front, Prepared
+from rplctl.front.locks import release_locks
 from rplctl.front.result import Answer, Done, Rows
+from rplctl.front.sign_in import SIGN_IN_S, change_user
 from rplctl.front.statement import Statement
-from rplctl.front.table import answer
-from rplctl.front.wire import Link, Reader
+from rplctl.front.table import MOST_PREPARED, answer, check_prepared
+from rplctl.front.wire import Closed, Link, Reader
 from rplctl.history import done_by
 from rplctl.mask import masked
 
 LONGEST_STATEMENT: Final = 1 << 20  # bytes
 IDLE_S = 8 * 3600.0
-MOST_PREPARED = 128
 LONGEST_SHOWN = 1000  # the most characters of a statement in SHOW PROCESSLIST
 _QUIT, _INIT_DB, _QUERY, _STATISTICS, _PING = 1, 2, 3, 9, 14
 _PREPARE, _EXECUTE, _LONG_DATA, _CLOSE, _RESET_STATEMENT = 22, 23, 24, 25, 26
-_PROCESS_KILL, _RESET_CONNECTION, _SET_OPTION = 12, 31, 27
+_PROCESS_KILL, _CHANGE_USER, _RESET_CONNECTION, _SET_OPTION = 12, 17, 31, 27
 _REGISTER, _DUMP, _DUMP_GTID = 21, 18, 30
+_OF_PREPARED = frozenset({_PREPARE, _EXECUTE, _LONG_DATA, _CLOSE, _RESET_STATEMENT})
 _QUIET = frozenset({_LONG_DATA, _CLOSE})  # commands without an answer
 
 
@@ -59,15 +62,10 @@ def _carry_out(session: ClientSession, front: Front, packet: bytes) -> None:
     command, body, link = packet[0], packet[1:], session.link
     if command == _QUERY:
         _send(link, _answered(session, front, _text(body)))
-    elif command == _PREPARE:
-        _prepare(session, front, _text(body))
-    elif command == _EXECUTE:
-        _execute(session, front, Reader(body))
-    elif command == _CLOSE:
-        session.prepared.pop(Reader(body).integer(4), None)
+    elif command in _OF_PREPARED:
+        _carry_out_prepared(session, front, command, body)
     elif command == _INIT_DB:
-        session.database = _text(body)
-        link.send(wire.ok())
+        _send(link, _answered(session, front, f"USE `{_text(body).replace('`', '``')}`"))
     elif command == _PROCESS_KILL:
         _send(link, _answered(session, front, f"KILL {Reader(body).integer(4)}"))
     elif command == _REGISTER:
@@ -80,17 +78,62 @@ def _carry_out(session: ClientSession, front: Front, packet: bytes) -> None:
     elif command == _STATISTICS:
         link.send(front.statistics().encode())
     elif command == _RESET_CONNECTION:
-        session.prepared.clear()
-        session.variables.clear()
-        session.gtid_next = ""
-        session.notes = ()
+        _forget(session, front)
         link.send(wire.ok())
-    elif command in (_PING, _RESET_STATEMENT):
+    elif command == _CHANGE_USER:
+        _change_user(session, front, body)
+    elif command == _PING:
         link.send(wire.ok())
     elif command == _SET_OPTION:
         link.send(wire.eof())
-    elif command != _LONG_DATA:
+    else:
         raise RplError("Unknown command", errno=er.UNKNOWN_COM_ERROR)
+
+
+def _carry_out_prepared(session: ClientSession, front: Front, command: int, body: bytes) -> None:
+    if command == _PREPARE:
+        _prepare(session, front, _text(body))
+    elif command == _EXECUTE:
+        _execute(session, front, Reader(body))
+    elif command == _LONG_DATA:
+        _keep_long_data(session, Reader(body))
+    elif command == _RESET_STATEMENT:
+        _prepared(session, Reader(body).integer(4), "mysqld_stmt_reset").forget_long_data()
+        session.link.send(wire.ok())
+    else:
+        session.prepared.pop(Reader(body).integer(4), None)
+
+
+def _forget(session: ClientSession, front: Front) -> None:
+    """Let the connection begin again, without the statements, variables and locks that it has."""
+    with done_by(f"{session.client.name} over SQL"):
+        release_locks(front, session)
+    session.prepared.clear()
+    session.named.clear()
+    session.variables.clear()
+    session.gtid_next = ""
+    session.notes = ()
+    session.replica = None
+
+
+def _change_user(session: ClientSession, front: Front, body: bytes) -> None:
+    """Sign the client in as another account. A failure ends the connection. Raises Closed."""
+    link = session.link
+    _forget(session, front)
+    link.deadline = time.monotonic() + SIGN_IN_S
+    try:
+        if front.door is None:
+            raise RplError("Unknown command", errno=er.UNKNOWN_COM_ERROR)
+        client = change_user(link, front.door, body)
+        if client.database:
+            check_database(client.database)
+    except (RplError, OSError) as error:
+        refusal = as_rpl_error(error)
+        link.send(wire.error(refusal.errno or er.UNKNOWN_ERROR, refusal.message))
+        raise Closed from error
+    link.deadline = None
+    session.client, session.database = client, client.database
+    link.send(wire.ok())
 
 
 def _text(data: bytes) -> str:
@@ -102,8 +145,9 @@ def _answered(session: ClientSession, front: Front, sql: str) -> Answer:
     session.statement = masked(sql[:LONGEST_SHOWN])
     with done_by(f"{session.client.name} over SQL"):
         found = answer(front, session, sql)
-    if not sql.lstrip()[:13].upper().startswith(("SHOW WARNINGS", "SHOW ERRORS")):
+    if not sql.lstrip()[:13].upper().startswith(("SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT")):
         session.notes, session.has_failed = found.notes, False
+    session.last_rows = len(found.rows) if isinstance(found, Rows) else 0
     return found
 
 
@@ -126,28 +170,53 @@ def _head(answer: Rows) -> list[bytes]:
 
 def _prepare(session: ClientSession, front: Front, sql: str) -> None:
     words = Statement(sql, front.version)
-    if words.accept("PREPARE|EXECUTE|DEALLOCATE"):
-        text = "This command is not supported in the prepared statement protocol yet"
-        raise RplError(text, errno=er.UNSUPPORTED_PS)
+    check_prepared(words)
     count = sum(token.kind == "symbol" and token.value == "?" for token in words.tokens)
     if len(session.prepared) >= MOST_PREPARED:
         raise RplError(f"a connection has at most {MOST_PREPARED} prepared statements")
+    session.check_held(len(sql))
     session.last_prepared += 1
-    session.prepared[session.last_prepared] = sql, count
+    session.prepared[session.last_prepared] = Prepared(sql, count)
     head = b"\0" + struct.pack("<IHHBH", session.last_prepared, 0, count, 0, 0)
     described = [wire.column("?", wire.VAR_STRING)] * count
     session.link.send(head, *described, *([wire.eof()] if count else []))
 
 
+def _prepared(session: ClientSession, number: int, command: str) -> Prepared:
+    if number not in session.prepared:
+        text = f"Unknown prepared statement handler ({number}) given to {command}"
+        raise RplError(text, errno=er.UNKNOWN_STMT_HANDLER)
+    return session.prepared[number]
+
+
+def _keep_long_data(session: ClientSession, body: Reader) -> None:
+    """Add to the value of one parameter. As on a server, the execution reports an error."""
+    found = _prepared(session, body.integer(4), "mysqld_stmt_send_long_data")
+    index, data = body.integer(2), body.rest()
+    if index < found.count:
+        try:
+            session.check_held(len(data))
+        except RplError as error:
+            found.error = error
+            return
+        found.long_data.setdefault(index, bytearray()).extend(data)
+
+
 def _execute(session: ClientSession, front: Front, body: Reader) -> None:
     number, cursor = body.integer(4), body.integer(1)
     body.integer(4)
-    if number not in session.prepared:
-        raise RplError(f"Unknown prepared statement handler ({number}) given to EXECUTE", errno=er.WRONG_ARGUMENTS)
+    prepared = _prepared(session, number, "mysqld_stmt_execute")
     if cursor:
         raise RplError("This version of rplctl doesn't yet support 'cursors'", errno=er.NOT_SUPPORTED_YET)
-    sql, count = session.prepared[number]
-    found = _answered(session, front, bound(Statement(sql, front.version), body, count) if count else sql)
+    sql = prepared.sql
+    try:
+        if prepared.error:
+            raise prepared.error
+        if prepared.count:
+            sql = bound(Statement(sql, front.version), body, prepared)
+    finally:
+        prepared.forget_long_data()
+    found = _answered(session, front, sql)
     if isinstance(found, Done):
         return session.link.send(wire.ok(len(found.notes)))
     rows = (binary_row(found.columns, row) for row in found.rows)

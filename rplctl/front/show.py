@@ -10,25 +10,29 @@ from itertools import islice
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.accounts import ADMIN
+from rplctl.accounts import ADMIN, READER, REPLICATION, read_accounts
 from rplctl.applied_log.files import binary_log_files, existing_names
 from rplctl.channel import Channel
 from rplctl.command.show_relaylog_events import show_relaylog_events
 from rplctl.command.show_status import SOURCE_COLUMNS, WORKLOG_COLUMNS
 from rplctl.errors import RplError, UsageError
 from rplctl.front.administer import channel_after, connection_name, one_channel
+from rplctl.front.describe import check_database
 from rplctl.front.dump.serve import replicas
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Answer, Rows, texts
+from rplctl.front.select import select
 from rplctl.front.statement import Statement
 from rplctl.front.status import ALL_COLUMNS, MARIADB_COLUMNS, shown
 from rplctl.front.table_columns import DATABASES
-from rplctl.front.tables import process_list, table_names
+from rplctl.front.tables import process_list, table_names, table_type
 from rplctl.front.variables import counters, executed, live_names, variables
+from rplctl.front.wire import LONGLONG
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 
 _MOST_EVENTS: Final = 10_000  # the most events of a relay log in one answer
+_PRIVILEGE: Final = {READER: "REPLICATION CLIENT", REPLICATION: "REPLICATION SLAVE"}
 
 
 def replica_status(front: Front, session: ClientSession, words: Statement) -> Answer:
@@ -57,6 +61,8 @@ def all_status(front: Front, session: ClientSession, words: Statement) -> Answer
 
 
 def show_variables(front: Front, session: ClientSession, words: Statement) -> Answer:
+    if rows := _matching(front, session, words, "performance_schema.global_variables"):
+        return rows
     config = front.looks.config_of("")
     known = variables(config, front.looks, front.version, set())
     names = _chosen([*known, *live_names(front.version)], words)
@@ -65,9 +71,26 @@ def show_variables(front: Front, session: ClientSession, words: Statement) -> An
 
 
 def show_counters(front: Front, session: ClientSession, words: Statement) -> Answer:
+    if rows := _matching(front, session, words, "performance_schema.global_status"):
+        return rows
     found = counters(front.looks, front.counters)
     names = _chosen(found, words)
     return texts("Variable_name,Value", [(name, str(found[name])) for name in sorted(names)])
+
+
+def _matching(front: Front, session: ClientSession, words: Statement, table: str) -> Rows | None:
+    """The answer to a WHERE that SELECT has to read; None for one that `_chosen` reads, which is faster."""
+    begin = words.index
+    try:
+        _chosen((), words)
+    except RplError:
+        words.index = begin
+        if not words.accept("WHERE"):
+            raise
+        sql = f"SELECT variable_name AS Variable_name, variable_value AS Value FROM {table} WHERE {words.rest()}"
+        return select(front, session, Statement(sql, front.version))
+    words.index = begin
+    return None
 
 
 def _chosen(names: Iterable[str], words: Statement) -> list[str]:
@@ -113,8 +136,16 @@ def is_like(text: str, pattern: str) -> bool:
 
 def warnings(front: Front, session: ClientSession, words: Statement) -> Answer:
     level = "Error" if session.has_failed else "Note"
-    rows = [(level, note.errno or er.UNKNOWN_ERROR, note.text) for note in session.notes]
+    notes = session.notes if session.has_failed or words.tokens[1].value != "ERRORS" else ()
+    rows = [(level, note.errno or er.UNKNOWN_ERROR, note.text) for note in notes]
     return texts("Level,Code#,Message", rows)
+
+
+def count_of_warnings(front: Front, session: ClientSession, words: Statement) -> Answer:
+    is_errors = words.tokens[words.index - 1].value == "ERRORS"
+    words.expect_end()
+    count = len(session.notes) if session.has_failed or not is_errors else 0
+    return Rows(((f"@@session.{'error' if is_errors else 'warning'}_count", LONGLONG),), ((count,),))
 
 
 def log_status(front: Front, session: ClientSession, words: Statement) -> Answer:
@@ -143,7 +174,10 @@ def processes(front: Front, session: ClientSession, words: Statement) -> Answer:
     words.expect_end()
     names = "Id#,User,Host,db,Command,Time#,State,Info"
     columns = [name.rstrip("#").upper() for name in names.split(",")]
-    return texts(names, [tuple(row[name] for name in columns) for row in process_list(front)])
+    rows = [tuple(row[name] for name in columns) for row in process_list(front)]
+    if front.is_mariadb:
+        return texts(f"{names},Progress", [(*row, "0.000") for row in rows])
+    return texts(names, rows)
 
 
 def relay_log_events(front: Front, session: ClientSession, words: Statement) -> Answer:
@@ -180,26 +214,53 @@ def binary_logs(front: Front, session: ClientSession, words: Statement) -> Answe
 
 
 def grants(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Return the privileges of a server that correspond to the client's role."""
-    if words.accept("FOR"):
-        words.expect("CURRENT_USER")
-        words.accept("( )")
+    """Return the privileges of a server that correspond to the role. Raises RplError 1141 for another account."""
+    account, role = session.client.account, session.client.role
+    if words.accept("FOR") and not words.accept("CURRENT_USER ( )") and not words.accept("CURRENT_USER"):
+        account, host = words.value(), words.value() if words.accept("@") else "%"
+        if account != session.client.account:
+            known = read_accounts(front.looks.config_of("").datadir) if role == ADMIN else {}
+            if account not in known:
+                text = f"There is no such grant defined for user '{account}' on host '{host}'"
+                raise RplError(text, errno=er.NONEXISTING_GRANT)
+            role = known[account].role
     words.expect_end()
-    account = session.client.account
-    held = "SUPER, REPLICATION CLIENT, REPLICATION SLAVE" if session.client.role == ADMIN else "REPLICATION CLIENT"
+    held = "SUPER, REPLICATION CLIENT, REPLICATION SLAVE" if role == ADMIN else _PRIVILEGE[role]
     return texts(f"Grants for {account}@%", [(f"GRANT {held} ON *.* TO '{account}'@'%'",)])
 
 
 def databases(front: Front, session: ClientSession, words: Statement) -> Answer:
-    return texts("Database", [(name,) for name in _chosen(DATABASES, words)])
+    title = f"Database{_pattern(words)}"
+    return texts(title, [(name,) for name in _chosen(DATABASES, words)])
 
 
 def tables(front: Front, session: ClientSession, words: Statement) -> Answer:
+    is_full = words.tokens[1].value == "FULL"
     database = words.name() if words.accept("FROM|IN") else session.database
-    if not database:
-        raise RplError("No database selected", errno=er.NO_DB_ERROR)
+    check_database(database)
     found = [name.partition(".")[2] for name in table_names() if name.startswith(f"{database.lower()}.")]
-    return texts(f"Tables_in_{database}", [(name,) for name in _chosen(found, words)])
+    title = f"Tables_in_{database}{_pattern(words)}"
+    names = _chosen(found, words)
+    if is_full:
+        return texts(f"{title},Table_type", [(name, table_type(database.lower())) for name in names])
+    return texts(title, [(name,) for name in names])
+
+
+def _pattern(words: Statement) -> str:
+    """Return the text that LIKE adds to the name of the column."""
+    ahead = words.tokens[words.index : words.index + 2]
+    return f" ({ahead[1].value})" if ahead[0].value == "LIKE" and ahead[1].kind == "string" else ""
+
+
+def character_sets(front: Front, session: ClientSession, words: Statement) -> Answer:
+    """The only character set in which the front answers."""
+    rows = [(name, "UTF-8 Unicode", "utf8mb4_general_ci", 4) for name in _chosen(["utf8mb4"], words)]
+    return texts("Charset,Description,Default collation,Maxlen#", rows)
+
+
+def collations(front: Front, session: ClientSession, words: Statement) -> Answer:
+    names = "Collation,Charset,Id#,Default,Compiled,Sortlen#"
+    return texts(names if front.is_mariadb else f"{names},Pad_attribute")
 
 
 def nothing(names: str) -> Rows:

@@ -25,7 +25,7 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rplctl import mysql_errors as er
 from rplctl.accounts import ADMIN, NOBODY, Account, is_password, read_accounts
@@ -34,6 +34,7 @@ from rplctl.front import wire
 from rplctl.front.wire import Closed, Link, Reader
 
 SIGN_IN_PACKET = 4096  # bytes
+SIGN_IN_S: Final = 10.0
 CACHING_SHA2, NATIVE = "caching_sha2_password", "mysql_native_password"
 _SCRAMBLE = 20
 _FAST_OK, _FULL_NEEDED, _KEY_REQUEST = b"\x01\x03", b"\x01\x04", b"\x02"
@@ -111,18 +112,15 @@ class Door:
 
 def sign_in(link: Link, door: Door, number: int) -> Client:
     """Sign in the client and return it. Raises Closed, RplError 1045, 3159, 1835."""
-    scramble = bytes(secrets.choice(range(1, 128)) for _ in range(_SCRAMBLE))
+    scramble = _new_scramble()
     link.send(_greeting(door, number, scramble))
-    is_local = link.connection.family == socket.AF_UNIX
-    owner = door.is_owner(link.connection)
     reply = Reader(link.read(SIGN_IN_PACKET))
     flags = reply.integer(4)
     if not flags & wire.PROTOCOL_41:
         raise wire.malformed()
-    is_safe = is_local
     if flags & wire.SSL and reply.left == 28 and door.tls:
         _begin_tls(link, door.tls)
-        is_safe, reply = True, Reader(link.read(SIGN_IN_PACKET))
+        reply = Reader(link.read(SIGN_IN_PACKET))
         flags = reply.integer(4)
     reply.take(28)
     name = reply.until_zero().decode("utf-8", "replace")
@@ -132,7 +130,32 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
         answer = reply.take(reply.integer(1)) if flags & wire.SECURE_CONNECTION else reply.until_zero()
     database = reply.until_zero().decode("utf-8", "replace") if flags & wire.CONNECT_WITH_DB and reply.left else ""
     plugin = reply.until_zero().decode("ascii", "replace") if flags & wire.PLUGIN_AUTH and reply.left else NATIVE
-    if owner:
+    return _admitted(link, door, (name, database), scramble, (plugin, answer))
+
+
+def change_user(link: Link, door: Door, packet: bytes) -> Client:
+    """COM_CHANGE_USER: a sign-in on an open connection, with a scramble of its own.
+
+    Raises Closed, RplError 1045, 3159, 1835; the caller ends the connection then.
+    """
+    reply = Reader(packet)
+    name = reply.until_zero().decode("utf-8", "replace")
+    reply.take(reply.integer(1))  # the answer to the scramble of the greeting, which no sign-in takes twice
+    database = reply.until_zero().decode("utf-8", "replace") if reply.left else ""
+    return _admitted(link, door, (name, database), _new_scramble(), ("", b""))
+
+
+def _new_scramble() -> bytes:
+    return bytes(secrets.choice(range(1, 128)) for _ in range(_SCRAMBLE))
+
+
+def _admitted(link: Link, door: Door, claimed: tuple[str, str], scramble: bytes, answered: tuple[str, bytes]) -> Client:
+    """Check the password. `claimed`: name and database; `answered`: the plugin and its answer to the scramble."""
+    name, database = claimed
+    plugin, answer = answered
+    is_local = link.connection.family == socket.AF_UNIX
+    is_safe = is_local or isinstance(link.connection, ssl.SSLSocket)
+    if door.is_owner(link.connection):
         return Client(account=pwd_name(), role=ADMIN, host="localhost", database=database)
     if door.require_tls and not is_safe:
         text = "Connections using insecure transport are prohibited while --require_secure_transport=ON."

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.accounts import ADMIN, READER, REPLICATION
 from rplctl.errors import RplError
-from rplctl.front import administer, show
-from rplctl.front.front import ClientSession, Front, denied
+from rplctl.event.charset import CHARSETS
+from rplctl.front import administer, describe, locks, show
+from rplctl.front.binary import quoted, with_literals
+from rplctl.front.describe import check_database
+from rplctl.front.front import ClientSession, Front, denied, not_yet
 from rplctl.front.result import Answer, Done
 from rplctl.front.select import named_tables, select
 from rplctl.front.statement import Statement
-from rplctl.front.variables import variables
+from rplctl.front.variables import SWITCHES, variables
+from rplctl.front.vendor import as_mariadb, notes_as_mariadb
 
 # settings that choose a transaction or a channel on a server: without their effect they would mislead a script
 _HAS_EFFECT: Final = ("GTID_NEXT", "GTID_SEQ_NO", "GTID_DOMAIN_ID", "DEFAULT_MASTER_CONNECTION")
 _VALUE_OF_VARIABLE: Final = re.compile(r"(?<=[\w`]=)@@GLOBAL\.\w+")
 _LONGEST_VALUE: Final = 1 << 16  # characters of @x, enough for the GTIDs of some thousand domains
+MOST_PREPARED: Final = 128  # statements of a connection
+_CHARSETS: Final = "character_set_client,collation_connection,Database Collation"  # columns of what is stored as SQL
+_EVENT: Final = "Db,Name,Definer,Time zone,Type,Execute at,Interval value,Interval field,Starts,Ends,Status,Originator#"
+_ROUTINE: Final = "Db,Name,Type,Definer,Modified,Created,Security_type,Comment"
 Answerer = Callable[[Front, ClientSession, Statement], Answer]
 
 
@@ -38,8 +47,17 @@ def _engine_status(front: Front, session: ClientSession, words: Statement) -> An
 
 
 def use(front: Front, session: ClientSession, words: Statement) -> Answer:
-    session.database = words.name()
+    name = words.name()
     words.expect_end()
+    check_database(name)
+    session.database = name
+    return Done()
+
+
+def flush_tables(front: Front, session: ClientSession, words: Statement) -> Answer:
+    """FLUSH TABLES: no table is open here. With names or FOR EXPORT it is refused."""
+    if not words.at_end:
+        raise not_yet("FLUSH TABLES of a list")
     return Done()
 
 
@@ -53,11 +71,22 @@ def kill(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 
 def set_global(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Refuse SET GLOBAL: `rplctl init` sets options, `rplctl change-filter` sets filters."""
+    """Accept only the present value: `rplctl init` sets options, `rplctl change-filter` sets filters."""
     name = words.name().lower()
-    if name not in variables(front.looks.config_of(""), front.looks, front.version, {name}):
+    found = variables(front.looks.config_of(""), front.looks, front.version, {name})
+    if name not in found:
         raise RplError(f"Unknown system variable '{name}'", errno=er.UNKNOWN_SYSTEM_VARIABLE)
+    words.expect("=|:=")
+    value = words.value()
+    if words.at_end and _setting(value) == _setting(found[name]):
+        return Done()
     raise not_yet(f"SET GLOBAL {name}")
+
+
+def _setting(value: object) -> str:
+    """The value in a form in which ON, TRUE and 1 are equal."""
+    text = str(value).upper()
+    return str(SWITCHES.get({"TRUE": "ON", "FALSE": "OFF"}.get(text, text), text))
 
 
 def set_session(front: Front, session: ClientSession, words: Statement) -> Answer:
@@ -70,6 +99,10 @@ def set_session(front: Front, session: ClientSession, words: Statement) -> Answe
         raise not_yet("SET GLOBAL among other settings")
     if found := next((name for name in _HAS_EFFECT if name in text), ""):
         raise not_yet(f"SET {found}")
+    if words.accept("NAMES|CHARSET") or words.accept("CHARACTER SET"):
+        charset = words.value()
+        if charset.lower() not in (*CHARSETS, "binary", "utf8", "default"):
+            raise RplError(f"Unknown character set: '{charset}'", errno=er.UNKNOWN_CHARACTER_SET)
     while words.accept("@") and words.token.kind in ("word", "quoted"):
         name = words.name().lower()
         words.expect("=|:=")
@@ -102,8 +135,59 @@ def refuse_yet(front: Front, session: ClientSession, words: Statement) -> Answer
     raise not_yet(" ".join(words.text.split()[:3]))
 
 
-def not_yet(what: str) -> RplError:
-    return RplError(f"This version of rplctl doesn't yet support '{what}'", errno=er.NOT_SUPPORTED_YET)
+def prepare(front: Front, session: ClientSession, words: Statement) -> Answer:
+    """PREPARE name FROM 'text' or @variable. Raises RplError 1064, and 1295 for PREPARE inside of it."""
+    name = words.name().lower()
+    words.expect("FROM")
+    text = str(session.variables.get(words.name().lower(), "")) if words.accept("@") else words.string()
+    words.expect_end()
+    inner = Statement(text, front.version)
+    check_prepared(inner)
+    if name not in session.named and len(session.named) >= MOST_PREPARED:
+        raise RplError(f"a connection has at most {MOST_PREPARED} prepared statements")
+    session.check_held(len(text))
+    session.named[name] = text
+    return Done()
+
+
+def check_prepared(words: Statement) -> None:
+    """Raises RplError 1295 for what cannot be prepared, 1065 for nothing, 1064 for what is not a statement."""
+    if words.accept("PREPARE|EXECUTE|DEALLOCATE"):
+        text = "This command is not supported in the prepared statement protocol yet"
+        raise RplError(text, errno=er.UNSUPPORTED_PS)
+    if words.at_end:
+        raise RplError("Query was empty", errno=er.EMPTY_QUERY)
+    if not _is_replica_status(words) and not any(words.accept(phrase) for phrase, _, _ in STATEMENTS):
+        raise words.refuse()
+    words.index = 0
+
+
+def execute(front: Front, session: ClientSession, words: Statement) -> Answer:
+    """EXECUTE name [USING @a, …], with the rights of the statement inside."""
+    name = words.name()
+    literals: list[str] = []
+    while words.accept("USING @" if not literals else ", @"):
+        value = session.variables.get(words.name().lower())
+        literals.append("NULL" if value is None else quoted(str(value)))
+    words.expect_end()
+    if name.lower() not in session.named:
+        raise _unknown_handler(name, "EXECUTE")
+    inner = Statement(session.named[name.lower()], front.version)
+    if len(literals) != sum(token.kind == "symbol" and token.value == "?" for token in inner.tokens):
+        raise RplError("Incorrect arguments to EXECUTE", errno=er.WRONG_ARGUMENTS)
+    return answer(front, session, with_literals(inner, literals))
+
+
+def deallocate(front: Front, session: ClientSession, words: Statement) -> Answer:
+    name = words.name()
+    words.expect_end()
+    if session.named.pop(name.lower(), None) is None:
+        raise _unknown_handler(name, "DEALLOCATE PREPARE")
+    return Done()
+
+
+def _unknown_handler(name: str, verb: str) -> RplError:
+    return RplError(f"Unknown prepared statement handler ({name[:80]}) given to {verb}", errno=er.UNKNOWN_STMT_HANDLER)
 
 
 # the first row whose words begin the statement answers it; `A|B` matches either word
@@ -114,8 +198,10 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("SHOW GLOBAL|SESSION|LOCAL STATUS", READER, show.show_counters),
     ("SHOW STATUS", READER, show.show_counters),
     ("SHOW WARNINGS", READER, show.warnings),
+    ("SHOW COUNT ( * ) WARNINGS|ERRORS", READER, show.count_of_warnings),
     ("SHOW ERRORS", READER, show.warnings),
     ("SHOW BINARY|MASTER LOGS", READER, show.binary_logs),
+    ("SHOW BINLOG EVENTS", READER, refuse_yet),
     ("SHOW RELAYLOG", READER, show.relay_log_events),
     ("SHOW GRANTS", READER, show.grants),
     ("SHOW MASTER STATUS", READER, show.log_status),
@@ -125,11 +211,26 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("SHOW PROCESSLIST", READER, show.processes),
     ("SHOW DATABASES|SCHEMAS", READER, show.databases),
     ("SHOW FULL TABLES", READER, show.tables),
+    ("SHOW OPEN TABLES", READER, _empty("Database,Table,In_use#,Name_locked#")),
+    ("SHOW TABLE STATUS", READER, describe.show_table_status),
+    ("SHOW COLUMNS|FIELDS", READER, describe.show_columns),
+    ("SHOW FULL COLUMNS|FIELDS", READER, describe.show_columns),
+    ("SHOW INDEX|INDEXES|KEYS", READER, describe.show_index),
+    ("SHOW CREATE TABLE", READER, describe.show_create_table),
+    ("DESCRIBE|DESC|EXPLAIN", READER, describe.describe),
     ("SHOW TABLES", READER, show.tables),
     ("SHOW ENGINE", READER, _engine_status),
     ("SHOW ENGINES", READER, _empty("Engine,Support,Comment,Transactions,XA,Savepoints")),
     ("SHOW PLUGINS", READER, _empty("Name,Status,Type,Library,License")),
-    ("SHOW COLLATION", READER, _empty("Collation,Charset,Id#,Default,Compiled,Sortlen#")),
+    ("SHOW COLLATION", READER, show.collations),
+    ("SHOW CHARACTER SET", READER, show.character_sets),
+    ("SHOW CHARSET", READER, show.character_sets),
+    ("SHOW PRIVILEGES", READER, _empty("Privilege,Context,Comment")),
+    ("SHOW PROFILES", READER, _empty("Query_ID#,Duration,Query")),
+    ("SHOW TRIGGERS", READER, _empty(f"Trigger,Event,Table,Statement,Timing,Created,sql_mode,Definer,{_CHARSETS}")),
+    ("SHOW EVENTS", READER, _empty(f"{_EVENT},{_CHARSETS}")),
+    ("SHOW FUNCTION|PROCEDURE STATUS", READER, _empty(f"{_ROUTINE},{_CHARSETS}")),
+    ("XA RECOVER", READER, _empty("formatID#,gtrid_length#,bqual_length#,data")),
     ("SHOW SLAVE|REPLICA HOSTS", READER, show.replica_hosts),
     ("SHOW REPLICAS", READER, show.replica_hosts),
     ("SELECT", READER, select),
@@ -138,6 +239,11 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("BEGIN", READER, done),
     ("COMMIT", READER, administer.commit),
     ("ROLLBACK", READER, done),
+    ("SAVEPOINT", READER, done),
+    ("RELEASE SAVEPOINT", READER, done),
+    ("PREPARE", READER, prepare),
+    ("EXECUTE", READER, execute),
+    ("DEALLOCATE|DROP PREPARE", READER, deallocate),
     ("START TRANSACTION", READER, done),
     ("SET GLOBAL SQL_SLAVE_SKIP_COUNTER|SQL_REPLICA_SKIP_COUNTER", ADMIN, administer.skip_count),
     ("SET GLOBAL", ADMIN, set_global),
@@ -154,10 +260,19 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("RESET SLAVE|REPLICA", ADMIN, administer.reset_replica),
     ("FLUSH RELAY LOGS", ADMIN, administer.flush_logs),
     ("CHANGE REPLICATION FILTER", ADMIN, administer.change_filter),
-    ("RESET", ADMIN, refuse_yet),
+    ("RESET MASTER|QUERY|PERSIST", ADMIN, refuse_yet),
+    ("RESET BINARY LOGS", ADMIN, refuse_yet),
     ("PURGE BINARY|MASTER LOGS", ADMIN, administer.purge_logs),
+    ("FLUSH TABLES|TABLE WITH READ LOCK", ADMIN, locks.lock_tables),
+    ("FLUSH LOCAL|NO_WRITE_TO_BINLOG TABLES|TABLE WITH READ LOCK", ADMIN, locks.lock_tables),
+    ("FLUSH PRIVILEGES|STATUS|HOSTS", ADMIN, done),
+    ("FLUSH TABLES|TABLE", ADMIN, flush_tables),
     ("FLUSH", ADMIN, refuse_yet),
-    ("LOCK|UNLOCK", ADMIN, refuse_yet),
+    ("LOCK INSTANCE FOR BACKUP", ADMIN, locks.lock_instance),
+    ("UNLOCK INSTANCE", ADMIN, locks.unlock_instance),
+    ("UNLOCK TABLES|TABLE", READER, locks.unlock_tables),
+    ("LOCK TABLES|TABLE", ADMIN, refuse_yet),
+    ("BACKUP STAGE|LOCK|UNLOCK", ADMIN, refuse_yet),
     ("CREATE USER", ADMIN, refuse_yet),
     ("GRANT|REVOKE", ADMIN, refuse_yet),
     ("INSTALL|UNINSTALL|SHUTDOWN|LOAD|CALL", ADMIN, refuse_yet),
@@ -173,11 +288,21 @@ _OF_REPLICAS: Final = frozenset(
 
 
 def answer(front: Front, session: ClientSession, sql: str) -> Answer:
-    """Return the answer to a statement. Raises RplError with MySQL's number, 1227 if the role may not use the
-    statement.
-    """
+    """Return the answer to a statement. Raises RplError with the vendor's number, 1227 if the role may not use it."""
+    if not front.is_mariadb:
+        return _answer(front, session, sql)
+    try:
+        found = _answer(front, session, sql)
+    except RplError as error:
+        raise as_mariadb(error) from error
+    return replace(found, notes=notes_as_mariadb(found.notes))
+
+
+def _answer(front: Front, session: ClientSession, sql: str) -> Answer:
     words = Statement(sql, front.version)
-    if words.text.upper().startswith("SHOW") and _is_replica_status(words):
+    if words.at_end:
+        raise RplError("Query was empty", errno=er.EMPTY_QUERY)
+    if _is_replica_status(words):
         if session.client.role == REPLICATION:
             raise denied("REPLICATION CLIENT")
         return show.replica_status(front, session, words)
@@ -199,5 +324,5 @@ def answer(front: Front, session: ClientSession, sql: str) -> Answer:
 
 def _is_replica_status(words: Statement) -> bool:
     """True for SHOW SLAVE ['c'] STATUS and SHOW REPLICA ['c'] STATUS."""
-    ahead = [token.value for token in words.tokens[1:4]]
-    return ahead[:1] in (["SLAVE"], ["REPLICA"]) and "STATUS" in ahead[1:]
+    first, *ahead = [token.value for token in words.tokens[:4]]
+    return first == "SHOW" and ahead[:1] in (["SLAVE"], ["REPLICA"]) and "STATUS" in ahead[1:]

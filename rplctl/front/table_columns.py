@@ -9,7 +9,15 @@ from typing import Final
 
 DATABASES: Final = ("information_schema", "mysql", "performance_schema")
 COLUMNS: Final[dict[str, list[str]]] = {
+    "information_schema.columns": (
+        "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME COLUMN_NAME ORDINAL_POSITION COLUMN_DEFAULT IS_NULLABLE DATA_TYPE "
+        "CHARACTER_MAXIMUM_LENGTH CHARACTER_OCTET_LENGTH NUMERIC_PRECISION NUMERIC_SCALE DATETIME_PRECISION "
+        "CHARACTER_SET_NAME COLLATION_NAME COLUMN_TYPE COLUMN_KEY EXTRA PRIVILEGES COLUMN_COMMENT "
+        "GENERATION_EXPRESSION SRS_ID"
+    ).split(),
     "information_schema.engines": ("ENGINE SUPPORT COMMENT TRANSACTIONS XA SAVEPOINTS").split(),
+    "information_schema.global_status": ("VARIABLE_NAME VARIABLE_VALUE").split(),
+    "information_schema.global_variables": ("VARIABLE_NAME VARIABLE_VALUE").split(),
     "information_schema.innodb_cmp": (
         "page_size compress_ops compress_ops_ok compress_time uncompress_ops uncompress_time"
     ).split(),
@@ -24,14 +32,18 @@ COLUMNS: Final[dict[str, list[str]]] = {
     "information_schema.schemata": (
         "CATALOG_NAME SCHEMA_NAME DEFAULT_CHARACTER_SET_NAME DEFAULT_COLLATION_NAME SQL_PATH DEFAULT_ENCRYPTION"
     ).split(),
+    "information_schema.session_status": ("VARIABLE_NAME VARIABLE_VALUE").split(),
+    "information_schema.session_variables": ("VARIABLE_NAME VARIABLE_VALUE").split(),
     "information_schema.tables": (
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION ROW_FORMAT TABLE_ROWS AVG_ROW_LENGTH "
         "DATA_LENGTH MAX_DATA_LENGTH INDEX_LENGTH DATA_FREE AUTO_INCREMENT CREATE_TIME UPDATE_TIME CHECK_TIME "
         "TABLE_COLLATION CHECKSUM CREATE_OPTIONS TABLE_COMMENT"
     ).split(),
+    "mysql.gtid_slave_pos": ("domain_id sub_id server_id seq_no").split(),
     "performance_schema.global_status": ("VARIABLE_NAME VARIABLE_VALUE").split(),
     "performance_schema.global_variables": ("VARIABLE_NAME VARIABLE_VALUE").split(),
     "performance_schema.log_status": ("SERVER_UUID LOCAL REPLICATION STORAGE_ENGINES").split(),
+    "performance_schema.processlist": ("ID USER HOST DB COMMAND TIME STATE INFO EXECUTION_ENGINE").split(),
     "performance_schema.replication_applier_configuration": (
         "CHANNEL_NAME DESIRED_DELAY PRIVILEGE_CHECKS_USER REQUIRE_ROW_FORMAT REQUIRE_TABLE_PRIMARY_KEY_CHECK "
         "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS_TYPE ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS_VALUE"
@@ -94,6 +106,8 @@ COLUMNS: Final[dict[str, list[str]]] = {
         "CHANNEL_NAME MEMBER_ID MEMBER_HOST MEMBER_PORT MEMBER_STATE MEMBER_ROLE MEMBER_VERSION "
         "MEMBER_COMMUNICATION_STACK"
     ).split(),
+    "performance_schema.session_status": ("VARIABLE_NAME VARIABLE_VALUE").split(),
+    "performance_schema.session_variables": ("VARIABLE_NAME VARIABLE_VALUE").split(),
     "performance_schema.threads": (
         "THREAD_ID NAME TYPE PROCESSLIST_ID PROCESSLIST_USER PROCESSLIST_HOST PROCESSLIST_DB PROCESSLIST_COMMAND "
         "PROCESSLIST_TIME PROCESSLIST_STATE PROCESSLIST_INFO PARENT_THREAD_ID ROLE INSTRUMENTED HISTORY "

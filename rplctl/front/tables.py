@@ -16,6 +16,7 @@ from rplctl.accounts import ADMIN
 from rplctl.command.change_filter import FILTERS
 from rplctl.command.log_status import log_status
 from rplctl.command.process.thread_report import ThreadReport
+from rplctl.event.gtid import MariadbGtidState
 from rplctl.front.dump.serve import is_by_gtid
 from rplctl.front.front import ClientSession, Front, denied
 from rplctl.front.looks import Look
@@ -25,6 +26,7 @@ from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 
 Row = dict[str, object]  # values by column name; a missing column is NULL
 _RECORDS: Final[dict[str, Record[Any]]] = {f"mysql.{record.table}": record for record in (MASTER_INFO, RELAY_LOG_INFO)}
+COLUMN_TYPE: Final = "longtext"  # of every column: the rows are made for each statement
 _SECRET: Final = "User_password"
 _NEVER: Final = "0000-00-00 00:00:00.000000"
 _YES_NO: Final = ("NO", "YES")
@@ -110,8 +112,24 @@ def _schemata(front: Front, session: ClientSession) -> Iterator[Row]:
 def _tables(front: Front, session: ClientSession) -> Iterator[Row]:
     for name in table_names():
         database, _, table = name.partition(".")
-        kind = "SYSTEM VIEW" if database == "information_schema" else "BASE TABLE"
+        kind = table_type(database)
         yield {"TABLE_CATALOG": "def", "TABLE_SCHEMA": database, "TABLE_NAME": table, "TABLE_TYPE": kind}
+
+
+def _columns(front: Front, session: ClientSession) -> Iterator[Row]:
+    for name in table_names():
+        database, _, table = name.partition(".")
+        for place, column in enumerate(columns_of(name), 1):
+            yield {
+                "TABLE_CATALOG": "def", "TABLE_SCHEMA": database, "TABLE_NAME": table, "COLUMN_NAME": column,
+                "ORDINAL_POSITION": place, "IS_NULLABLE": "YES", "DATA_TYPE": COLUMN_TYPE, "COLUMN_TYPE": COLUMN_TYPE,
+                "CHARACTER_SET_NAME": "utf8mb4", "COLLATION_NAME": "utf8mb4_general_ci", "COLUMN_KEY": "", "EXTRA": "",
+                "PRIVILEGES": "select", "COLUMN_COMMENT": "", "GENERATION_EXPRESSION": "",
+            }  # fmt: skip
+
+
+def table_type(database: str) -> str:
+    return "SYSTEM VIEW" if database == "information_schema" else "BASE TABLE"
 
 
 def _variables(front: Front, session: ClientSession) -> Iterator[Row]:
@@ -132,6 +150,19 @@ def _log_status(front: Front, session: ClientSession) -> Iterator[Row]:
         raise denied("BACKUP_ADMIN")
     row = log_status(front.looks.config_of, "mysql8").row
     yield {name: value if isinstance(value, str) else json.dumps(value) for name, value in row.items()}
+
+
+def _processes_of_mysql(front: Front, session: ClientSession) -> Iterator[Row]:
+    return ({**row, "EXECUTION_ENGINE": "PRIMARY"} for row in process_list(front))
+
+
+def _gtid_slave_pos(front: Front, session: ClientSession) -> Iterator[Row]:
+    """The state of MariaDB's channels, a row for each domain; MySQL's GTIDs are not in this table."""
+    for look in front.looks.all():
+        text = look.status.Executed_Gtid_Set
+        if ":" not in text:
+            for domain, (server_id, sequence) in sorted(MariadbGtidState.parse(text).domains.items()):
+                yield {"domain_id": domain, "sub_id": 1, "server_id": server_id, "seq_no": sequence}
 
 
 def _threads(front: Front, session: ClientSession) -> Iterator[Row]:
@@ -254,12 +285,21 @@ def _filters(front: Front, session: ClientSession) -> Iterator[Row]:
 
 
 _MAKERS: Final[dict[str, Callable[[Front, ClientSession], Iterator[Row]]]] = {
+    "information_schema.columns": _columns,
     "information_schema.processlist": _processes,
+    "information_schema.global_status": _counters,
+    "information_schema.global_variables": _variables,
     "information_schema.schemata": _schemata,
+    "information_schema.session_status": _counters,
+    "information_schema.session_variables": _variables,
     "information_schema.tables": _tables,
     "performance_schema.global_status": _counters,
     "performance_schema.global_variables": _variables,
+    "mysql.gtid_slave_pos": _gtid_slave_pos,
     "performance_schema.log_status": _log_status,
+    "performance_schema.processlist": _processes_of_mysql,
+    "performance_schema.session_status": _counters,
+    "performance_schema.session_variables": _variables,
     "performance_schema.threads": _threads,
     "performance_schema.replication_connection_configuration": _of_channels(_connection),
     "performance_schema.replication_connection_status": _of_channels(_receiver),

@@ -13,7 +13,8 @@ from rplctl.front.looks import Looks
 from rplctl.source.replica_id import replica_identity
 
 SWITCHES: Final = {"ON": 1, "OFF": 0}  # the value in SHOW → the value in SELECT
-AS_TEXT: Final = frozenset({"gtid_mode"})
+AS_TEXT: Final = frozenset({"gtid_mode", "enforce_gtid_consistency"})
+LOCK_WAIT_S: Final = 10
 _COMMON: Final = {
     "version_comment": "rplctl",
     "version_compile_os": "Linux",
@@ -48,8 +49,9 @@ _COMMON: Final = {
     "net_buffer_length": 16384,
     "wait_timeout": 28800,
     "interactive_timeout": 28800,
-    "lock_wait_timeout": 10,
+    "lock_wait_timeout": LOCK_WAIT_S,
     "auto_increment_increment": 1,
+    "auto_increment_offset": 1,
     "performance_schema": "OFF",
     "query_cache_size": 0,
     "query_cache_type": "OFF",
@@ -59,6 +61,15 @@ _COMMON: Final = {
     "default_storage_engine": "",
     "max_connections": 64,
 }
+
+
+_OPTIONS: Final = (  # of rplctl.toml that have a server's name and meaning
+    *("sync_master_info", "sync_relay_log", "sync_relay_log_info", "relay_log_purge", "relay_log_space_limit"),
+    *("max_relay_log_size", "max_binlog_size", "sync_binlog", "binlog_expire_logs_seconds"),
+)
+_OF_REPLICAS: Final = (  # replica_…, and slave_… of before
+    *("net_timeout", "parallel_workers", "preserve_commit_order", "transaction_retries", "exec_mode"),
+)
 
 
 def variables(config: Config, looks: Looks, version: str, names: set[str] | None = None) -> dict[str, object]:
@@ -79,14 +90,24 @@ def variables(config: Config, looks: Looks, version: str, names: set[str] | None
         "master_info_repository": config.master_info_repository,
         "relay_log_info_repository": config.relay_log_info_repository,
     }
+    for name in _OPTIONS:
+        found[name] = _shown(getattr(config, name))
+    for name in _OF_REPLICAS:
+        found |= dict.fromkeys((f"replica_{name}", f"slave_{name}"), _shown(getattr(config, f"replica_{name}")))
     live = live_names(version)
     if "mariadb" in version.lower():
         found |= {"gtid_domain_id": 0, "gtid_strict_mode": "OFF", "default_master_connection": ""}
+        found |= {"slave_parallel_threads": config.replica_parallel_workers, "slave_parallel_mode": "conservative"}
     else:
         found |= {"server_uuid": me.uuid, "gtid_mode": "ON", "gtid_purged": ""}
+        found["enforce_gtid_consistency"] = "ON"
     if names is None or names & set(live):
         found |= dict.fromkeys(live, executed(looks))
     return found
+
+
+def _shown(value: object) -> object:
+    return ("OFF", "ON")[value] if isinstance(value, bool) else value
 
 
 def live_names(version: str) -> tuple[str, ...]:

@@ -175,7 +175,9 @@ def test_a_reader_changes_nothing(datadir: Path) -> None:
             "SELECT @@nope": 1193,
             "SELECT nope()": 1305,
             "SELECT a": 1054,
-            "SELECT * FROM t": 1146,
+            "SELECT * FROM t": 1046,
+            "SELECT * FROM mysql.t": 1146,
+            "SELECT * FROM nope.t": 1049,
             "SELECT load_extension('x')": 1305,
             "SHOW REPLICA STATUS FOR CHANNEL 'nope'": 3074,
             "SELECT '": 1064,
@@ -191,6 +193,13 @@ def test_an_administrator_changes_the_channel_and_history_names_him(datadir: Pat
             cursor.execute("STOP REPLICA")
             cursor.execute("SHOW WARNINGS")
             assert [row[:2] for row in cursor.fetchall()] == [("Note", 3084)]
+            for sql, expected in {
+                "SHOW ERRORS": (),
+                "SHOW COUNT(*) ERRORS": ((0,),),
+                "SHOW COUNT(*) WARNINGS": ((1,),),
+            }.items():
+                cursor.execute(sql)
+                assert tuple(cursor.fetchall()) == expected
             with pytest.raises(pymysql.MySQLError):
                 cursor.execute("frobnicate")
             cursor.execute("SHOW WARNINGS")
@@ -214,6 +223,116 @@ def test_prepared_statements_take_and_give_typed_values(datadir: Path, tmp_path:
         cursor.execute("SHOW REPLICA STATUS")
         assert len(cursor.fetchall()[0]) == 60
         client.close()
+
+
+@pytest.mark.parametrize("user", ["old", "dba"])
+def test_a_connection_changes_its_account_only_with_the_password(datadir: Path, tmp_path: Path, user: str) -> None:
+    """The rights, the variables and the locks of the account before are gone; a failure ends the connection."""
+    certificate = tmp_path / "server.pem"
+    certificate.write_bytes(self_signed())
+    with served(datadir, tls_cert=certificate) as server:
+        options = {"host": "127.0.0.1", "port": server.port, "user": "dba", "password": PASSWORD, "use_pure": True}
+        client: Any = mysql.connector.connect(**options)
+        cursor = client.cursor()
+        cursor.execute("SET @a = 'x'")
+        cursor.execute("LOCK INSTANCE FOR BACKUP")
+        (session,) = server.front.sessions.values()
+        assert session.locks and session.variables
+        client.cmd_change_user(user, PASSWORD, "mysql")
+        assert not session.locks and not session.variables
+        cursor.execute("SELECT CURRENT_USER(), DATABASE()")
+        assert cursor.fetchall() == [(f"{user}@127.0.0.1", "mysql")]
+        if user == "old":
+            with pytest.raises(mysql.connector.Error) as refused:
+                cursor.execute("STOP REPLICA")
+            assert refused.value.errno == 1227
+        for name, password in ((user, "wrong"), ("nobody", PASSWORD)):
+            other: Any = mysql.connector.connect(**options)
+            with pytest.raises(mysql.connector.Error) as refused:
+                other.cmd_change_user(name, password)
+            assert refused.value.errno == 1045
+            with pytest.raises(mysql.connector.Error):
+                other.cmd_query("SELECT 1")
+            vars(other)["_socket"].sock.close()
+        client.close()
+        wait_until(lambda: not server.front.sessions)
+
+
+def test_a_client_that_ignores_its_refusal_to_change_is_disconnected(datadir: Path) -> None:
+    with served(datadir) as server, connect(server, "dba") as connection:
+        connection._execute_command(17, b"old\0\0\0")
+        assert connection._read_packet()._data[:1] == b"\xfe"  # another plugin, and a new scramble
+        connection.write_packet(bytes(20))
+        with pytest.raises(pymysql.MySQLError) as refused:
+            connection._read_packet()
+        assert refused.value.args[0] == 1045
+        with pytest.raises(pymysql.MySQLError):
+            connection.query("STOP REPLICA")
+        connection._force_close()
+
+
+def test_a_prepared_statement_is_executed_again_without_its_types(datadir: Path) -> None:
+    """As PHP and the C client do it. Long data are sent in pieces, and hold for one execution."""
+    with served(datadir) as server, connect(server, "monitor") as connection:
+        statement = prepared(connection, "SELECT CONCAT(?, '|', ?)")
+        body = struct.pack("<IBI", statement, 0, 1) + b"\0"
+        types, values = b"\1\xfd\0\xfd\0", b"\1a\2b'"
+        assert executed(connection, body + types + values) == b"a|b'"
+        assert executed(connection, body + b"\0" + b"\1c\1d") == b"c|d"
+        for piece in (b"long ", b"text"):
+            connection._execute_command(24, struct.pack("<IH", statement, 0) + piece)
+        assert executed(connection, body + b"\0" + b"\1d") == b"long text|d"
+        assert executed(connection, body + b"\0" + b"\1e\1f") == b"e|f"
+        moment = b"\x0b" + struct.pack("<HBBBBBI", 2026, 11, 30, 9, 5, 6, 70)
+        duration = b"\x0c" + struct.pack("<BIBBBI", 1, 2, 3, 4, 5, 600000)
+        found = executed(connection, body + b"\1\x0c\0\x0b\0" + moment + duration)
+        assert found == b"2026-11-30 09:05:06.000070|-51:04:05.600000"
+        other = prepared(connection, "SELECT ?")
+        with pytest.raises(pymysql.MySQLError) as refused:
+            executed(connection, struct.pack("<IBI", other, 0, 1) + b"\0\0" + b"\1a")
+        assert refused.value.args[0] == 1210
+        with pytest.raises(pymysql.MySQLError) as refused:
+            executed(connection, struct.pack("<IBI", 99, 0, 1))
+        assert refused.value.args[0] == 1243
+        with pytest.raises(pymysql.MySQLError) as refused:
+            prepared(connection, "frobnicate")
+        assert refused.value.args[0] == 1064
+
+
+def test_a_connection_keeps_a_limited_number_of_bytes(datadir: Path) -> None:
+    with served(datadir) as server, connect(server, "monitor") as connection, connection.cursor() as cursor:
+        sql = f"SELECT '{'x' * 1_000_000}'"
+        statements = [prepared(connection, f"{sql}, ?") for _ in range(3)]
+        with pytest.raises(pymysql.MySQLError, match="have at most"):
+            for number in range(3):
+                cursor.execute(f"PREPARE p{number} FROM 'SELECT \\'{'x' * 500_000}\\''")
+        body = struct.pack("<IH", statements[0], 0) + b"x" * 900_000
+        connection._execute_command(24, body)  # without an answer, and without an effect
+        (session,) = server.front.sessions.values()
+        cursor.execute("SELECT 1")
+        assert not session.prepared[statements[0]].long_data
+        body = struct.pack("<IBI", statements[0], 0, 1) + b"\0\1\xfd\0"
+        with pytest.raises(pymysql.MySQLError, match="have at most"):
+            executed(connection, body)
+
+
+def prepared(connection: Any, sql: str) -> int:
+    connection._execute_command(22, sql)
+    head = connection._read_packet()._data
+    number, _, count = struct.unpack("<IHH", head[1:9])
+    for _ in range(count + 1 if count else 0):
+        connection._read_packet()
+    return int(number)
+
+
+def executed(connection: Any, body: bytes) -> bytes:
+    """The only value of the only row."""
+    connection._execute_command(23, body)
+    for _ in range(3):
+        connection._read_packet()
+    row = connection._read_packet()._data
+    connection._read_packet()
+    return bytes(row[3:])
 
 
 def test_the_owner_needs_no_password_on_the_unix_socket(datadir: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.kit.servers import MysqlServer as RealMysql
 __all__ = ["datadir"]
 REPLICATION = [name for name in COLUMNS if ".replication_" in name]
 
-# statements of Orchestrator, MaxScale, PMM, Zabbix, Datadog and mysqld_exporter that read tables (public sources)
+# statements of Orchestrator, MaxScale, PMM, Zabbix, Datadog, mysqld_exporter and MySQL's JDBC driver (public sources)
 OF_TOOLS = """
 select count(*) > 0 and MAX(User_name) != '' from mysql.slave_master_info
 select @@global.hostname, ifnull(@@global.report_host, ''), @@global.server_id, @@global.version
@@ -38,6 +38,12 @@ SELECT THREAD_ID, NAME FROM performance_schema.threads
 SELECT SCHEMA_NAME FROM information_schema.schemata WHERE SCHEMA_NAME NOT IN ('mysql', 'sys')
 SELECT plugin_status FROM information_schema.plugins WHERE plugin_name = 'group_replication'
 SELECT /* probe */ SQL_NO_CACHE 1
+/* mysql-connector-j */SELECT  @@session.auto_increment_increment AS auto_increment_increment,
+ @@character_set_client AS character_set_client, @@init_connect AS init_connect, @@license AS license,
+ @@interactive_timeout AS interactive_timeout, @@max_allowed_packet AS max_allowed_packet,
+ @@performance_schema AS performance_schema, @@system_time_zone AS system_time_zone,
+ @@transaction_isolation AS transaction_isolation, @@wait_timeout AS wait_timeout
+SELECT @@session.transaction_read_only
 SELECT conf.CHANNEL_NAME, conf.HOST, app.SERVICE_STATE FROM performance_schema.replication_connection_configuration conf
  JOIN performance_schema.replication_applier_status app ON app.channel_name = conf.channel_name
 """.strip().replace("\n ", " ").splitlines()  # fmt: skip

@@ -253,7 +253,6 @@ EXPLAINED = (
     Explained("What reset keeps", "Using_Gtid", "^mariadb verb: (reset|new)"),
     Explained("What reset keeps", "Master_Server_Id", "^mariadb"),
     Explained("What reset keeps", "Master_SSL_.*|Connect_Retry", "^mariadb verb: new"),
-    Explained("Numbers of errors", "answer", "^mariadb verb: reset"),
     Explained("Options of a running thread", ".*", "^mariadb option: .* runs?,"),
     Explained("Options of a running thread", "answer", "^mysql option: .* runs?, .*REQUIRE_ROW_FORMAT"),
     Explained("Options and GTIDs", "answer|Replicate_Ignore_Server_Ids", "^mysql option: .*IGNORE_SERVER_IDS"),

@@ -2,7 +2,8 @@
 
 With a position, a group runs if it *starts* before the position, so a position inside a transaction lets that
 transaction complete. SQL_BEFORE_GTIDS stops before the first listed GTID, SQL_AFTER_GTIDS once all of them are applied.
-MariaDB's GTIDs (`domain-server-sequence`) are positions per domain, as in its MASTER_GTID_POS.
+MariaDB's GTIDs (`domain-server-sequence`) are positions per domain. MASTER_GTID_POS is SQL_AFTER_GTIDS of such GTIDs: a
+transaction of another domain is applied if it precedes the last one of the list in the source's log.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rplctl.applier.options import Until
+from rplctl.applier.options import AFTER_GTIDS, Until
 from rplctl.event.gtid import MAX_SEQUENCE, Intervals, MariadbGtidState, MysqlGtidSet, Source, is_executed
 from rplctl.event.gtid_arrays import is_within, numbers_by_source
 from rplctl.info import RelayLogInfo
@@ -36,7 +37,7 @@ def is_met(until: Until, info: RelayLogInfo) -> bool:
         return not info.exec_position.is_before(until.source_position)
     if until.relay_position is not None:
         return not info.relay_log_position.is_before(until.relay_position)
-    if until.kind == "sql_after_gtids":
+    if until.kind in AFTER_GTIDS:
         return is_executed(until.gtids, info.gtid_executed)
     if until.kind == "sql_before_gtids":
         return _is_begun(until.gtids, info.gtid_executed)
@@ -79,7 +80,7 @@ def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
 
 def _listed(until: Until, executed: str) -> Iterator[tuple[Source | int, Intervals, int]]:
     """Yield (source, listed numbers, how many of them must come); for SQL_AFTER_GTIDS only numbers not executed yet."""
-    is_after = until.kind == "sql_after_gtids"
+    is_after = until.kind in AFTER_GTIDS
     if ":" in until.gtids:
         wanted = MysqlGtidSet.parse(until.gtids)
         if is_after:

@@ -1,6 +1,7 @@
 """The locks of a backup (WL#9452 F-4): the common code of `lock-instance`, `lock-tables` and the unlock commands.
 
-The holder of a lock is a command that runs under it, or a separate process that ends by `unlock-…` or after a timeout.
+The holder of a lock is a command that runs under it, a separate process that ends by `unlock-…` or after a timeout, or
+a connection to `serve --mysql`.
 Invariant: the lock is an flock that this process takes and passes on to the holder, so it is held without a gap, and a
 killed holder frees it. log-status and backup work with and without these locks.
 """
@@ -10,8 +11,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,12 +108,18 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
     return ReleasedLock(lock.kind, pid)
 
 
-@contextmanager
-def _taken(config: Config, lock: BackupLock, wait_s: float) -> Iterator[InstanceLock | RwLock]:
-    with closing(lock.open(config.datadir)) as taken:
-        if not lock.acquire(taken, wait_s):
-            raise lock_wait_timeout(lock.waited_for, "check rplctl show-status, or wait longer with --wait")
-        yield taken
+def hold_backup_lock(config: Config, lock: BackupLock, wait_s: float) -> InstanceLock | RwLock:
+    """Take the lock until its `close`. Raises LockBusy 1205, NotConfigured, RplError 1227."""
+    check_folder(config)
+    taken = lock.open(config.datadir)
+    if lock.acquire(taken, wait_s):
+        return taken
+    taken.close()
+    raise lock_wait_timeout(lock.waited_for, "check rplctl show-status, or wait longer with --wait")
+
+
+def _taken(config: Config, lock: BackupLock, wait_s: float) -> closing[InstanceLock | RwLock]:
+    return closing(hold_backup_lock(config, lock, wait_s))
 
 
 def _seat(config: Config, lock: BackupLock) -> FileLock:

@@ -26,12 +26,14 @@ class Until:
     relay_log_pos: int | None = None
     sql_before_gtids: str | None = None
     sql_after_gtids: str | None = None
+    master_gtid_pos: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the condition for the applier. Raises UsageError 1277 for a wrong combination."""
         master = (self.master_log_file, self.master_log_pos)
         relay = (self.relay_log_file, self.relay_log_pos)
         gtids = {"sql_before_gtids": self.sql_before_gtids, "sql_after_gtids": self.sql_after_gtids}
+        gtids["master_gtid_pos"] = self.master_gtid_pos
         given = [kind for kind, pair in (("master_pos", master), ("relay_pos", relay)) if pair != (None, None)]
         given += [kind for kind, value in gtids.items() if value is not None]
         if not given:
@@ -40,7 +42,7 @@ class Until:
         if len(given) > 1 or (kind in gtids and not gtids[kind]):
             raise _wrong_until()
         if kind in gtids:
-            _check_gtids(str(gtids[kind]))
+            _check_gtids(str(gtids[kind]), is_mysql=kind != "master_gtid_pos" and ":" in str(gtids[kind]))
             return {"kind": kind, "gtids": gtids[kind]}
         name, offset = master if kind == "master_pos" else relay
         if not name or not offset or offset < 4 or not is_log_name(name):
@@ -52,9 +54,9 @@ class Until:
         return " ".join(str(value) for value in astuple(self) if value is not None)
 
 
-def _check_gtids(text: str) -> None:
-    """Raise UsageError 1772 or 1941 if the text is not a GTID set of either vendor, 1277 if the set is empty."""
-    if not (MysqlGtidSet.parse(text) if ":" in text else MariadbGtidState.parse(text)):
+def _check_gtids(text: str, *, is_mysql: bool) -> None:
+    """Raise UsageError 1772 or 1941 if the text is not a GTID set of the vendor, 1277 if the set is empty."""
+    if not (MysqlGtidSet.parse(text) if is_mysql else MariadbGtidState.parse(text)):
         raise _wrong_until()
 
 

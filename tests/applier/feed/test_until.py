@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rplctl.applier.feed.until import groups_before, is_met
-from rplctl.applier.options import Until
+from rplctl.applier.options import AFTER_GTIDS, Until
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
@@ -82,7 +82,8 @@ def test_mysqls_gtids_in_any_order_stop_where_one_by_one_they_do(seed: int) -> N
     before = next((n for n, one in enumerate(real) if one in listed), 20)
     assert groups_before(groups, Until("sql_before_gtids", gtids=text), executed) == before
     after = next((n for n in range(21) if listed <= done | set(real[:n])), 20)
-    assert groups_before(groups, Until("sql_after_gtids", gtids=text), executed) == after
+    for kind in AFTER_GTIDS:
+        assert groups_before(groups, Until(kind, gtids=text), executed) == after
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -116,6 +117,8 @@ def test_until_is_met_at_the_position_and_not_before() -> None:
     assert not is_met(Until(), info)
     assert is_met(Until("sql_after_gtids", gtids="0-1-8"), info)
     assert not is_met(Until("sql_after_gtids", gtids="0-1-9"), info)
+    assert is_met(Until("master_gtid_pos", gtids="0-1-8"), info)
+    assert not is_met(Until("master_gtid_pos", gtids="0-1-9"), info)
     assert is_met(Until("sql_before_gtids", gtids="0-1-8"), info)
     assert not is_met(Until("sql_before_gtids", gtids="0-1-9"), info)
 
