@@ -21,6 +21,7 @@ from pathlib import Path
 
 from rplctl.applier.options import OPTIONS_FOLLOW, StartOptions
 from rplctl.applier.spark import session
+from rplctl.applier.spark.own_gateway import kill_started
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import load_config
 from rplctl.errors import RplError
@@ -66,9 +67,11 @@ def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early:
                 held.enter_context(hold_lock(channel, "applier"))
             held.enter_context(hold_lock(channel, "spark", EARLY_PATIENCE_S))
             spark = session.OwnSpark(config, channel)
+            signal.signal(signal.SIGTERM, _give_up)
             spark.begin()
         if are_early:
             if not (options_text := sys.stdin.read()):
+                kill_started()
                 os._exit(0)  # the command did not start the channel; the JVM ends with this process
             options = StartOptions.from_json(options_text)
             config = options.on(load_config(datadir, channel_name))  # the command may have changed the repositories
@@ -79,6 +82,13 @@ def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early:
         applier = Applier(config, channel, options, spark)
         stop_on_signals(applier.end)
         applier.run()
+
+
+def _give_up(*_: object) -> None:
+    """End by SIGTERM before the applier has begun, and its JVM with it."""
+    kill_started()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def serve_several(datadir: Path, folder: str, channels: str) -> int:

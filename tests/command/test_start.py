@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -72,3 +74,19 @@ def test_java_starts_before_the_channel_is_prepared_and_ends_if_it_cannot_be(cha
             assert command.wait() != 0
             wait_until(lambda: not exist(processes))
     assert not running(channel)
+
+
+@pytest.mark.long("A folder that goes while Java starts is rare; each story of make test ends a Java in order.")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_java_ends_with_its_applier_if_its_folder_goes_while_it_starts(channel: Channel, how: signal.Signals) -> None:
+    """SIGTERM is a start that was refused; after SIGKILL, the next applier removes the folder."""
+    with closing(sqlite3.connect(channel.datadir / "target.db")) as other:
+        other.execute("CREATE TABLE rplctl_commit_marker (n INT)")
+        other.execute("BEGIN EXCLUSIVE")
+        with starting(channel) as command:
+            wait_until(early_java(command), pause_s=0.001)
+            applier, *java = early_java(command)()
+            os.kill(applier, how)
+            shutil.rmtree(channel.run_folder / "spark", ignore_errors=True)
+            wait_until(lambda: not exist(java), 60)
+            command.terminate()

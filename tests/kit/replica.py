@@ -29,6 +29,7 @@ from tests.kit.servers import MariadbServer
 
 # Verbs that start processes, which are to be children of a program that ends (fork_server); others take a process of
 # their own in tests/cli. It costs half a second of CPU time a verb.
+JAVA = b"org.apache.spark.api.python.PythonGatewayServer"
 OWN_PROCESS = {"start", "clone", "crash-test", "demo"}
 SPARK_AT_ONCE = "spark.rplctl.tests=1"  # spark_conf: whatever is set for Spark, it is tried at once
 
@@ -159,7 +160,8 @@ class Replica:
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 arguments = (process / "cmdline").read_bytes().split(b"\0")
-                if os.fsencode(self.datadir) in arguments and b"-m" in arguments:
+                is_ours = os.fsencode(self.datadir) in arguments and b"-m" in arguments
+                if is_ours or (JAVA in arguments and any(os.fsencode(self.datadir) in each for each in arguments)):
                     os.kill(int(process.name), signal.SIGKILL)
 
 

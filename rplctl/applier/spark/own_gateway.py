@@ -86,6 +86,9 @@ class _Door:
         return own
 
 
+_started: list[subprocess.Popen[bytes]] = []
+
+
 class JavaEnded(OSError):
     """The JVM ended before it had a gateway."""
 
@@ -127,9 +130,13 @@ def connect(started: StartedJava) -> Any:
 
 
 def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_direct: bool) -> StartedJava:
-    """Start the JVM, which ends with this process. `settings`: Spark's, without its secret; `folder`: private."""
-    answer = folder / "gateway"
-    answer.unlink(missing_ok=True)
+    """Start the JVM, which ends with this process. `settings`: Spark's, without its secret; `folder`: private.
+
+    The JVM writes its port next to the folder, which the next applier removes: a JVM that cannot write it never ends.
+    """
+    answer = folder.with_name("spark-gateway")
+    for old in (answer, *folder.parent.glob("connection*.info")):  # the second is its temporary name
+        old.unlink(missing_ok=True)
     process = subprocess.Popen(
         direct_command(java, settings[JAVA_OPTIONS]) if is_direct else _submit(settings),
         stdin=subprocess.PIPE,  # the JVM ends when this pipe is closed
@@ -137,7 +144,14 @@ def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_dire
         process_group=0,  # only this process handles Ctrl-C
         umask=OWN_UMASK,
     )
+    _started.append(process)
     return StartedJava(process, answer)
+
+
+def kill_started() -> None:
+    """Kill every JVM of this process, which is about to end before it has connected to them."""
+    for process in _started:
+        process.kill()
 
 
 def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
