@@ -94,7 +94,7 @@ def test_on_a_read_only_disk_both_threads_go_on_and_the_log_says_what_show_statu
         applier.write()
         receiver.state("Connecting to master")
     assert [r.getMessage().partition(", ")[2] for r in caplog.records] == [
-        "show-status is out of date: Read-only file system"
+        "so show-status is out of date: Read-only file system"
     ] * 2
     subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
     receiver.state("Waiting")

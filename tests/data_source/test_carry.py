@@ -55,7 +55,7 @@ def test_more_than_the_driver_or_a_task_takes_is_refused_before_a_byte_is_read(
     unpacked_log("ma1011-torture-row", tmp_path)
     monkeypatch.setattr(source, "carried", None)
     monkeypatch.setattr(source, "MOST_CARRIED", 1 << 10)
-    with pytest.raises(BinlogError, match=r"option carry: 2 MiB of logs.*max_bytes_per_trigger"):
+    with pytest.raises(BinlogError, match=r"option carry: the logs have 2 MiB.*max_bytes_per_trigger"):
         reader_of(tmp_path, carry="true").partitions()
     monkeypatch.setattr(source, "MOST_CARRIED", 1 << 40)
     monkeypatch.setattr(source, "MOST_IN_PARTITION", 1 << 10)

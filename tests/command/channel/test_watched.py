@@ -71,7 +71,7 @@ def test_a_target_that_stops_in_the_middle_of_a_query_is_named(
             run(connection, written("SELECT SLEEP(1.5)"))  # it is watched and works
             with stopped(mariadb.pid):
                 run(connection, written("SELECT 1"))
-    assert raised.value.hint.startswith("rplctl ")
+    assert "run: rplctl " in raised.value.hint
     engine.dispose()
 
 
@@ -88,7 +88,7 @@ def test_a_source_that_stops_in_the_middle_of_a_query_is_named(
             query(written("SELECT SLEEP(1.5)"))
             with stopped(mariadb.pid):
                 query(written("SELECT 1"))
-    assert raised.value.hint.startswith("rplctl ")
+    assert "run: rplctl " in raised.value.hint
 
 
 @pytest.mark.long("the same of another driver's connection: test_a_target_that_stops_in_the_middle_of_a_query_is_named")
