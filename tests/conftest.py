@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import FunctionType
@@ -295,18 +296,26 @@ def _kernels() -> None:
     fork_server.os_environment()  # as it is before a test changes it
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _no_process_left() -> Iterator[None]:
-    """A receiver or applier that outlives the tests of its worker would work on in folders that are gone."""
-    yield
+def processes_of_this_worker() -> list[str]:
+    """Return the commands of the receivers and appliers that tests of this worker have started."""
     ours = f"PYTEST_XDIST_TESTRUNUID={os.environ.get('PYTEST_XDIST_TESTRUNUID')}\0".encode()
     worker = f"PYTEST_XDIST_WORKER={os.environ.get('PYTEST_XDIST_WORKER')}\0".encode()
-    left = []
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             command, variables = (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
             if b"\0-m\0rplctl." in command and ours in variables and worker in variables:
-                left.append(command.replace(b"\0", b" ").decode())
+                found.append(command.replace(b"\0", b" ").decode())
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_process_left() -> Iterator[None]:
+    """A receiver or applier that outlives the tests of its worker would work on in folders that are gone."""
+    yield
+    deadline = time.monotonic() + 60  # one that was stopped has let go of its lock before it ends
+    while (left := processes_of_this_worker()) and time.monotonic() < deadline:
+        time.sleep(0.1)
     assert not left, "these processes still run"
 
 

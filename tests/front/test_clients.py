@@ -189,6 +189,11 @@ def threads(server: MysqlServer) -> tuple[str, str]:
     return row[f"{prefix}_IO_Running"], row[f"{prefix}_SQL_Running"]
 
 
+def seconds_behind(server: MysqlServer) -> object:
+    names, rows = ask(server, "dba", "SHOW REPLICA STATUS")
+    return next(value for name, value in zip(names, rows[0], strict=True) if name.startswith("Seconds_Behind"))
+
+
 @pytest.mark.long("A plugin of others; tests/front/test_front.py::test_values_are_those_of_show_status stays.")
 @pytest.mark.parametrize("flavor", ["mysql", "mariadb"])
 def test_check_mysql_warns_of_a_channel_that_does_not_run(datadir: Path, running: Path, flavor: str) -> None:
@@ -225,7 +230,7 @@ def test_check_mysql_query_reads_a_table(datadir: Path) -> None:
 @pytest.mark.parametrize("flavor", ["mysql", "mariadb"])
 def test_tools_of_percona_find_and_delay_a_replica(running: Path, flavor: str) -> None:
     with served(running, flavor=flavor) as server:
-        wait_until(lambda: threads(server) == ("Yes", "Yes"))
+        wait_until(lambda: threads(server) == ("Yes", "Yes") and seconds_behind(server) in (0, "0"))
         place = f"h=127.0.0.1,P={server.port},u=dba,p={PASSWORD}"
 
         def run(tool: str, *options: str) -> tuple[int, str]:
