@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy import Connection, Engine, Insert, Update, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from rplctl.info import MasterInfo
 from rplctl.own_tables.tables import channel_owner
@@ -91,15 +92,22 @@ def claim_channel(connection: Connection, channel: str, owner: Owner | None, kep
 
 
 def claim_alone(engine: Engine, channel: str, owner: Owner | None, kept_by: str) -> None:
-    """Do the work of `claim_channel` in a transaction that begins with the write; the caller holds the fence.
+    """Do the work of `claim_channel` in a transaction that begins with the write (a SQLite file has no fence).
 
     If the receiver writes its record after a transaction's first read, SQLite rejects a write of this transaction.
     """
-    with engine.connect() as connection:
-        statement = _claim(connection, channel, owner, kept_by)
-    if statement is not None:
-        with engine.begin() as connection:
-            connection.execute(statement)
+    for is_last in (False, True):
+        with engine.connect() as connection:
+            statement = _claim(connection, channel, owner, kept_by)
+        if statement is None:
+            return
+        try:
+            with engine.begin() as connection:
+                connection.execute(statement)
+            return
+        except IntegrityError:  # another applier has inserted the row meanwhile; one of the two loses its position
+            if is_last:
+                raise
 
 
 def _claim(connection: Connection, channel: str, owner: Owner | None, kept_by: str) -> Insert | Update | None:

@@ -245,7 +245,7 @@ def test_a_second_writer_of_the_channel_is_kept_out(
         other.change_master(mariadb, "--master-log-file", mariadb.master_status()[0], "--master-log-pos", "4")
         refused = other.run("start", "--until-synced", expect=None)
         assert refused.returncode == 75
-        assert "another rplctl writes to the same channel" in refused.stderr + other.logs()
+        assert "another rplctl writes to the same lake" in refused.stderr + other.logs()
     finally:
         other.close()
     assert {table: changes(lake_of(replica), table) for table in TABLES} == before
@@ -291,7 +291,7 @@ def test_of_two_writers_from_copies_of_one_state_that_cut_batches_differently_on
             refused = replica.run("start", "--until-synced", environment=SMALL_BATCHES, expect=None)
             assert refused.returncode == 75
             told = refused.stderr + replica.logs()
-            assert "another rplctl writes to the same channel" in told and "stop the other one" in told
+            assert "another rplctl writes to the same lake" in told and "stop the other rplctl" in told
             other.run("start", "--until-synced")
         assert len(changes(lake_of(replica), TABLES[-1])) == has
         for table in TABLES[:-1]:

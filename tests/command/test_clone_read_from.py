@@ -35,7 +35,7 @@ def copied_from(source: MariadbServer, between: MariadbServer, replica: Replica,
     between.follow(source)
     fill(source, name, 3000)
     only(replica, name)
-    refused(replica, between, "not living.rests")
+    refused(replica, between, "living.rests is not InnoDB")
     source.sql(f"ALTER TABLE {name}.rests ENGINE=InnoDB")
     wait_until(lambda: "InnoDB" in between.sql(f"SHOW CREATE TABLE {name}.rests")[0][1], 60)
     before = between.sql("SHOW GLOBAL STATUS LIKE 'Com_select'")[0][1]
