@@ -136,6 +136,7 @@ class WaitTimeout(RplError):
 
 class StoppedEarly(RplError):
     exit_code = 10
+    by_signal = False  # True if a signal to this command has stopped the channel
 
 
 class LockBusy(RplError):

@@ -151,7 +151,7 @@ class Turns:
         try:
             yield
         except StoppedEarly as error:
-            self._is_over = "SIGTERM" in error.message
+            self._is_over = error.by_signal
             raise
         except KeyboardInterrupt as interrupt:
             if isinstance(interrupt.__cause__, RplError):

@@ -53,7 +53,6 @@ _CONTROLS: Final = (  # all other events are written to the copy unchanged
 )  # fmt: skip
 _TYPE_AT: Final = 4
 _ROTATE_NAME_AT: Final = HEADER_LENGTH + 8
-_BEGUN_ANEW: Final = "has written it again"
 _WRAP: Final = 1 << 32  # an event's header has the position modulo this number
 _LARGEST_GAP: Final = 256
 _ENOUGH: Final = 64 << 20  # bytes per poll of a stream: a busy source always has more
@@ -236,10 +235,17 @@ class LiveLogs:
         elif header.type_code == EventType.FORMAT_DESCRIPTION:
             self._checksum_length = parse_format_description(event).checksum_length
             if self._place.log_pos:
-                refuse_log_begun_anew(read_head(self._path), event, self._place)
+                self._refuse_other_log(event)
             else:
                 self._write(BINLOG_MAGIC + event)
             self._is_same = True
+
+    def _refuse_other_log(self, description: bytes) -> None:
+        try:
+            refuse_log_begun_anew(read_head(self._path), description, self._place)
+        except SourceError as error:
+            error.hint = "set option spool to another folder, or remove the server's logs from this folder"
+            raise
 
     def _append(self, events: Bytes) -> None:
         """Append consecutive events of the log.
@@ -283,9 +289,7 @@ def _own_hints() -> Iterator[None]:
     try:
         yield
     except SourceError as error:
-        if _BEGUN_ANEW in error.message:
-            error.hint = "set option spool to another folder, or remove the server's logs from this folder"
-        elif "--" in error.hint:
+        if "--" in error.hint:
             error.hint = (
                 "check the options path (mysql://USER@HOST:PORT), password_file, ssl, ssl_ca and get_public_key"
             )

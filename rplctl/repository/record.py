@@ -28,6 +28,10 @@ from rplctl.repository.fields import (
 from rplctl.repository.lines import format_master_info, format_relay_log_info, parse_master_info, parse_relay_log_info
 
 
+class OlderLayout(RplError):
+    """A repository table has the layout of an older version, which `start` upgrades."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Record(Generic[Info]):
     """The description of one of the two kinds of record."""
@@ -56,10 +60,10 @@ class Record(Generic[Info]):
         text = f"channel '{channel}' is not configured: {why}"
         return NotConfigured(text, errno=er.BAD_SLAVE, channel=channel, hint="rplctl change-master")
 
-    def damaged(self, channel: str, why: str, hint: str = "") -> RplError:
+    def damaged(self, channel: str, why: str, hint: str = "", kind: type[RplError] = RplError) -> RplError:
         """Return error 1201 or 1872 for a record that exists but cannot be used."""
         text = f"{self.message} for channel '{channel}': {why}"
-        return RplError(text, errno=self.errno, channel=channel, hint=hint)
+        return kind(text, errno=self.errno, channel=channel, hint=hint)
 
 
 MASTER_INFO: Record[MasterInfo] = Record(

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from rplctl.repository.base import Info
 from rplctl.repository.fields import Field, Number, Seconds, Switch
-from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, OlderLayout, Record
 from rplctl.target.asked_once import answer, is_answered
 from rplctl.target.registry import dialect_of
 
@@ -89,7 +89,7 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
     if missing and is_older_layout(present):
         why = f"Table '{where}' has the layout of an older version"
         hint = "To upgrade the table, run: rplctl start\nTo change its engine, too, run: rplctl init --rep-engine NAME"
-        raise record.damaged(channel, why, hint)
+        raise record.damaged(channel, why, hint, OlderLayout)
     if missing:
         why = f"Corrupted table {where}. Check out table definition. It has no column '{missing[0]}'."
         raise record.damaged(channel, why, _repair_hint(connection, record, channel, where))

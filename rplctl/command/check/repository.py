@@ -21,7 +21,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.renaming import is_of, pending_rename
 from rplctl.repository import open_repository
 from rplctl.repository.base import RepositoryKind
-from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
+from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, OlderLayout, Record
 from rplctl.repository.switch import keep_one, may_have_table, may_have_target, position_of
 from rplctl.secret import KEY_FILE
 from rplctl.target.registry import dialect_of
@@ -123,7 +123,7 @@ def _one_record(record: Record[Any], repositories: Repositories, stored: Stored)
         except TargetError:  # check_target names it
             continue
         except RplError as error:
-            old = "layout of an older version" in error.message
+            old = isinstance(error, OlderLayout)
             if kind is wanted or old:
                 yield found("repository_old_layout" if old else "repository_damaged", error.message, error.hint)
     if len(infos) > 1 and not (channel.run_folder / f"switch-{record.name}.json").exists():

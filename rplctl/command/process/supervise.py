@@ -197,7 +197,9 @@ def _not_reached(run: Run, ending: Ending, max_time_s: float, caught: list[int])
     by_signal = "SIGINT" if signal.SIGINT in caught else "SIGTERM"
     who = by_signal if ending is Ending.SIGNALLED else "rplctl stop"
     text = f"channel '{name}' was stopped by {who} before it was at {run.goal}{run.held_up}"
-    return StoppedEarly(text, channel=name, position=at, hint=hint)
+    error = StoppedEarly(text, channel=name, position=at, hint=hint)
+    error.by_signal = ending is Ending.SIGNALLED
+    return error
 
 
 def _is_synced(run: Run, wanted: SourceEnd) -> bool:
