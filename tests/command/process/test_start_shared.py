@@ -103,7 +103,7 @@ def test_one_process_serves_several_channels_each_for_itself(channels: Channels)
     assert len(receivers) == 1 and receivers != {pid}, "and one of the receivers"
     channels.insert(1, *NAMES)
     channels.wait_for_same(*NAMES)
-    assert children(pid).count("java") == 1, "one Spark"
+    wait_until(lambda: children(pid).count("java") == 1)  # one Spark, which starts while the first rows are applied
     assert all("applier 'a':" in line for line in channels.of["a"].channel.log_path("applier").read_text().splitlines())
 
     with closing(sqlite3.connect(channels.of["a"].datadir / "target.db", isolation_level=None)) as busy:
