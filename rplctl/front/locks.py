@@ -6,6 +6,7 @@ Invariant: a connection holds its locks itself, so the end of the connection, or
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 from rplctl.command.instance.backup_lock import BackupLock, hold_backup_lock
 from rplctl.command.lock_instance import INSTANCE
@@ -18,48 +19,36 @@ from rplctl.front.variables import LOCK_WAIT_S
 from rplctl.history import note_event
 
 
-def lock_instance(front: Front, session: ClientSession, words: Statement) -> Done:
-    """LOCK INSTANCE FOR BACKUP. Raises LockBusy 1205."""
+def lock(front: Front, session: ClientSession, words: Statement, *, kind: BackupLock) -> Done:
+    """Take the lock; like a server, only once if the connection already holds it. Raises LockBusy 1205."""
     words.expect_end()
-    return _lock(front, session, INSTANCE)
-
-
-def unlock_instance(front: Front, session: ClientSession, words: Statement) -> Done:
-    words.expect_end()
-    _unlock(front, session, INSTANCE)
+    if kind.kind not in session.locks:
+        config = front.looks.config_of("")
+        session.locks[kind.kind] = hold_backup_lock(config, kind, LOCK_WAIT_S)
+        note_event(config.datadir, None, "lock", f"{kind.statement}: connection {session.number}")
     return Done()
 
 
-def lock_tables(front: Front, session: ClientSession, words: Statement) -> Done:
-    """FLUSH TABLES WITH READ LOCK: no applier writes until the lock is released. Raises LockBusy 1205."""
+def unlock(front: Front, session: ClientSession, words: Statement, *, kind: BackupLock) -> Done:
+    """Release the lock if the connection holds it."""
     words.expect_end()
-    return _lock(front, session, TABLES)
-
-
-def unlock_tables(front: Front, session: ClientSession, words: Statement) -> Done:
-    words.expect_end()
-    _unlock(front, session, TABLES)
+    _release(front, session, kind)
     return Done()
+
+
+lock_instance, unlock_instance = partial(lock, kind=INSTANCE), partial(unlock, kind=INSTANCE)
+lock_tables, unlock_tables = partial(lock, kind=TABLES), partial(unlock, kind=TABLES)
 
 
 def release_locks(front: Front, session: ClientSession) -> None:
     """Release the locks that a connection leaves behind, also if the history cannot be written."""
-    for lock in (INSTANCE, TABLES):
+    for kind in (INSTANCE, TABLES):
         with suppress(RplError, OSError):
-            _unlock(front, session, lock)
+            _release(front, session, kind)
 
 
-def _lock(front: Front, session: ClientSession, lock: BackupLock) -> Done:
-    """Like a server, take a lock that the connection holds already once."""
-    if lock.kind not in session.locks:
-        config = front.looks.config_of("")
-        session.locks[lock.kind] = hold_backup_lock(config, lock, LOCK_WAIT_S)
-        note_event(config.datadir, None, "lock", f"{lock.statement}: connection {session.number}")
-    return Done()
-
-
-def _unlock(front: Front, session: ClientSession, lock: BackupLock) -> None:
-    if held := session.locks.pop(lock.kind, None):
+def _release(front: Front, session: ClientSession, kind: BackupLock) -> None:
+    if held := session.locks.pop(kind.kind, None):
         held.close()
-        text = f"UNLOCK {lock.kind.upper()}: connection {session.number}"
+        text = f"UNLOCK {kind.kind.upper()}: connection {session.number}"
         note_event(front.looks.config_of("").datadir, None, "unlock", text)

@@ -18,7 +18,7 @@ from rplctl.info import MasterInfo
 from rplctl.plain_file import parsed_json, read_plain
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RelayOrigin:
     """The record of the origin."""
 
@@ -26,11 +26,17 @@ class RelayOrigin:
     gtids: str  # executed when fetching began; '' for a channel without GTIDs
     is_whole: bool  # True if no relay log that was fetched since then was purged
 
+    def differs_from(self, place: str) -> str:
+        """Return the reason if MasterInfo's source, at `place`, is another one; '' if not."""
+        if not place or self.place == place:
+            return ""
+        return f"the relay logs were fetched from {self.place}, and the channel reads from {place}"
+
 
 def note_origin(channel: Channel, master: MasterInfo, gtids: str) -> None:
     """Record the source of new relay logs, before the first of them."""
     private_folder(channel.run_folder)
-    _write(channel, RelayOrigin(master.place, gtids, is_whole=True))
+    _write(channel, RelayOrigin(place=master.place, gtids=gtids, is_whole=True))
 
 
 def move_origin(channel: Channel, master: MasterInfo) -> None:
@@ -53,20 +59,15 @@ def forget_origin(channel: Channel) -> None:
 
 
 def read_origin(channel: Channel) -> RelayOrigin | None:
-    """Return the record, or None."""
+    """Return the record; None if there is none, or if it is damaged."""
     try:
         found = parsed_json(read_plain(_path(channel)))
-        return RelayOrigin(str(found["place"]), str(found["gtids"]), is_whole=bool(found["is_whole"]))
-    except (OSError, ValueError, KeyError, TypeError, RplError):
+    except (OSError, ValueError, RplError):
         return None
-
-
-def other_source(channel: Channel, place: str) -> str:
-    """Return the reason if the relay logs are of another source than MasterInfo's at `place`; '' if not."""
-    found = read_origin(channel)
-    if found is None or not place or found.place == place:
-        return ""
-    return f"the relay logs were fetched from {found.place}, and the channel reads from {place}"
+    match found:
+        case {"place": str(place), "gtids": str(gtids), "is_whole": bool(is_whole)}:
+            return RelayOrigin(place=place, gtids=gtids, is_whole=is_whole)
+    return None
 
 
 def _write(channel: Channel, origin: RelayOrigin) -> None:

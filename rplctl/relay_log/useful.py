@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rplctl.errors import BinlogFormatError
-from rplctl.event.gtid import is_executed
+from rplctl.errors import BinlogFormatError, UsageError
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
 from rplctl.info import RelayLogInfo
 from rplctl.plain_file import size_of
 from rplctl.relay_log.gtid import retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import boundary_at
 from rplctl.relay_log.log_file import start_of
-from rplctl.relay_log.origin import other_source, read_origin
+from rplctl.relay_log.origin import read_origin
 
 
 def useless_because(
@@ -34,9 +34,12 @@ def useless_because(
     found = read_origin(index.channel)
     if found is None or not names:
         return ""
-    if text := other_source(index.channel, place):
-        return text
-    if not by_gtid:
+    other = found.differs_from(place)
+    if other or not by_gtid:
+        return other
+    try:
+        (MysqlGtidSet if ":" in found.gtids else MariadbGtidState).parse(found.gtids)
+    except UsageError:  # the record is damaged
         return ""
     is_executed_before = not found.gtids or is_executed(found.gtids, executed.gtid_executed)
     if is_executed_before and (found.is_whole or _holds_place(index, names, executed)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -63,6 +64,7 @@ def is_useful(channel: Channel, master: MasterInfo, info: RelayLogInfo) -> bool:
     return is_kept
 
 
+VALUES: tuple[object, ...] = (None, 3, [], {})
 OLD = (RelayLogPosition("relay-bin.000002", 777), BinlogPosition("binlog.000003", 9))  # of files that are long gone
 
 
@@ -127,3 +129,16 @@ def test_the_origin_goes_behind_the_last_relay_log_and_says_purged_before_the_fi
     monkeypatch.undo()
     purge_all(channel)
     assert read_origin(channel) is None and RelayLogIndex(channel).names() == []
+
+
+def test_a_damaged_origin_never_makes_relay_logs_useless(channel: Channel, places: Places) -> None:
+    """The file cut at each byte, and each value replaced by one of another type or by noise."""
+    path = channel.run_folder / "relay_origin.json"
+    whole = path.read_bytes()
+    other = json.loads(whole)
+    damaged = [whole[:size] for size in range(len(whole) - 1)]  # the last byte is a newline
+    damaged += [json.dumps(other | {name: value}).encode() for name in other for value in VALUES]
+    damaged += [json.dumps(other | {"gtids": noise}).encode() for noise in ("noise", "1-1", "0-1-x", ":", "a:b:")]
+    for content in damaged:
+        path.write_bytes(content)
+        assert is_useful(channel, BY_GTID, record(4, places[0])), content

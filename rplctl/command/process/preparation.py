@@ -42,7 +42,7 @@ from rplctl.errors import UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.origin import other_source
+from rplctl.relay_log.origin import read_origin
 from rplctl.repository.base import RepositoryKind
 from rplctl.repository.switch import resolve_repositories, upgrade_tables
 from rplctl.secret import PASSWORD_VARIABLE
@@ -271,7 +271,8 @@ def _note_useless(config: Config, channel: Channel, request: StartRequest, maste
     """
     if RECEIVER not in request.roles or RECEIVER in running(channel) or not RelayLogIndex(channel).names():
         return ()
-    why = other_source(channel, master.place)
+    origin = read_origin(channel)
+    why = origin.differs_from(master.place) if origin is not None else ""
     if not why:
         return ()
     text = f"{why}: the relay logs are removed, and transactions that are not executed are fetched again"
