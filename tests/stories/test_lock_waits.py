@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+import pymysql
 import pytest
 
 from tests.kit.postgresql_state import connect, new_database
@@ -15,6 +16,8 @@ from tests.kit.servers import MariadbServer, PostgresqlServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb, pytest.mark.timeout(300)]
 DATABASE = "locked"
+ROW_LOCK = f"UPDATE {DATABASE}.t SET b = b WHERE a = 1"
+IN_MYSQL = pytest.mark.long("The questions are the same for MariaDB, whose cases are in make test.")
 
 
 def state(replica: Replica) -> str:
@@ -54,25 +57,66 @@ def follow_and_meet(
     wait_until(lambda: not state(replica).startswith("Waiting for"), 60)
 
 
-def test_a_row_lock_of_another_session_on_mariadb_is_named(
-    mariadb: MariadbServer, mariadb_factory: Callable[..., MariadbServer], replica: Replica
+@pytest.fixture(params=["mariadb", pytest.param("mysql", marks=[pytest.mark.mysql, IN_MYSQL])])
+def target(request: pytest.FixtureRequest) -> MariadbServer:
+    factory: Callable[..., MariadbServer] = request.getfixturevalue(f"{request.param}_factory")
+    return factory()
+
+
+def test_a_row_lock_of_another_session_is_named(
+    mariadb: MariadbServer, target: MariadbServer, replica: Replica
 ) -> None:
-    target = mariadb_factory()
-    lock = f"UPDATE {DATABASE}.t SET b = b WHERE a = 1"
     follow_and_meet(
-        replica, mariadb, replica.into(target), lambda: on_server(target.connect(), lock),
+        replica, mariadb, replica.into(target), lambda: on_server(target.connect(), ROW_LOCK),
         "Waiting for a row lock of another session", "UPDATE {d}.t SET b = 2",
     )  # fmt: skip
 
 
-def test_a_metadata_lock_on_mariadb_is_named_in_the_servers_words(
-    mariadb: MariadbServer, mariadb_factory: Callable[..., MariadbServer], replica: Replica
+def without_process(replica: Replica, target: MariadbServer) -> tuple[str, ...]:
+    """The options of `init` for an account that may write its databases, and sees no other account's threads."""
+    target.sql("CREATE USER low IDENTIFIED BY 'rpl'; GRANT ALL ON rplctl.* TO low")
+    target.sql(f"GRANT ALL ON {DATABASE}.* TO low")
+    replays = "REPLICATION_APPLIER, SESSION_VARIABLES_ADMIN" if target.kind == "mysql" else "BINLOG REPLAY"
+    target.sql(f"GRANT {replays} ON *.* TO low")
+    pymysql.connect(unix_socket=str(target.socket), user="low", password="rpl").close()  # MySQL remembers who signed in
+    return tuple(word.replace("rpl@", "low@") for word in replica.into(target))
+
+
+def test_a_metadata_lock_is_named_in_the_servers_words_without_process(
+    mariadb: MariadbServer, target: MariadbServer, replica: Replica
 ) -> None:
-    target = mariadb_factory()
     follow_and_meet(
-        replica, mariadb, replica.into(target), lambda: on_server(target.connect(), f"SELECT * FROM {DATABASE}.t"),
+        replica, mariadb, without_process(replica, target),
+        lambda: on_server(target.connect(), f"SELECT * FROM {DATABASE}.t"),
         "Waiting for table metadata lock", "ALTER TABLE {d}.t ADD c INT",
     )  # fmt: skip
+
+
+def test_without_process_a_row_lock_is_not_named_and_the_channel_goes_on(
+    mariadb: MariadbServer, target: MariadbServer, replica: Replica
+) -> None:
+    """The server refuses the question; the applier meets no error by it."""
+
+    def blocked() -> Any:
+        return target.sql(
+            "SELECT 1 FROM information_schema.processlist WHERE user = 'low' AND time >= 3 AND info <> ''"
+        )
+
+    def look(lock: Any) -> Any:
+        @contextmanager
+        def held() -> Iterator[None]:
+            with lock:
+                yield
+                wait_until(blocked, 60)
+                assert state(replica) == "Reading event from the relay log"
+
+        return held()
+
+    follow_and_meet(
+        replica, mariadb, without_process(replica, target), lambda: look(on_server(target.connect(), ROW_LOCK)),
+        "Reading event", "UPDATE {d}.t SET b = 2",
+    )  # fmt: skip
+    assert replica.status()["Last_SQL_Errno"] == 0
 
 
 def test_a_lock_on_postgresql_is_named(mariadb: MariadbServer, postgresql: PostgresqlServer, replica: Replica) -> None:
@@ -81,9 +125,8 @@ def test_a_lock_on_postgresql_is_named(mariadb: MariadbServer, postgresql: Postg
     password.write_text("rpl\n")
     password.chmod(0o600)
     into = ("--target", url.replace("rpl:rpl@", "rpl@"), "--target-password-file", str(password))
-    lock = f"UPDATE {DATABASE}.t SET b = b WHERE a = 1"
     follow_and_meet(
-        replica, mariadb, into, lambda: on_server(connect(url), lock),
+        replica, mariadb, into, lambda: on_server(connect(url), ROW_LOCK),
         "Waiting for a lock of another session (transactionid)", "UPDATE {d}.t SET b = 2",
     )  # fmt: skip
 
