@@ -32,7 +32,7 @@ def unknown_database(name: str) -> RplError:
 
 
 def no_such_table(front: Front, session: ClientSession, name: str) -> RplError:
-    """The error of each vendor for a table, with or without its database, that does not exist."""
+    """Return the vendor's error for a table that does not exist; `name` may include its database."""
     database, dot, table = name.rpartition(".")
     database = database if dot else session.database
     if not database:
@@ -66,7 +66,7 @@ def show_create_table(front: Front, session: ClientSession, words: Statement) ->
 
 
 def show_index(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """No table has an index."""
+    """Return the columns of SHOW INDEX without a row, because no table has an index."""
     words.expect("FROM|IN")
     _table(front, session, words)
     return texts(f"{_INDEX},Ignored" if front.is_mariadb else f"{_INDEX},Visible,Expression")
@@ -82,7 +82,7 @@ def show_table_status(front: Front, session: ClientSession, words: Statement) ->
 
 
 def check_database(database: str) -> None:
-    """Raises RplError 1046 for '', 1049 for a database that does not exist."""
+    """Raise RplError 1046 for '', 1049 for a database that does not exist."""
     if not database:
         raise no_database_selected()
     if database.lower() not in DATABASES:

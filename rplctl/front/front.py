@@ -61,7 +61,7 @@ class ClientSession:
     dump: DumpRequest | None = None  # the dump that runs now
 
     def check_held(self, more: int) -> None:
-        """Raises RplError if prepared statements and their long data would be larger than MOST_HELD bytes."""
+        """Raise RplError if prepared statements and their long data would be larger than MOST_HELD bytes."""
         held = sum(map(len, self.named.values()))
         for each in self.prepared.values():
             held += len(each.sql) + sum(map(len, each.long_data.values()))

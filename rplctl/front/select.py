@@ -179,7 +179,7 @@ def _is_column(item: list[Token]) -> bool:
 
 
 def _name(front: Front, words: Statement, item: list[Token], last: Token) -> str:
-    """The name of an item: a column's, the value of literals (MySQL: of the first one), or what is written."""
+    """Return the name of an item: the column's, the value of literals (MySQL: the first), or the text as written."""
     if _is_column(item):
         return last.value if last.kind == "quoted" else words.original(last)
     if any(token.kind != "string" for token in item):
@@ -188,7 +188,7 @@ def _name(front: Front, words: Statement, item: list[Token], last: Token) -> str
 
 
 def _name_item(out: list[str], begin: int, text: str, tokens: list[Token]) -> None:
-    """An item without a name of its own is called as it is written. `a b` is `a AS b`."""
+    """Add the text as written as the alias of an item that has no name, and read `a b` as `a AS b`."""
     item = out[begin:]
     is_named = len(item) > 1 and item[-2].upper() == "AS"
     if not is_named and _ends_with_alias(tokens):

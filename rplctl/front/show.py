@@ -79,7 +79,7 @@ def show_counters(front: Front, session: ClientSession, words: Statement) -> Ans
 
 
 def _matching(front: Front, session: ClientSession, words: Statement, table: str) -> Rows | None:
-    """The answer to a WHERE that SELECT has to read; None for one that `_chosen` reads, which is faster."""
+    """Return the answer to a WHERE that only SELECT can read; None if `_chosen` can, which is faster."""
     begin = words.index
     try:
         _chosen((), words)
@@ -253,7 +253,7 @@ def _pattern(words: Statement) -> str:
 
 
 def character_sets(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """The only character set in which the front answers."""
+    """Return the only character set in which the front answers."""
     rows = [(name, "UTF-8 Unicode", "utf8mb4_general_ci", 4) for name in _chosen(["utf8mb4"], words)]
     return texts("Charset,Description,Default collation,Maxlen#", rows)
 

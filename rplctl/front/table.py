@@ -84,7 +84,7 @@ def set_global(front: Front, session: ClientSession, words: Statement) -> Answer
 
 
 def _setting(value: object) -> str:
-    """The value in a form in which ON, TRUE and 1 are equal."""
+    """Return the value in a form in which ON, TRUE and 1 are equal."""
     text = str(value).upper()
     return str(SWITCHES.get({"TRUE": "ON", "FALSE": "OFF"}.get(text, text), text))
 
@@ -151,7 +151,7 @@ def prepare(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 
 def check_prepared(words: Statement) -> None:
-    """Raises RplError 1295 for what cannot be prepared, 1065 for nothing, 1064 for what is not a statement."""
+    """Raise RplError 1295 if the statement cannot be prepared, 1065 if it is empty, 1064 if it is unknown."""
     if words.accept("PREPARE|EXECUTE|DEALLOCATE"):
         text = "This command is not supported in the prepared statement protocol yet"
         raise RplError(text, errno=er.UNSUPPORTED_PS)

@@ -157,7 +157,7 @@ def _processes_of_mysql(front: Front, session: ClientSession) -> Iterator[Row]:
 
 
 def _gtid_slave_pos(front: Front, session: ClientSession) -> Iterator[Row]:
-    """The state of MariaDB's channels, a row for each domain; MySQL's GTIDs are not in this table."""
+    """Yield a row for each domain of the channels with MariaDB's GTIDs; MySQL's GTIDs are not in this table."""
     for look in front.looks.all():
         text = look.status.Executed_Gtid_Set
         if ":" not in text:

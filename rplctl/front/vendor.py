@@ -33,7 +33,7 @@ _NOTES: Final = {
 
 
 def as_mariadb(error: RplError) -> RplError:
-    """The error as MariaDB reports it; the same one where both vendors report it alike."""
+    """Return the error as MariaDB reports it; `error` itself if both vendors report it alike."""
     if error.errno not in _ERRORS:
         return error
     errno, text = _ERRORS[error.errno]

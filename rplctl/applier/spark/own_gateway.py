@@ -185,7 +185,7 @@ def _submit(settings: Mapping[str, str]) -> list[str]:
 
 
 def _spark_home() -> Path:
-    """The folder of PySpark, found without loading it."""
+    """Return the folder of PySpark without loading PySpark."""
     found = importlib.util.find_spec("pyspark")
     assert found is not None and found.origin is not None
     return Path(found.origin).parent

@@ -217,7 +217,7 @@ def pieces_of(parts: Sequence[bytes | memoryview | Pieces]) -> Iterator[bytes | 
 
 
 def decode_chunks(encoded: bytes | memoryview | mmap.mmap) -> list[TableChunk]:
-    """The inverse of `encode_chunks`; encoded texts are views of `encoded`."""
+    """Return the chunks that `encode_chunks` has encoded; their texts are views of `encoded`."""
     view = memoryview(encoded)
     at = _LENGTH + int.from_bytes(view[:_LENGTH], "little")
     found = []

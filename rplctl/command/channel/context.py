@@ -169,12 +169,15 @@ def kinds_now(config: Config, channel: str) -> Config:
     )
 
 
+_END_CONNECTION = "or, if a client of serve --mysql holds the lock, run in that client: UNLOCK INSTANCE"
+
+
 @contextmanager
 def files_may_change(datadir: Path) -> Iterator[None]:
     """Prevent backup locks within the block. Raises LockBusy 1205 if one is held."""
     with closing(InstanceLock(datadir)) as lock:
         if not lock.acquire_verb(BACKUP_PATIENCE_S):
-            raise lock_wait_timeout("the instance is locked for a backup", "rplctl unlock-instance")
+            raise lock_wait_timeout("the instance is locked for a backup", f"rplctl unlock-instance\n{_END_CONNECTION}")
         yield
 
 

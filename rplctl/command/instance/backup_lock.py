@@ -115,7 +115,8 @@ def hold_backup_lock(config: Config, lock: BackupLock, wait_s: float) -> Instanc
     if lock.acquire(taken, wait_s):
         return taken
     taken.close()
-    raise lock_wait_timeout(lock.waited_for, "check rplctl show-status, or wait longer with --wait")
+    hint = f"to see who holds locks, run: rplctl history\nTo wait longer, run: rplctl lock-{lock.kind} --wait SECONDS"
+    raise lock_wait_timeout(lock.waited_for, hint)
 
 
 def _taken(config: Config, lock: BackupLock, wait_s: float) -> closing[InstanceLock | RwLock]:
