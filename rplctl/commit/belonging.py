@@ -48,6 +48,7 @@ from rplctl.repository.switch import may_have_table
 from rplctl.repository.tables import own_table_exists
 from rplctl.status import read_status
 from rplctl.target import dialect_of, mapped_errors, target_kind
+from rplctl.target.dialect import TO_WRITE
 from rplctl.target.registry import KINDS, is_missing_file
 from rplctl.target_url import url_without_password
 
@@ -159,7 +160,11 @@ def take_over(config: Config, channel: Channel, engine: Engine) -> None:
     here = stored.stored() if is_file else None
     if not is_same and not is_file:
         stored.remove()
-    with mapped_errors(engine.dialect.name), engine.begin() as connection:
+    with (
+        mapped_errors(engine.dialect.name),
+        engine.connect() as plain,
+        (connection := plain.execution_options(**TO_WRITE)).begin(),
+    ):
         if not is_same:
             forget_channel(connection, channel.name)
         elif is_file:

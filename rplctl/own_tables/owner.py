@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy import Connection, Engine, Insert, Update, delete, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from rplctl.info import MasterInfo
 from rplctl.own_tables.tables import channel_owner
 from rplctl.repository.tables import own_table_exists
+from rplctl.target.dialect import TO_WRITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +92,12 @@ def claim_channel(connection: Connection, channel: str, owner: Owner | None, kep
 
 
 def claim_alone(engine: Engine, channel: str, owner: Owner | None, kept_by: str) -> None:
-    """Do the work of `claim_channel` in a transaction that begins with the write (a SQLite file has no fence).
-
-    If the receiver writes its record after a transaction's first read, SQLite rejects a write of this transaction.
-    """
-    for is_last in (False, True):
-        with engine.connect() as connection:
-            statement = _claim(connection, channel, owner, kept_by)
-        if statement is None:
+    """Do the work of `claim_channel` in a transaction of its own. An equal row takes no lock."""
+    with engine.connect() as connection:
+        if _claim(connection, channel, owner, kept_by) is None:
             return
-        try:
-            with engine.begin() as connection:
-                connection.execute(statement)
-            return
-        except IntegrityError:  # another applier has inserted the row meanwhile; one of the two loses its position
-            if is_last:
-                raise
+    with engine.connect() as plain, (connection := plain.execution_options(**TO_WRITE)).begin():
+        claim_channel(connection, channel, owner, kept_by)
 
 
 def _claim(connection: Connection, channel: str, owner: Owner | None, kept_by: str) -> Insert | Update | None:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, inspect
 from rplctl.errors import ConfigError, RplError
 from rplctl.repository.layout import NAMES
 from rplctl.repository.table import mapped_errors
-from rplctl.repository.tables import READ_ONLY, qualified_name
+from rplctl.repository.tables import qualified_name
 from rplctl.sql_run import ask
 from rplctl.sql_text import written
 from rplctl.target.registry import dialect_of
@@ -72,8 +72,7 @@ def is_newer(engine: Engine) -> str:
 def _stored_version(engine: Engine) -> str | None:
     """Return the installed version without loading alembic; None if no tables are installed."""
     dialect = dialect_of(engine.dialect.name)
-    with engine.connect() as plain:
-        connection = plain.execution_options(**READ_ONLY)
+    with engine.connect() as connection:
         with connection.begin():
             if not engine.dialect.has_table(connection, VERSION_TABLE, schema=dialect.own_schema):
                 return None

@@ -27,7 +27,6 @@ from rplctl.repository.record import RELAY_LOG_INFO, Record
 from rplctl.repository.tables import (
     KEY,
     NUMBER_OF_LINES,
-    READ_ONLY,
     check_definition,
     has_channels,
     info_tables,
@@ -38,6 +37,7 @@ from rplctl.repository.tables import (
 from rplctl.sql_run import ask
 from rplctl.sql_text import written
 from rplctl.target.asked_once import answer
+from rplctl.target.dialect import TO_WRITE
 from rplctl.target.registry import dialect_of
 
 _FIELDS = {field.column: field for field in RELAY_LOG_INFO.fields}
@@ -168,7 +168,7 @@ class TableRepository(Generic[Info]):
         """
         engine = self._open_engine()
         with mapped_errors(self.where, self._channel), engine.connect() as plain:
-            connection = plain if write else plain.execution_options(**READ_ONLY)
+            connection = plain.execution_options(**TO_WRITE) if write else plain
             transaction = connection.begin()
             with transaction:
                 if check:
@@ -329,8 +329,7 @@ def _read(engine: Engine, record: Record[Any]) -> Iterator[Connection | None]:
     if is_file_missing(engine):
         yield None
         return
-    with mapped_errors(qualified_name(engine.dialect.name, record.table), None), engine.connect() as plain:
-        connection = plain.execution_options(**READ_ONLY)
+    with mapped_errors(qualified_name(engine.dialect.name, record.table), None), engine.connect() as connection:
         with connection.begin():
             yield connection if table_exists(connection, record) else None
 

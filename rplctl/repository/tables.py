@@ -23,7 +23,6 @@ from rplctl.target.registry import dialect_of
 
 NUMBER_OF_LINES = "Number_of_lines"
 KEY = "Channel_name"
-READ_ONLY = {"rplctl_read_only": True}  # execution option: this transaction only reads (SQLite: no BEGIN IMMEDIATE)
 
 
 @cache

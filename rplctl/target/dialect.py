@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from rplctl.target.lake import LakeTables
     from rplctl.target.own_types import OwnTypes
 
+BEGIN = "rplctl_begin"  # execution option: the statement that begins a transaction of SQLite
+# for a transaction that reads and then writes: SQLite takes the write lock first, or it could reject the write at once
+TO_WRITE = {BEGIN: "BEGIN IMMEDIATE"}
 OWN_SCHEMA = "rplctl"  # database or schema of rplctl's tables
 OK, WARN, FAIL = "OK", "WARN", "FAIL"
 POWER_CUT = "power cut"

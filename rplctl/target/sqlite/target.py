@@ -46,6 +46,7 @@ from rplctl.target.base import (
 )
 from rplctl.target.column_rows import values_of
 from rplctl.target.ddl_parts import computed_values, quote
+from rplctl.target.dialect import BEGIN, TO_WRITE
 from rplctl.target.one_connection import OneConnection
 from rplctl.target.sqlite.cascades import follow_foreign_keys, forget_foreign_keys
 from rplctl.target.sqlite.ddl import DDL, table
@@ -58,7 +59,6 @@ from rplctl.target.sqlite.multiset import is_all_there_is, remove_copies
 CACHE_BYTES = 16 << 20  # page cache; with SQLite's 2 MB, the pages of a batch are written to the log repeatedly
 BUSY_TIMEOUT_MS = 50_000  # the default of innodb_lock_wait_timeout
 STEP_MS = 200  # length of one step of a wait for the write lock
-BEGIN = "rplctl_begin"  # execution option: the statement that begins a transaction
 _TEXTS, _LONG_TEXTS = 4096, 64  # number of cached SQL texts
 _AT_ONCE = 50  # rows per INSERT; a row then costs two thirds of a single INSERT
 _MANY = 10 * _AT_ONCE  # the minimum of rows for such an INSERT, whose text must be built
@@ -366,7 +366,7 @@ def _begin_when_unlocked(
     """
     deadline = time.monotonic() + patience_ms / 1000
     driver.execute(written("PRAGMA busy_timeout={}", STEP_MS))
-    connection.execution_options(**{BEGIN: "BEGIN IMMEDIATE"})
+    connection.execution_options(**TO_WRITE)
     try:
         while True:
             try:

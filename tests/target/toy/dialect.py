@@ -9,8 +9,9 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import make_url
 
+from rplctl.target.dialect import BEGIN
 from rplctl.target.sqlite.dialect import SqliteDialect
-from rplctl.target.sqlite.target import BEGIN, SqliteTarget
+from rplctl.target.sqlite.target import SqliteTarget
 
 
 class SqlalchemyToy(SQLiteDialect_pysqlite):
