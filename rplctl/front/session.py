@@ -22,7 +22,7 @@ from rplctl.front.locks import release_locks
 from rplctl.front.result import Answer, Done, Rows
 from rplctl.front.sign_in import SIGN_IN_S, change_user
 from rplctl.front.statement import Statement
-from rplctl.front.table import MOST_PREPARED, answer, check_prepared
+from rplctl.front.table import MOST_PREPARED, answer, check_prepared, unknown_handler
 from rplctl.front.wire import Closed, Link, Reader
 from rplctl.history import done_by
 from rplctl.mask import masked
@@ -184,16 +184,15 @@ def _prepare(session: ClientSession, front: Front, sql: str) -> None:
 
 def _prepared(session: ClientSession, number: int, command: str) -> Prepared:
     if number not in session.prepared:
-        text = f"Unknown prepared statement handler ({number}) given to {command}"
-        raise RplError(text, errno=er.UNKNOWN_STMT_HANDLER)
+        raise unknown_handler(str(number), command)
     return session.prepared[number]
 
 
 def _keep_long_data(session: ClientSession, body: Reader) -> None:
-    """Add to the value of one parameter. As on a server, the execution reports an error."""
-    found = _prepared(session, body.integer(4), "mysqld_stmt_send_long_data")
+    """Add to the value of one parameter. A client reads no answer, so that the execution reports an error."""
+    found = session.prepared.get(body.integer(4))
     index, data = body.integer(2), body.rest()
-    if index < found.count:
+    if found is not None and index < found.count:
         try:
             session.check_held(len(data))
         except RplError as error:

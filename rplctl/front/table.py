@@ -171,7 +171,7 @@ def execute(front: Front, session: ClientSession, words: Statement) -> Answer:
         literals.append("NULL" if value is None else quoted(str(value)))
     words.expect_end()
     if name.lower() not in session.named:
-        raise _unknown_handler(name, "EXECUTE")
+        raise unknown_handler(name, "EXECUTE")
     inner = Statement(session.named[name.lower()], front.version)
     if len(literals) != sum(token.kind == "symbol" and token.value == "?" for token in inner.tokens):
         raise RplError("Incorrect arguments to EXECUTE", errno=er.WRONG_ARGUMENTS)
@@ -182,11 +182,11 @@ def deallocate(front: Front, session: ClientSession, words: Statement) -> Answer
     name = words.name()
     words.expect_end()
     if session.named.pop(name.lower(), None) is None:
-        raise _unknown_handler(name, "DEALLOCATE PREPARE")
+        raise unknown_handler(name, "DEALLOCATE PREPARE")
     return Done()
 
 
-def _unknown_handler(name: str, verb: str) -> RplError:
+def unknown_handler(name: str, verb: str) -> RplError:
     return RplError(f"Unknown prepared statement handler ({name[:80]}) given to {verb}", errno=er.UNKNOWN_STMT_HANDLER)
 
 

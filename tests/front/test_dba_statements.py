@@ -6,9 +6,11 @@ numbers of notes. Each difference has its reason in tests/kit/dba_differences.py
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ from tests.kit.private_server import PASSWORD as SERVER_PASSWORD, USER
 from tests.kit.servers import MariadbServer, MysqlServer
 
 __all__ = ["datadir"]
+COM_STMT_SEND_LONG_DATA = 24
 
 
 @pytest.mark.usefixtures("children_forked")
@@ -49,6 +52,24 @@ def assert_only_explained(datadir: Path, server: MariadbServer, script: list[str
         found = dict(differences(script, theirs, ours))
     assert {statement: both for statement, both in found.items() if statement not in explained} == {}
     assert explained - found.keys() == set(), "these are answered alike"
+
+
+@pytest.mark.usefixtures("children_forked")
+@pytest.mark.parametrize("kind", ["mariadb", "mysql"])
+def test_long_data_of_an_unknown_statement_has_no_answer_as_on_a_server(
+    datadir: Path, request: pytest.FixtureRequest, kind: str
+) -> None:
+    """The client reads none: an error packet would be taken for the answer to its next command."""
+    factory: Factory[MariadbServer] = request.getfixturevalue(f"{kind}_factory")
+    with (
+        served(datadir, flavor=kind) as front,
+        closing(connected(front.port, "dba", PASSWORD)) as ours,
+        closing(connected(factory().port, USER, SERVER_PASSWORD)) as theirs,
+    ):
+        connection: Any
+        for connection in (theirs, ours):
+            connection._execute_command(COM_STMT_SEND_LONG_DATA, struct.pack("<IH", 99, 0) + b"x")
+            assert connection.answer("SELECT 1").compared == (0, "", ("1",), ())
 
 
 def connected(port: int, user: str, password: str) -> AnsweringConnection:
