@@ -58,6 +58,7 @@ _NEEDLESS_JARS: Final = (
     *("JTransforms", "spire", "jline", "scala-compiler"),
 )
 _POLL_S: Final = 0.01
+LONGEST_START_S = 120.0  # a second on a quiet machine; a JVM that cannot write the file, for a full disk, lives on
 _TABLES = ("tcp", "tcp6")
 _LISTENS = "0A"
 
@@ -90,7 +91,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 class JavaEnded(OSError):
-    """The JVM ended before it had a gateway."""
+    """The JVM ended before it had a gateway, or it has none in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,12 @@ def connect(started: StartedJava) -> Any:
     from py4j.protocol import INPUT_CONVERTER
     from pyspark.serializers import UTF8Deserializer, read_int
 
+    deadline = time.monotonic() + LONGEST_START_S
     while not started.answer.is_file():
         if started.process.poll() is not None:
             raise JavaEnded(f"Spark's Java process ended with exit code {started.process.returncode}")
+        if time.monotonic() > deadline:
+            raise JavaEnded(f"Spark's Java process did not write {started.answer} within {LONGEST_START_S:g} s")
         time.sleep(_POLL_S)
     with started.answer.open("rb") as file:
         port, token = read_int(file), UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]

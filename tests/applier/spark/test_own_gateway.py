@@ -7,9 +7,19 @@ import subprocess
 from pathlib import Path
 
 import pyspark
+import pytest
 
 from rplctl.applier.spark.java import find_java
-from rplctl.applier.spark.own_gateway import class_path, direct_command, is_configured
+from rplctl.applier.spark.own_gateway import (
+    JAVA_OPTIONS,
+    JavaEnded,
+    class_path,
+    connect,
+    direct_command,
+    is_configured,
+    kill_started,
+    start_java,
+)
 
 LAUNCHER = "org.apache.spark.launcher.Main"
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
@@ -45,3 +55,20 @@ def test_the_class_path_of_a_direct_start_has_spark_and_neither_sql_nor_hive() -
 def test_what_the_operator_has_configured_is_left_to_the_script_of_spark() -> None:
     assert not is_configured({"PATH": "/bin", "SPARK_LOCAL_IP": "127.0.0.1"})
     assert is_configured({"SPARK_CONF_DIR": "/etc/spark"}) and is_configured({"HADOOP_CONF_DIR": "/etc/hadoop"})
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_java_that_cannot_write_its_port_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its main thread ends with the error of the disk, and its gateway lives on: nobody would ever get the port."""
+    monkeypatch.setattr("rplctl.applier.spark.own_gateway.LONGEST_START_S", 5.0)
+    java = find_java("", tmp_path / "java")
+    started = start_java(java, {JAVA_OPTIONS: ""}, tmp_path / "removed" / "spark", is_direct=True)
+    try:
+        with pytest.raises(JavaEnded, match="did not write .* within 5 s"):
+            connect(started)
+        assert started.process.poll() is None, "it lives: the caller kills it"
+    finally:
+        kill_started()
+        started.process.wait()
+        started.process.stdin.close()  # type: ignore[union-attr]
