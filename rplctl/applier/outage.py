@@ -46,21 +46,25 @@ def is_away(error: BaseException) -> bool:
 @contextmanager
 def lock_waits_shown(target: Target, report: Report, position: Callable[[], object]) -> Iterator[None]:
     """Show which lock of another session a statement waits for, while the position stays where it is (SHOW STATUS)."""
-    ended = threading.Event()
+    ended, reporting = threading.Event(), threading.Lock()
 
     def watch() -> None:
         before: object = None
         while not ended.wait(LOCK_POLL_S):
             is_same, before = position() == before, position()
             with suppress(TargetError):  # the applier meets the same error
-                report.lock_waits(target.lock_wait() if is_same and not report.status.is_waiting else "")
+                words = target.lock_wait() if is_same and not report.status.is_waiting else ""
+                with reporting:
+                    if not ended.is_set():  # an answer that comes late is not the state of an applier that has ended
+                        report.lock_waits(words)
 
     thread = threading.Thread(target=watch, name="rplctl-locks", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        ended.set()
+        with reporting:
+            ended.set()
 
 
 class TargetLook:

@@ -53,7 +53,7 @@ class Report:
         self._channel = channel.name
         self.is_away = False
         self._before_waiting = ""  # the state that the message of a waiting Spark has replaced
-        self._lock_words = READING
+        self._lock_words = READING  # the last state that `lock_waits` has shown
         self._incident = incident
         self._copies = copies
         self.status = status
@@ -155,8 +155,8 @@ class Report:
     def lock_waits(self, words: str) -> None:
         """Show the lock that the target makes the applier wait for, from another thread; '': it no longer waits."""
         if self.status.state in (READING, self._lock_words):
-            self.state(words or READING)
-            self._lock_words = words
+            self._lock_words = words or READING
+            self.state(self._lock_words)
 
     def spark_waits(self, words: str) -> None:
         """Show these words in place of the state; '' shows the state again. Called from another thread."""
