@@ -297,6 +297,7 @@ class Pool:
             if peer_of(connection)[1] != os.geteuid():
                 return False
             said = connection.recv(_TOKEN_LENGTH, socket.MSG_WAITALL)
+            connection.setblocking(False)  # with a timeout, a look at an idle connection would wait for it
         except OSError:
             return False
         return compare_digest(said, self.door.token)

@@ -300,6 +300,19 @@ def test_the_socket_is_private_and_serves_nobody_without_the_token(pool: Pool, t
     assert pool.workers == 0
 
 
+def test_an_idle_task_stays_connected_when_the_next_one_comes(pool: Pool) -> None:
+    with socket.socket(socket.AF_UNIX) as idle:
+        idle.connect(pool.door.path)
+        idle.sendall(pool.door.token)
+        wait_until(lambda: pool.workers == 1)
+        serve(pool)
+        wait_until(lambda: pool.workers == 2)
+        serve(pool)
+        wait_until(lambda: pool.workers == 3)
+        with pytest.raises(BlockingIOError):  # open, and nothing was sent
+            idle.recv(1, socket.MSG_DONTWAIT)
+
+
 OTHER_USER = """
 import os, socket, sys
 os.chdir(sys.argv[1])
