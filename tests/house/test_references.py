@@ -20,7 +20,7 @@ MODULE = re.compile(r"(?<![\w/.*-])([a-z_0-9]+\.py)\b")
 DOTTED = re.compile(r"(?<![\w./\"'-])(rplctl(?:\.[a-z_0-9]+)+)(?!\w|[./]\w|\()")
 DECISION = re.compile(r"(?<![\w-])D([1-9][0-9]?)(?!\w)")
 FAULT = re.compile(r"(?<![\w#'\"\\.-])[ABCFGH][0-9]{2}(?![\w'\".-])")
-EXAMPLES = re.compile(r"VERB|KIND|NAME|\ba/b\.py|\ba/test_b\.py|my_verb")  # of any file
+EXAMPLES = re.compile(r"KIND|NAME|\ba/b\.py|\ba/test_b\.py|my_command")  # of any file
 
 
 def plain(path: Path) -> str:

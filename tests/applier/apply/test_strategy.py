@@ -15,7 +15,7 @@ from rplctl.applier.apply.live_tables import NotTransactional
 from rplctl.applier.apply.strategy import NEXT, Applied, Reason, Rejected, Strategy, next_work, outcome_of
 from rplctl.applier.apply.table_groups import ConflictingGroups
 from rplctl.applier.decode.net_changes import Inconsistent
-from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
+from rplctl.applier.feed.plan import STATEMENTS_PER_COMMIT, Batch, BatchKind, plan_batches
 from rplctl.commit.ambiguous_commit import InDoubt
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.target.base import CountMismatch, KeylessMismatch
@@ -23,6 +23,7 @@ from tests.applier.demo_log import demo_groups
 from tests.house.code import ROOT
 
 ERROR = RplError("the batch's own error")
+PAGE = ROOT / "docs" / "architecture.md"
 
 
 @pytest.fixture
@@ -36,16 +37,37 @@ def rejected(batch: Batch, reason: Reason) -> Rejected:
     return Rejected(reason=reason, batch=batch, error=ERROR)
 
 
-def documented() -> dict[tuple[Strategy, Reason], Strategy]:
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    rows = re.findall(r"^\| `([A-Z_]+)`[^|]*\| `([A-Z_]+)`[^|]*\| `([A-Z_]+)`", text, re.M)
-    return {(Strategy[name], Reason[reason]): Strategy[following] for name, reason, following in rows}
+def section() -> str:
+    return PAGE.read_text().partition("## The strategies of a batch\n")[2].partition("\n## ")[0]
+
+
+def documented() -> dict[tuple[Strategy, Reason], list[Strategy]]:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| `([A-Z_]+)`: [^|]+\. \| ([^|]+) \|$", section(), re.M)
+    return {
+        (Strategy[name], Reason[reason]): [Strategy[word] for word in re.findall(r"`([A-Z_]+)`", following)]
+        for name, reason, following in rows
+    }
+
+
+def test_the_page_of_the_architecture_explains_each_strategy() -> None:
+    explained = re.findall(r"^\| `([A-Z_]+)` \| [^`|]", section(), re.M)
+    assert sorted(explained) == sorted(member.name for member in Strategy)
 
 
 def test_the_page_of_the_architecture_has_each_edge_and_no_other(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strategy, "MOST_IN_ORDER", 4)  # so that eight transactions are many
-    first = {edge: next(next_work(edge[0], rejected(batch, edge[1]), lambda: None)).strategy for edge in NEXT}
-    assert first == documented()
+    found: dict[tuple[Strategy, Reason], list[Strategy]] = {edge: [] for edge in NEXT}
+    for most in (4, 1000):  # eight transactions are a long batch, then a short one
+        monkeypatch.setattr(strategy, "MOST_IN_ORDER", most)
+        for edge, following in found.items():
+            work = next(next_work(edge[0], rejected(batch, edge[1]), lambda: None))
+            following.extend({work.strategy} - {*following})
+    assert found == documented()
+
+
+def test_the_page_of_the_architecture_has_the_sizes_of_the_code() -> None:
+    limits = set(re.findall(r"at most ([\d,]+) transactions", section()))
+    assert limits == {f"{strategy.MOST_IN_ORDER:,}"}
+    assert f"| up to {STATEMENTS_PER_COMMIT} | `IN_ORDER`;" in PAGE.read_text()
 
 
 @pytest.mark.parametrize("edge", NEXT, ids=lambda edge: f"{edge[0].name}-{edge[1].name}")
