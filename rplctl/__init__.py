@@ -1,3 +1,3 @@
-"""rplctl: a crash-safe MySQL/MariaDB replica for any SQL database, applied by Spark, run like a MySQL replica."""
+"""rplctl: a crash-safe replica of a MySQL or MariaDB server in another database, operated like a MySQL replica."""
 
 __version__ = "0.1.0"

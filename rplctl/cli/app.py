@@ -137,7 +137,7 @@ def _built(verbs: Iterable[str]) -> Any:
     app = typer.Typer(
         name="rplctl",
         cls=_GroupedHelp,
-        help="A crash-safe MySQL/MariaDB replica for any SQL database, run like a MySQL replica.",
+        help="A crash-safe replica of a MySQL or MariaDB server, operated like a MySQL replica.",
         epilog="The options above may be written before or after a command. For details, see rplctl(1).",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
