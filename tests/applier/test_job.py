@@ -35,9 +35,9 @@ from rplctl.target import open_engine
 from rplctl.target.base import TableChunk
 from tests.applier.demo_log import demo_groups
 from tests.kit.no_spark import without_spark
-from tests.kit.replica import SPARK_AT_ONCE
 
 __all__ = ["without_spark"]
+SPARK_AT_ONCE = "spark.rplctl.tests=1"  # spark_conf: whatever is set for Spark, it is tried at once
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 START = BinlogPosition("binlog.000001", 4)
 TOOK = CommitGroupSize.took

@@ -24,7 +24,7 @@ from tests.cli.program import Program
 from tests.house.test_man import plain
 from tests.relay_log.stream import FakeSource, write_relay_log
 
-WITHOUT_SPARK = str(Path(__file__).parents[1] / "kit/without_spark")
+WITHOUT_JAVA = str(Path(__file__).parents[1] / "kit/without_java")
 SHOW_STATUS = re.compile(r"^\.B show-status\n((?:(?!^\.TP).*\n)+)", re.MULTILINE)
 
 
@@ -175,7 +175,7 @@ def test_the_keys_are_those_of_the_page(stage: Stage, entry: str) -> None:
 def test_the_keys_of_what_starts_processes_are_those_of_the_page(
     stage: Stage, entry: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", WITHOUT_SPARK)
+    monkeypatch.setenv("PYTHONPATH", WITHOUT_JAVA)
     agree(stage, entry, SLOW[entry])
 
 

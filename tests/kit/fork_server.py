@@ -44,7 +44,7 @@ CHANGES = {
     SAFE_PATH,
     "XDG_CONFIG_HOME",
 }  # variables that may differ from those that the server began with
-WITHOUT_SPARK = Path(__file__).parent / "without_spark"
+WITHOUT_JAVA = Path(__file__).parent / "without_java"
 _MOST_BYTES = 1 << 18
 _starting = threading.Lock()
 _ROOM = "-" * 4096  # the kernel shows a program's arguments where those of the server stood
@@ -62,7 +62,7 @@ def takes(environment: Mapping[str, str]) -> bool:
     differing = {name for name, _ in set(environment.items()) ^ set(os_environment().items())}
     changed = {name for name in differing if not name.startswith((ENVIRONMENT_PREFIX, *OF_SPARK))}
     before = os_environment().get("PYTHONPATH", "")
-    paths = {before, os.pathsep.join(filter(None, [str(WITHOUT_SPARK), before]))}
+    paths = {before, os.pathsep.join(filter(None, [str(WITHOUT_JAVA), before]))}
     return changed <= CHANGES and environment.get("PYTHONPATH", "") in paths
 
 
@@ -250,8 +250,8 @@ def _become(told: dict[str, Any], descriptors: list[int], server: socket.socket)
         _fork_children(server)
     else:
         server.close()
-        if str(WITHOUT_SPARK) in os.environ.get("PYTHONPATH", "").split(os.pathsep):
-            runpy.run_path(str(WITHOUT_SPARK / "sitecustomize.py"))
+        if str(WITHOUT_JAVA) in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+            runpy.run_path(str(WITHOUT_JAVA / "sitecustomize.py"))
 
 
 def _show(arguments: Sequence[str]) -> None:

@@ -13,9 +13,7 @@ _QUICK: Final = "a killed process loses nothing by it; only a power cut would"
 ENVIRONMENT: Final = {
     "PYSPARK_PYTHON": "a Spark of the test's own process; the program sets its own (rplctl/applier/spark)",
     "PYTEST_DEBUG_TEMPROOT": "the tests' folders are in memory",
-    "PYTHONPATH": "an applier without a Spark, in tests that do not promise Spark (tests/kit/without_spark)",
-    "RPLCTL_SPARK": "auto: a small batch needs no Spark; tests marked spark have what an operator has",
-    "RPLCTL_SPARK_CONF": "a setting of no effect, with which auto begins a Spark at once",
+    "PYTHONPATH": "Spark's tasks without Java, in tests that do not promise Spark (tests/kit/without_java)",
     "XDG_CONFIG_HOME": "the options of the person who runs the tests must not count",
 }
 SERVER_OPTIONS: Final = {

@@ -31,24 +31,20 @@ from tests.kit.servers import MariadbServer
 # their own in tests/cli. It costs half a second of CPU time a verb.
 JAVA = b"org.apache.spark.api.python.PythonGatewayServer"
 OWN_PROCESS = {"start", "clone", "crash-test", "demo"}
-SPARK_AT_ONCE = "spark.rplctl.tests=1"  # spark_conf: whatever is set for Spark, it is tried at once
 
 
 class Replica:
     """One instance folder with one channel, `rplctl` called as a program; `close` leaves no process behind.
 
-    `spark`: its appliers begin their Spark at once, as wherever something is set for it; or do their tasks themselves
-    (tests/kit/without_spark). `always`: Spark decodes all rows, as where nothing is set; else only large batches, since
-    the start of a Spark costs six seconds of CPU time.
+    Tasks of a pool decode all rows, as where nothing is set. `spark`: Spark starts them; otherwise they are forked from
+    the applier (tests/kit/without_java), unless the environment has SPARK=1.
     """
 
-    def __init__(self, folder: Path, channel: str = "", *, spark: bool = True, always: bool = False) -> None:
+    def __init__(self, folder: Path, channel: str = "", *, spark: bool = True) -> None:
         self.datadir = folder / "replica"
         self.channel = Channel(channel, self.datadir)
-        paths = [] if spark else [str(Path(__file__).parent / "without_spark")]
-        self.variables = {} if always else {"RPLCTL_SPARK": "auto"}
-        self.variables |= {"RPLCTL_SPARK_CONF": SPARK_AT_ONCE} if spark and not always else {}
-        self.variables |= {"PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
+        paths = [] if spark or os.environ.get("SPARK") else [str(Path(__file__).parent / "without_java")]
+        self.variables = {"PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])}
 
     def run(
         self,

@@ -81,7 +81,7 @@ def orders(replica: Replica) -> list[tuple[int, str]]:
 @contextmanager
 def instance(folder: Path) -> Iterator[Replica]:
     """Yield an instance with the defaults, as readers of the documents have it: Spark decodes every row."""
-    replica = Replica(folder, always=True)
+    replica = Replica(folder)
     try:
         yield replica
     finally:

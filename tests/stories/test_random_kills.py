@@ -35,7 +35,7 @@ TABLES = "CREATE TABLE keyed (id INT AUTO_INCREMENT PRIMARY KEY, n INT, note LON
 def replica(tmp_path_factory: pytest.TempPathFactory, mariadb: MariadbServer) -> Iterator[Replica]:
     mariadb.sql("DROP DATABASE IF EXISTS kills; CREATE DATABASE kills")
     mariadb.sql(TABLES, "kills")
-    replica = Replica(tmp_path_factory.mktemp("kills"), always=True)
+    replica = Replica(tmp_path_factory.mktemp("kills"))
     replica.run("init")
     options = replica.datadir / "rplctl.toml"
     options.write_text(f'replicate_do_db = "kills"\n{options.read_text()}')

@@ -1,4 +1,7 @@
-"""With spark = always, tasks of Spark decode every row: of a backlog, of a trickle, and after the kill of a task."""
+"""With spark = always, tasks of Spark decode every row: of a backlog, of a trickle, and after the kill of a task.
+
+With spark = auto, they decode large batches.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ BACKLOG, TRICKLE = 3000, 20
 @pytest.fixture
 def replica(tmp_path: Path, mariadb: MariadbServer) -> Iterator[Replica]:
     mariadb.sql("DROP DATABASE IF EXISTS spark; CREATE DATABASE spark")
-    replica = Replica(tmp_path, always=True)
+    replica = Replica(tmp_path)
     yield replica
     replica.close()
 
@@ -87,6 +90,31 @@ def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
     os.kill(java, signal.SIGKILL)
     wait_until(lambda: f"(pid {java}) was killed by signal 9" in replica.status()["Last_Error"])
     wait_until(lambda: replica.pid("applier") is None)
+
+
+def test_with_auto_the_applier_decodes_small_batches_and_spark_large_ones(
+    replica: Replica, mariadb: MariadbServer
+) -> None:
+    replica.run("init", "--spark", "auto")
+    log_name, position = mariadb.master_status()
+    replica.change_master(mariadb, "--master-log-file", log_name, "--master-log-pos", str(position))
+    mariadb.sql(
+        "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, note TEXT); INSERT INTO t (note) VALUES ('a')", "spark"
+    )
+    replica.run("start")
+    replica.wait_synced(mariadb)
+    wait_until(lambda: by_whom(replica.status()) == (1, 0, 1))
+    assert not children_of(replica.pid("applier") or 0, JAVA)
+    rows = 1
+    while not replica.status()["Rows_By_Spark"]:  # Spark starts beside the first large batch
+        rows += BACKLOG
+        assert rows < 30 * BACKLOG, replica.status()
+        mariadb.sql(f"INSERT INTO t (note) SELECT REPEAT('x', 2000) FROM seq_1_to_{BACKLOG}", "spark")  # 6 MB
+        replica.wait_synced(mariadb)
+    wait_until(lambda: replica.status()["Row_Changes_Applied"] == rows)
+    _, by_spark, by_driver = by_whom(replica.status())
+    assert by_spark + by_driver == rows and by_spark % BACKLOG == 0
+    assert replica.query("SELECT COUNT(*), SUM(LENGTH(note)) FROM spark__t") == [(rows, 2000 * (rows - 1) + 1)]
 
 
 def connected(applier: int) -> int:
