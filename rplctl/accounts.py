@@ -46,7 +46,9 @@ NOBODY: Final = Account(name="", role=READER, salt="00" * 16, verifier="00" * 32
 
 
 def new_account(name: str, role: str, password: str, *, native: bool = False) -> Account:
-    """Return the account, with hashes of the password. Raises UsageError."""
+    """Return the account, with hashes of the password. Raises UsageError if the name, the role or the length of the
+    password is not valid.
+    """
     if not name or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise UsageError(f"'{name}' is not an account name: 1 to {LONGEST_NAME} printable characters")
     if role not in ROLES:
@@ -110,7 +112,7 @@ def _account(name: str, stored: dict[str, Any]) -> Account:
 
 
 def write_accounts(datadir: Path, accounts: dict[str, Account]) -> None:
-    """Write all accounts, mode 0600. Raises OSError."""
+    """Write all accounts, mode 0600. Raises OSError if the file cannot be written."""
     rows = {name: asdict(account) for name, account in sorted(accounts.items())}
     for row in rows.values():
         del row["name"]

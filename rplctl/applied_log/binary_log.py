@@ -62,7 +62,9 @@ class BinaryLog:
         self._staged: LoggedEvents | None = None
 
     def open(self) -> PositionRecord | None:
-        """Truncate an unfinished transaction, and return the last record. Raises RelayLogError, BinlogFormatError."""
+        """Truncate an unfinished transaction, and return the last record. Raises RelayLogError or BinlogFormatError if
+        the log's end cannot be read or repaired.
+        """
         self._forget_writer()
         end = repair_end(self.files)
         self.record = end.record if end else None
@@ -73,7 +75,9 @@ class BinaryLog:
         return self.record
 
     def stage(self, events: LoggedEvents, at: RelayLogInfo) -> None:
-        """Stage events before a commit that begins at `at`. Raises RelayLogError; then nothing may be committed."""
+        """Stage events before a commit that begins at `at`. Raises RelayLogError if the log cannot be written; the
+        caller must then commit nothing.
+        """
         if self.pending is not None:
             held, before, after = self.pending
             self._begin_if_due(held, before)
@@ -116,7 +120,9 @@ class BinaryLog:
         return record is not None and record.xid == xid
 
     def complete(self, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Write the staged events, which were committed before a crash. Raises RelayLogError."""
+        """Write the staged events, which were committed before a crash. Raises RelayLogError if the log cannot be
+        written.
+        """
         if self._staged is not None:
             self._write(
                 self._staged, PositionRecord(before=before, after=after, xid="", changes=self._staged.has_changes)
@@ -124,7 +130,9 @@ class BinaryLog:
             self._staged = None
 
     def restart(self, at: RelayLogInfo, render: Callable[[int], Iterator[ByteArray]], timestamp: int) -> None:
-        """Continue in a new file, because another program has moved the position. Raises RelayLogError."""
+        """Continue in a new file, because another program has moved the position. Raises RelayLogError if the log
+        cannot be written.
+        """
         writer = self._opened()
         assert writer.description is not None and self.record is not None
         writer.begin(writer.description, self.record)

@@ -27,7 +27,9 @@ from rplctl.relay_log.purge import finish_purge, purge_names
 
 
 def logs_before(files: BinaryLogFiles, name: str) -> list[str]:
-    """Return the logs before the named log, for PURGE BINARY LOGS TO. Raises UsageError 1373."""
+    """Return the logs before the named log, for PURGE BINARY LOGS TO. Raises UsageError 1373 if the index does not
+    list it.
+    """
     names = RelayLogIndex(files).names()
     if name not in names:
         raise UsageError("Target log not found in binlog index", errno=er.UNKNOWN_TARGET_BINLOG, channel=files.name)
@@ -74,7 +76,9 @@ def _is_read(files: BinaryLogFiles, name: str) -> bool:
 
 @contextmanager
 def kept_from_purge(files: BinaryLogFiles, name: str) -> Iterator[None]:
-    """Protect the log and all later logs from every process's purge during the block. Raises OSError."""
+    """Protect the log and all later logs from every process's purge during the block. Raises OSError if the lock file
+    cannot be opened or locked.
+    """
     private_folder(files.run_folder)
     path = _reader_path(files, name)
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT, follow=False)) as descriptor:

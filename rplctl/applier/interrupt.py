@@ -53,7 +53,7 @@ class Interrupter:
     def abortable(self, patience: float = 0.0) -> Iterator[None]:
         """Let STOP end the process during the block, `patience` seconds after STOP. The block must apply nothing.
 
-        Raises Stopped.
+        Raises Stopped if STOP is requested before the end of the block.
         """
         self.check()
         self._patience = patience

@@ -70,7 +70,9 @@ BROKEN_PIPE = 141  # the exit code with which a shell reports SIGPIPE
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code. Messages go to stderr. Raises KeyboardInterrupt."""
+    """Run one command line and return its exit code. Messages go to stderr. Raises KeyboardInterrupt if the operator
+    presses Ctrl-C.
+    """
     as_json = asks_for_json(arguments)
     with one_deadline(), reporting(as_json=as_json, quiet=not {"-q", "--quiet"}.isdisjoint(arguments)):
         return _run(arguments, as_json=as_json)

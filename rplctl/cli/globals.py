@@ -60,7 +60,9 @@ def leave_channel() -> None:
 def make_globals(
     datadir: Path | None, config_file: Path | None, format: str, quiet: bool, verbose: bool, color: str
 ) -> Globals:
-    """Check the options of every command. Raises UsageError, ConfigError."""
+    """Check the options of every command. Raises UsageError if a value is not permitted, and ConfigError if the data
+    directory cannot be determined.
+    """
     for value, choices, flag in ((format, FORMATS, "--format"), (color, COLORS, "--color")):
         if value and value not in choices:
             also = f"; log-status also takes {', '.join(LOG_FORMATS)}" if flag == "--format" else ""

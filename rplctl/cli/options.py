@@ -52,8 +52,8 @@ ONLY_APPLIER = switch(("--applier", "--sql-thread"), "Act on the applier (SQL th
 
 
 def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool = False) -> list[str]:
-    """Return the channels of a command: the given ones, else all channels, else the default channel. `every`: `--all`
-    was given. Raises UsageError.
+    """Return the channels of a command: those of `--channel`, else all channels, else the default channel.
+    `every`: the command line has `--all`. Raises UsageError if it has `--channel`, too, or if a name is not valid.
     """
     if every and (given or isinstance(given, str)):
         raise UsageError("--all and --channel are mutually exclusive", hint="remove one of them")
@@ -114,7 +114,9 @@ def end(exit_code: int) -> None:
 
 
 def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
-    """Return the only channel that the command means, and its options. Raises UsageError 3076, 3079."""
+    """Return the only channel that the command means, and its options. Raises UsageError 3076 if the name is not
+    valid, and 3079 if there are several channels and no name.
+    """
     if given is not None:
         check_channel_name(given)
     name = one_channel(options.config(given or ""), given)
@@ -128,7 +130,7 @@ def roles_of(receiver: bool, applier: bool) -> tuple[str, ...]:
 
 
 def seconds(text: str | None, flag: str) -> float | None:
-    """Return the seconds of a text such as `50`, `1.5`, `2m` or `7d`. Raises UsageError."""
+    """Return the seconds of a text such as `50`, `1.5`, `2m` or `7d`. Raises UsageError for any other text."""
     if text is None:
         return None
     factor = {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:], 0)

@@ -181,7 +181,9 @@ def say_notes(options: Globals, notes: Iterable[Note]) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask for confirmation on a terminal. Elsewhere `--yes` is required. Raises UsageError."""
+    """Ask for confirmation on a terminal. Raises UsageError if the operator declines, or if there is no terminal and
+    no `--yes`.
+    """
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

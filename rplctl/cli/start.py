@@ -132,7 +132,9 @@ class Turns:
         self._deadline = None if request.max_time_s is None else time.monotonic() + request.max_time_s
 
     def of(self, name: str) -> StartRequest:
-        """Return the request with the remaining time. Raises StoppedEarly, WaitTimeout."""
+        """Return the request with the remaining time. Raises StoppedEarly after a signal, and WaitTimeout if no time
+        remains.
+        """
         hint = "To start the remaining channels, run: rplctl start"
         if self._is_over:
             raise StoppedEarly(f"channel '{name}' was not started because of a signal", channel=name, hint=hint)

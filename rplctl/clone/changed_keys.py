@@ -117,7 +117,7 @@ def _has_added(  # noqa: PLR0913 - as `changed_keys`
 def _keys(formats: list[ColumnFormat], images: Images, model: TableModel, kind: str) -> Iterator[tuple[Key, Sql]]:
     """Yield the keys of all images with their conditions. Columns that an after image lacks (MINIMAL) are unchanged.
 
-    The condition is '' if a key is incomplete or too long. Raises BinlogFormatError.
+    The condition is '' if a key is incomplete or too long. Raises BinlogFormatError if a value is damaged.
     """
     form, before_of = value_form(kind), images.before_of_image
     for image in range(len(images.cell_start)):

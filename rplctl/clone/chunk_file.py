@@ -141,7 +141,9 @@ class ChunkWriter:
 
 @contextmanager
 def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
-    """Write a chunk file, which gets its name when the block ends without an error. Raises OSError."""
+    """Write a chunk file, which gets its name when the block ends without an error. Raises OSError if the file cannot
+    be written.
+    """
     with replacing(path) as descriptor:
         writer = ChunkWriter(descriptor, head)
         yield writer
@@ -183,7 +185,7 @@ def _parsed(view: ByteArray) -> ChunkFile:
 
 
 def all_of(kind: type[T], values: Any) -> tuple[T, ...]:
-    """Return values from JSON after checking that each has this type. Raises TypeError."""
+    """Return values from JSON as a tuple. Raises TypeError if a value has another type than `kind`."""
     if not isinstance(values, list | tuple) or not all(type(value) is kind for value in values):
         raise TypeError(f"{str(values)[:100]} instead of values of type {kind.__name__}")
     return tuple(values)

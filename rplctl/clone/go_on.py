@@ -73,7 +73,7 @@ def between(
 ) -> Iterator[RelayGroups]:
     """Yield the log between the snapshots, and perhaps more on both sides. `received` has not begun.
 
-    Raises Unsure, SourceError.
+    Raises Unsure if the relay log does not have all of that log, and SourceError if nothing has arrived for too long.
     """
     if not received.begin_at(applied) or old.position.is_before(received.position):
         raise Unsure(f"the relay log begins at {received.position}, after {old.position}")

@@ -55,7 +55,7 @@ class LastRow:
     def __init__(
         self, received: Received, read_model: Callable[[TableName], TableModel], tables: frozenset[TableName] | None
     ) -> None:
-        """Search from the start of the newest relay log on. Raises RelayLogError."""
+        """Search from the start of the newest relay log on. Raises RelayLogError if the log is damaged."""
         self._received, self._read_model, self._tables = received, read_model, tables
         self._last: tuple[RelayGroups, int] | None = None
         self._models: dict[TableName, TableModel] = {}
@@ -79,7 +79,7 @@ class LastRow:
     def lock(self) -> RowLock | None:
         """Return the lock on a row of the last change in all groups that have arrived; None if no row is certain.
 
-        Raises SourceError, RelayLogError.
+        Raises SourceError if a table's definition cannot be read, and RelayLogError if the log is damaged.
         """
         for groups in self._received.new():
             self.look(groups)

@@ -106,7 +106,9 @@ class BatchApplier:
         pipeline: Pipeline,
         interrupter: Interrupter,
     ) -> BatchApplier:
-        """Open at the position on which target, repository and binary log agree after a crash. Raises RplError."""
+        """Open at the position on which target, repository and binary log agree after a crash. Raises RplError if the
+        target rejects a setting of the channel, or if the three cannot be made to agree.
+        """
         info = opened(store, channel)
         store.branches = open_branches(config, channel, target, store)
         server = statement_target(target)
@@ -177,9 +179,10 @@ class BatchApplier:
     def apply(self, batch: Batch, meanwhile: Callable[[], None] = lambda: None) -> int:
         """Apply and commit the batch, and return the number of row changes.
 
-        A transient error is retried `replica_transaction_retries` times. After a lock error, the applier then tries the
-        transactions one at a time, and stops at the one that fails. `meanwhile` is called when the last job of the
-        batch begins to be decoded, if that happens. Raises Stopped.
+        A transient error is retried `replica_transaction_retries` times. After a lock error, the applier then tries
+        the transactions one at a time, and stops at the one that fails. `meanwhile` is called when the last job of the
+        batch begins to be decoded, if that happens. Raises Stopped if STOP is requested, and the error of the last
+        attempt.
         """
         self.bulk.meanwhile = meanwhile
         begun = self.info

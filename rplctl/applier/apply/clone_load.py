@@ -82,7 +82,9 @@ class CloneLoader:
         *,
         by_gtid: bool,
     ) -> None:
-        """Read the clone state, and write the plan for the cloner. Raises TargetError, OSError."""
+        """Read the clone state, and write the plan for the cloner. Raises TargetError if the clone state cannot be
+        read, and OSError if the plan cannot be written.
+        """
         self._channel, self._target, self._store, self._work = channel, target, store, work
         self._pipeline = pipeline
         self._by_gtid = by_gtid
@@ -102,7 +104,7 @@ class CloneLoader:
         self._plan()
 
     def look(self) -> None:
-        """Read the clone state again: an operator or a statement may have added tables. Raises TargetError, OSError."""
+        """Read the clone state again: an operator or a statement may have added tables. Raises as `__init__`."""
         self._read_clone_state()
         self._forget()
         self.until = Until()
@@ -146,7 +148,9 @@ class CloneLoader:
         self._work.leave_out(self._left_out.union(self._waiting))
 
     def step(self) -> bool:
-        """Load the rows that are due. True if anything was loaded or removed. Raises TargetError, LockBusy."""
+        """Load the rows that are due. True if anything was loaded or removed. Raises TargetError if the target rejects
+        a statement, and LockBusy if the stored position is not this channel's.
+        """
         if self._is_behind:
             self.look()
         self.until = Until()
@@ -367,7 +371,9 @@ class CloneLoader:
         )
 
     def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
-        """Load one piece. Raises GivenUp; RelayLogError for a damaged file, transient if the disk is full."""
+        """Load one piece. Raises GivenUp if another piece has failed. Raises RelayLogError if the file is damaged; the
+        error is transient if the disk is full.
+        """
         model, following = self._models[name], (piece[0], piece[1] + 1)
         file, rows = self._ahead.take((found.epoch, piece)) or self._read(target, found, piece, model)
         with self._transaction(target) as connection:
@@ -462,7 +468,7 @@ class CloneLoader:
         return late_keys(model, others, primary=dialect_of(self._target.kind).makes_primary_keys_late)
 
     def _make_keys(self, models: Sequence[TableModel], *, primary_alone: bool = False) -> None:
-        """Add the keys that `_make` postponed. Raises TargetError."""
+        """Add the keys that `_make` postponed. Raises TargetError if the target cannot add a key."""
         catalog = self._work.catalog
         for model in models:
             late = self._late_keys(model, catalog.tables.values())

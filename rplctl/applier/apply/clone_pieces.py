@@ -89,7 +89,7 @@ class Pieces:
         return self._counts is not None
 
     def await_turn(self, piece: Piece) -> None:
-        """Wait until the chunk is the next one of its table. Raises GivenUp."""
+        """Wait until the chunk is the next one of its table. Raises GivenUp if another piece has failed."""
         number, chunk = piece
         with self._changed:
             while self.failure is None and self._committed[number] < chunk:

@@ -63,7 +63,7 @@ def decoded(  # noqa: PLR0913 - where rows come from and where they go
 def pieces_of_file(
     file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, spool_folder: Path
 ) -> Iterator[CopyPiece]:
-    """Cut the packets of a chunk file between rows. Raises BinlogFormatError."""
+    """Cut the packets of a chunk file between rows. Raises BinlogFormatError if a packet is incomplete."""
     for start, end, rows in row_ranges(file.packets):
         yield CopyPiece(
             path=str(file.path),

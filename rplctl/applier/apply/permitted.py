@@ -108,9 +108,8 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
 
 
 def refuse_generated_keys(info: RelayLogInfo, kind: str) -> None:
-    """Refuse GENERATE on a target whose tables rplctl creates from models: they equal the source's.
-
-    Raises RplError 1235.
+    """Raise RplError 1235 if REQUIRE_TABLE_PRIMARY_KEY_CHECK is GENERATE. The target's tables are created from models,
+    so they have the same keys as the source's tables.
     """
     if info.require_table_primary_key_check == "GENERATE":
         raise RplError(

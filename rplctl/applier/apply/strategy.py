@@ -150,8 +150,8 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (  # the first entry that
 def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
     """Apply the batch, and return an error that another strategy may avoid as a value.
 
-    Raises transient errors. Also raises InDoubt: the batch may be committed, so nothing of it is repeated before the
-    position is read.
+    Raises the error if it is transient. Raises InDoubt if the batch may be committed; the caller must read the
+    position before it repeats any part of the batch.
     """
     try:
         return Applied(apply())

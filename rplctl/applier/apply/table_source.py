@@ -34,7 +34,7 @@ class StoredModels(TableSource):
 
     @classmethod
     def open(cls, target: Target, channel: str, position: BinlogPosition) -> StoredModels:
-        """Load the models that are valid at that position. Raises TargetError."""
+        """Load the models that are valid at that position. Raises TargetError if the target cannot be read."""
         with mapped_errors(target.engine.dialect.name), target.engine.connect() as connection:
             return cls(load_models(connection, channel, position))
 

@@ -99,7 +99,8 @@ class Changes:
 def changes_of(piece: Piece, asked: Asked = ALL, data: ByteArray | None = None) -> Changes:
     """Return the changes of the piece. `data`: bytes to read instead of the file.
 
-    Raises SourceError, BinlogFormatError, RplError.
+    Raises SourceError if the piece's file cannot be opened, BinlogFormatError if an event is damaged, and RplError,
+    with the piece's position, if the events do not match the table.
     """
     try:
         data = np.memmap(piece.path, np.uint8, "r") if data is None else data

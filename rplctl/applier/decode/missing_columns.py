@@ -32,7 +32,9 @@ _SESSION = DdlContext(time_zone="?", server_version="")  # values that depend on
 
 
 def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
-    """Return column → value for each column that an INSERT's image lacks. Raises RplError 1364."""
+    """Return column → value for each column that an INSERT's image lacks. Raises RplError 1364 if only the source can
+    compute a default.
+    """
     known = set(held)
     found: dict[int, Value] = {}
     for number, column in enumerate(model.columns):
@@ -45,9 +47,10 @@ def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
 
 
 def check_generated(model: TableModel, changed: Iterable[int]) -> None:
-    """Check that an UPDATE's image, which has the columns `changed`, lacks no generated column that may have changed.
+    """Check that an UPDATE's image has the value of each generated column that may have changed.
 
-    Raises RplError 1364.
+    `changed`: the columns that the image has. Raises RplError 1364 if the image lacks a generated column that depends
+    on one of them and that rplctl cannot compute.
     """
     held = set(changed)
     names = {model.columns[number].name.casefold() for number in held}

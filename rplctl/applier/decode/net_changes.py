@@ -69,7 +69,8 @@ def net_chunks(  # noqa: PLR0913 - what a split says
     """Return the net changes of a run, one chunk per table, encoded if there are `bulk_rows` or more (0: never).
 
     `length_prefixed`: encode rows with length prefixes if possible. `in_order`: keyless tables whose changes stay
-    separate. Raises Inconsistent, BinlogFormatError, RplError 1146 and 1677.
+    separate. Raises Inconsistent if the order of the events counts or if a table has two definitions,
+    BinlogFormatError if an event is damaged, and RplError 1146 or 1677 if a table has no model or another one.
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
@@ -114,7 +115,8 @@ def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None 
     """Yield every change of one table in the order of the log.
 
     `current`: returns the target's value of a column of the row that an image identifies, for JSON diffs (PARTIAL_JSON
-    with MINIMAL images). It is called in the change's turn. Raises Inconsistent without it.
+    with MINIMAL images). It is called when the change's turn comes. Raises Inconsistent if such a diff occurs and
+    `current` is None.
     """
     images = rows.images
     everything = np.arange(len(images.cell_start))
@@ -180,7 +182,9 @@ class _Completion:
         self._updates: set[tuple[int, ...]] = set()
 
     def __call__(self, rows: RowSet, *, is_insert: bool) -> RowSet:
-        """Add defaults of missing columns to inserts, and check updates. Raises RplError 1364."""
+        """Add defaults of missing columns to inserts, and check updates. Raises RplError 1364 if rplctl cannot compute
+        a missing value.
+        """
         if self._form.knows_defaults:
             return rows
         if not is_insert:

@@ -80,7 +80,7 @@ class EventRun:
     origins: Ints | None = None
 
     def rows_events(self) -> RowsEvents:
-        """Return the rows events of the run. Raises BinlogFormatError."""
+        """Return the rows events of the run. Raises BinlogFormatError if a body extends beyond its event."""
         chosen = IS_ROWS[self.types]
         starts, lengths, types = self.starts[chosen], self.lengths[chosen], self.types[chosen]
         return parse_rows_events(self.data, starts, lengths, types, self.description.checksum_length)
@@ -156,9 +156,11 @@ def unverified_run(data: ByteArray, start: int, end: int, description: FormatDes
 
 
 def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
-    """Return (offsets in the file, including `end`; type codes) of the events of data[start:end], verified.
+    """Verify the events of data[start:end], and return their offsets in the file, followed by `end`, and their type
+    codes.
 
-    `checksum_algorithm`: in force at `start`. Raises BinlogFormatError 1594, 1743.
+    `checksum_algorithm`: in force at `start`. Raises BinlogFormatError 1594 if the last event is incomplete, and 1743
+    if a checksum does not match.
     """
     piece = data[start:end]
     offsets, types = event_offsets(piece)

@@ -152,7 +152,8 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     `per_commit`: returns the most source transactions per commit, called when a batch is cut; 0: rows without limit,
     statements up to STATEMENTS_PER_COMMIT.
 
-    Raises BinlogFormatError 1594, 1743 during the iteration: a recovery may cut groups that the reader found complete.
+    Raises BinlogFormatError 1594 or 1743 during the iteration if an event is damaged: a recovery may truncate groups
+    that the reader found complete.
     """
     kinds = groups.scan.kind[:stop]
     bulk = _IS_BULK[kinds]
@@ -260,7 +261,8 @@ def check_passed_over(batch: Batch) -> None:
     """Verify events that no task decodes, before a position moves past them.
 
     A damaged event type can make any event a control event, and ends a transaction early if it looks like the end of
-    the log. Groups that the operator skips are not verified. Raises BinlogFormatError 1594, 1743.
+    the log. Groups that the operator skips are not verified. Raises BinlogFormatError 1594 if the last event is
+    incomplete, and 1743 if a checksum does not match.
     """
     data, end, kinds = batch.groups.data, batch.end, batch.scan.kind[batch.first : batch.last]
     if batch.kind is BatchKind.SKIP and _IS_EMPTY[kinds].all():

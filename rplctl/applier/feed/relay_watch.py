@@ -82,7 +82,9 @@ def written(events: bytes) -> set[str | None]:
 
 
 def _watched(folder: Path) -> int:
-    """Return an inotify descriptor that watches the folder. Raises OSError."""
+    """Return an inotify descriptor that watches the folder. Raises OSError if the kernel refuses the descriptor or the
+    watch.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = _checked(libc.inotify_init1(os.O_CLOEXEC))
     try:

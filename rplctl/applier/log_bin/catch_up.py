@@ -71,7 +71,8 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
 ) -> RelayLogInfo:
     """Make log and target agree before anything is applied; return the position that they agree on.
 
-    `has_rollbacks`: see plan_batches. Raises RelayLogError, TargetError.
+    `has_rollbacks`: see plan_batches. Raises RelayLogError if the log cannot be repaired or written, and TargetError
+    if the target rejects a statement.
     """
     log = store.log
     if log is None:

@@ -45,7 +45,9 @@ _NONE_GIVEN = Assigned("")
 
 
 def stage(log: BinaryLog | None, batch: Batch, config: Config, rules: ReplicationFilter, at: RelayLogInfo) -> None:
-    """Give the log the events of the next commit. Raises RelayLogError 1598; the commit must then not be done."""
+    """Pass the events of the next commit to the log. Raises RelayLogError 1598 if the log cannot be written; the
+    caller must then not commit.
+    """
     if log is not None:
         log.stage(logged_events(batch, rules, assigned(at, config)), at)
 

@@ -172,7 +172,7 @@ def _chunks(attempt: Attempt, rows: int, body: memoryview | mmap.mmap, catalog: 
 def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
     """Check an answer for a copy: it must insert exactly the rows that the driver has counted into their table.
 
-    Raises WrongAnswer.
+    Raises WrongAnswer if it does anything else.
     """
     for chunk in chunks:
         sets = [*chunk.inserts, *(chunk.bulk.parts if chunk.bulk is not None else ())]
@@ -191,7 +191,7 @@ def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
 def _check_ordered(piece: OrderedPiece, chunks: list[TableChunk]) -> None:
     """Check an answer for ordered events: it must have the changes of each event, of its kind and its table.
 
-    Raises WrongAnswer.
+    Raises WrongAnswer if a change has another kind or another table than its event.
     """
     for chunk, table, kind in zip(chunks, piece.tables, piece.kinds, strict=True):
         if chunk.absent or chunk.deletes or chunk.updates or chunk.inserts or chunk.bulk is not None:

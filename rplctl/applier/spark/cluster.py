@@ -55,7 +55,9 @@ def is_on_this_machine(master: str) -> bool:
 
 
 def given_settings(config: Config) -> dict[str, str]:
-    """Return the settings in `spark_conf`, with the secret revealed. Raises ConfigError."""
+    """Return the settings in `spark_conf`, with the secret revealed. Raises ConfigError if one of them is set by
+    rplctl, or if the secret cannot be read.
+    """
     found = spark_conf_of(config.spark_conf)
     for name in sorted(found.keys() & _OURS):
         hint = "--spark-master" if name == "spark.master" else "insecure_cluster" if name in KEEP_OUT else ""

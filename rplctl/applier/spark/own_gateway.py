@@ -68,7 +68,7 @@ class Stranger(ConnectionRefusedError):
 
 
 class OwnSocket(socket.socket):
-    """A socket that connects only to processes of this user. Raises Stranger."""
+    """A socket that connects only to processes of this user. Raises Stranger if another user listens on the port."""
 
     def connect(self, address: Any) -> None:
         super().connect(address)
@@ -103,7 +103,9 @@ class StartedJava:
 
 
 def connect(started: StartedJava) -> Any:
-    """Wait for the gateway of a JVM. Raises JavaEnded, Py4JError, OSError."""
+    """Wait for the gateway of a JVM. Raises JavaEnded if the JVM ends or does not write its port in time, and
+    Py4JError or OSError if the connection fails.
+    """
     from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
     from py4j.java_gateway import java_import
     from py4j.protocol import INPUT_CONVERTER

@@ -127,7 +127,7 @@ def serve_one(connection: socket.socket) -> Work:
 
 
 def _send(connection: socket.socket, attempt: Attempt, parts: Iterable[bytes]) -> None:
-    """Send an answer. If the driver no longer waits for it, remove its spool file. Raises OSError."""
+    """Send an answer. If the connection to the driver fails, remove the answer's spool file and raise OSError."""
     try:
         for part in parts:
             connection.sendall(part)

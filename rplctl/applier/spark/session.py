@@ -86,7 +86,9 @@ class ChannelSpark(Protocol):
     """The Spark on which one channel's applier runs its jobs."""
 
     def open(self) -> SparkContext:
-        """Return the channel's Spark, which is opened if needed. Raises ConfigError, RplError."""
+        """Return the channel's Spark, which is opened if needed. Raises ConfigError if a setting is not valid, and
+        RplError if Spark does not start.
+        """
 
     def before_job(self) -> None:
         """Prepare the thread that is about to run a job."""
@@ -232,8 +234,8 @@ def launch(
 ) -> Launch:
     """Start the JVM of a session, to which `open_session` connects. Loads no part of PySpark.
 
-    `java_options`: None for those of the class archive. For the other arguments see `open_session`. Raises ConfigError,
-    OSError.
+    `java_options`: None for the options of the class archive. For the other arguments see `open_session`. Raises
+    ConfigError if Java or a setting is not usable, and OSError if the folder or the process cannot be created.
     """
     java = find_java(config.java_home, run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
@@ -292,7 +294,9 @@ class _Ended(Exception):
 
 
 def _context_of(begun: Launch, name: str, run_folder: Path) -> SparkContext:
-    """Return the context in the started JVM. Raises _Ended; RplError with the JVM's text."""
+    """Return the context in the started JVM. Raises _Ended if the JVM has ended, and RplError with the JVM's text if
+    Spark rejects a setting.
+    """
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkConf, SparkContext  # takes 0.15 s, so only appliers import it
     from pyspark.errors import PySparkException

@@ -261,7 +261,7 @@ def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
 
 
 def chunks_of(result: SplitResult) -> list[TableChunk]:
-    """Return the chunks of an answer. Raises RplError, Inconsistent."""
+    """Return the chunks of an answer. Raises RplError or Inconsistent if the task answered with this error."""
     found = _found_chunks(result)
     return [replace(chunk, by_spark=True) for chunk in found] if result.by_spark else found
 
