@@ -262,7 +262,8 @@ def load_config(
     *,
     config_file: Path | None = None,
 ) -> Config:
-    """Return all options, merged for one channel; None = a channel without a section. Raises ConfigError.
+    """Return all options, merged for one channel; None = a channel without a section. Raises ConfigError if an option
+    or a value is not valid.
 
     `overrides` come from the command line; `config_file` is `--config`, by default $RPLCTL_CONFIG.
     """
@@ -295,7 +296,9 @@ def _files(datadir: Path, config_file: Path | None) -> list[Path]:
 
 
 def channel_sections(datadir: Path, config_file: Path | None = None) -> dict[str, frozenset[str]]:
-    """Return the options that each channel's own section sets, in any file. Raises ConfigError."""
+    """Return the options that each channel's own section sets, in any file. Raises ConfigError if a file is not
+    valid.
+    """
     found: dict[str, tuple[str, frozenset[str]]] = {}
     for path in _files(datadir, config_file):
         for name, values in _options(path)[1].items():
@@ -308,7 +311,9 @@ _PASSWORD_HINT = "remove it from the URL, then run: rplctl init --target-passwor
 
 
 def check_value(name: str, value: object, where: str) -> Value:
-    """Return the value in the option's type and range; converts texts. Raises ConfigError."""
+    """Return the value, converted to the option's type. Raises ConfigError if there is no such option or the value is
+    out of range.
+    """
     o = OPTIONS.get(name)
     if o is None:
         raise ConfigError(f"{where}: unknown option '{name}'{_did_you_mean(name)}", hint="man 5 rplctl.toml")
@@ -404,7 +409,9 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def read_options(path: Path, channel: str | None) -> tuple[dict[str, Value], dict[str, Value]]:
-    """Return the file's top and the channel's section; checks the other sections, too. Raises ConfigError."""
+    """Return the options at the top of the file and those of the channel's section. Raises ConfigError if any option
+    of the file is not valid.
+    """
     top, _, of = _options(path)
     return top, {} if channel is None else of.get(channel.lower(), {})
 

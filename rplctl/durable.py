@@ -93,7 +93,9 @@ def replace_file(
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Rename a complete file in the same folder to `path`, atomically and durably. Raises OSError."""
+    """Rename a complete file in the same folder to `path`, atomically and durably. Raises OSError if it cannot be
+    synced or renamed.
+    """
     with naming(path):
         with made.open("rb") as file:
             sync(file.fileno(), path.name)
@@ -104,7 +106,7 @@ def put_in_place(made: Path, path: Path) -> None:
 def rename(made: Path, path: Path) -> None:
     """Rename a synced file atomically; the caller syncs the parent folder.
 
-    Raises OSError; FileExistsError if `path` is a folder with files, which is unchanged.
+    Raises OSError if it cannot be renamed: FileExistsError if `path` is a folder with files, which is unchanged.
     """
     with naming(path):
         try:
@@ -147,7 +149,7 @@ def replacing(path: Path) -> Iterator[int]:
     """Yield a descriptor for content that arrives in parts, and replace `path` at the end of the block.
 
     After an error, nothing is left. Not durable: after a power failure the file may be damaged, which its reader must
-    detect. Raises OSError.
+    detect. Raises OSError if the file cannot be written.
     """
     with naming(path):
         temporary, descriptor = _open_temporary(path)

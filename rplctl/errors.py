@@ -52,7 +52,9 @@ DDL_EXIST_ERRORS = frozenset(
 
 
 def error_numbers(text: str) -> frozenset[int] | None:
-    """Parse replica_skip_errors: `off`, `all` (None), or numbers and `ddl_exist_errors`. Raises ValueError."""
+    """Parse replica_skip_errors: `off`, `all` (None), or numbers and `ddl_exist_errors`. Raises ValueError for any
+    other text.
+    """
     words = [word.strip().lower() for word in text.split(",")]
     if words in (["off"], ["all"]):
         return None if words == ["all"] else frozenset()

@@ -117,7 +117,7 @@ log = logging.getLogger(__name__)
 
 
 def watch(run_folder: Path, *, beside_others: bool = False) -> None:
-    """Begin a thread of this channel: its armed points are checked. Raises ConfigError.
+    """Read the armed points at the start of a thread of this channel. Raises ConfigError if their text is not valid.
 
     `beside_others`: the process also serves other channels, and a kill ends all of them. Each thread only checks its
     own channel's file, because checking the files of 64 channels at each point took longer than a commit.
@@ -138,7 +138,9 @@ def rearm() -> None:
 
 
 def arm(run_folder: Path, text: str) -> None:
-    """Arm the points of `text` for the channel's running threads; '' disarms them. Raises ConfigError."""
+    """Arm the points of `text` for the channel's running threads; '' disarms them. Raises ConfigError if the text is
+    not valid.
+    """
     parse_failpoints(text)
     path = run_folder / RUN_TIME_FILE
     if text:
@@ -169,7 +171,7 @@ def is_due(name: str) -> bool:
 
 
 def parse_failpoints(text: str) -> dict[str, int]:
-    """Parse `a=kill@3,b=kill` into {a: 3, b: 1}. Raises ConfigError."""
+    """Parse `a=kill@3,b=kill` into {a: 3, b: 1}. Raises ConfigError for an unknown point or action."""
     armed: dict[str, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, action = part.partition("=")

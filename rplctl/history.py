@@ -53,7 +53,7 @@ class Event:
 def note_event(  # noqa: PLR0913 - the columns
     datadir: Path, channel: str | None, event: str, text: str, *, thread: str = "", errno: int = 0, position: str = ""
 ) -> None:
-    """Append one line. Raises no error."""
+    """Append one line to the history. An error is logged and not raised."""
     info = masked(text)[:_MOST_WORDS]
     by = "" if thread else _doer.get() or _who()
     noted = Event(stamp(time.time()), channel, event, thread, errno, info, position, by, os.getpid())
@@ -76,7 +76,9 @@ def done_by(who: str) -> Iterator[None]:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append one line to the history. Raises OSError, UnfitFile."""
+    """Append one line to the history. Raises OSError if it cannot be written, and UnfitFile if it is not a regular
+    file.
+    """
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follow=False)) as descriptor:
         turn_over(path, LARGEST)
         deadline = time.monotonic() + PATIENCE_S
@@ -90,7 +92,9 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def read_history(datadir: Path) -> Iterator[Event]:
-    """Yield the events, the oldest first; skips lines that are not valid. Raises UnfitFile, OSError."""
+    """Yield the events, the oldest first; skips lines that are not valid. Raises OSError if a file cannot be read, and
+    UnfitFile if it is not a regular file.
+    """
     for name in (f"{HISTORY}.1", HISTORY):
         with suppress(FileNotFoundError):
             for line in read_plain(datadir / name, follow=False).splitlines():

@@ -34,7 +34,9 @@ log = logging.getLogger("rplctl.hook")
 
 
 def call(command: str, datadir: Path, report: Mapping[str, Any]) -> None:
-    """Start the command with `report` as a JSON object (with event, channel and thread). Raises OSError."""
+    """Start the command with `report` as a JSON object (with event, channel and thread). Raises OSError if it cannot
+    be started.
+    """
     with closing(FileLock(_busy(datadir))) as busy:
         busy.acquire(shared=True)
         runner = subprocess.Popen(

@@ -39,7 +39,9 @@ Stop = Callable[[], bool]
 
 
 def flock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
-    """Lock an open file until it is closed; False if `wait` is False and another holder exists. Raises OSError."""
+    """Lock an open file until it is closed; False if `wait` is False and another holder exists. Raises OSError if the
+    system reports another error.
+    """
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
@@ -53,7 +55,9 @@ def unlock(descriptor: int) -> None:
 
 
 def is_in_use(path: Path) -> bool:
-    """True if a process holds an fcntl lock on the file, as database servers do. Raises OSError."""
+    """True if a process holds an fcntl lock on the file, as database servers do. Raises OSError if the file cannot be
+    opened.
+    """
     with path.open("rb") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -71,13 +75,15 @@ class FileLock:
         self._depth = 0
 
     def open(self) -> None:
-        """Open the file before `acquire` does. Raises OSError."""
+        """Open the file before `acquire` does. Raises OSError if it cannot be opened."""
         if self._descriptor < 0:
             private_folder(self.path.parent)
             self._descriptor = open_plain(self.path, os.O_RDWR | os.O_CREAT, follow=False)
 
     def acquire(self, *, shared: bool = False, patience_s: float | None = None, stop: Stop = lambda: False) -> bool:
-        """Take the lock; False after `patience_s` (None: no limit), or if `stop` returns True. Raises OSError."""
+        """Take the lock; False after `patience_s` (None: no limit), or if `stop` returns True. Raises OSError if the
+        file cannot be opened.
+        """
         if self._depth:
             self._depth += 1
             return True

@@ -103,9 +103,10 @@ def keep_small(paths: list[Path]) -> None:
 
 
 def turn_over(path: Path, largest: int = LARGEST) -> bool:
-    """Move the content of the log to `.1` if it exceeds `largest`. Of two processes, only one does it.
+    """Move the content of the log to `.1` if it exceeds `largest`, and return True. Of two processes, only one does
+    it.
 
-    Raises OSError.
+    Raises OSError if a file cannot be read or written.
     """
     with closing_descriptor(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)) as descriptor:
         if os.fstat(descriptor).st_size <= largest or not flock(descriptor, wait=False):

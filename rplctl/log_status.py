@@ -196,7 +196,8 @@ def collect_log_status(
 ) -> Collected:
     """Collect one row. `config` returns a channel's options; `logs` are the targets' logs with checked privileges.
 
-    A snapshot that a log holds afterwards is of the time of the collection. Raises RplError 3722, LockBusy 1205.
+    A snapshot that a log holds afterwards is of the time of the collection. Raises RplError 3722 if a part cannot be
+    collected, and LockBusy 1205 if a lock is not free in time.
     """
     datadir = config("").datadir
     list_channels(config(""), engine_of)  # connects if a repository is a TABLE: before the locks

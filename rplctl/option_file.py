@@ -49,7 +49,7 @@ def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, o
     """Set options in `<datadir>/rplctl.toml` durably, and return the file.
 
     `channel` '' is the whole instance; with `only_this_channel` it is the default channel alone, `[channel.""]`. Other
-    options and all comments are unchanged. Raises ConfigError.
+    options and all comments are unchanged. Raises ConfigError if the file or a value is not valid.
     """
     path = private_folder(datadir) / INSTANCE_FILE
     document = read_document(path)
@@ -61,7 +61,9 @@ def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, o
 
 
 def forget_options(datadir: Path, channel: str, names: Collection[str]) -> None:
-    """Remove these options from the channel's own section of `<datadir>/rplctl.toml`. Raises ConfigError."""
+    """Remove these options from the channel's own section of `<datadir>/rplctl.toml`. Raises ConfigError if the file
+    is not valid.
+    """
     path = datadir / INSTANCE_FILE
     document = read_document(path)
     sections = document.get("channel", {})

@@ -144,7 +144,9 @@ def signal_name(number: int) -> str:
 
 
 def _has_open(pid: int, lock: Path) -> bool:
-    """True if the process has the file open. Raises ProcessLookupError, FileNotFoundError, PermissionError."""
+    """True if the process has the file open. Raises ProcessLookupError or FileNotFoundError if it has ended, and
+    PermissionError if it is of another user.
+    """
     wanted = lock.stat()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # the descriptor was just closed

@@ -64,7 +64,9 @@ def size_of(path: Path) -> int:
 
 
 def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = True) -> int:
-    """Return a descriptor of a regular file; never waits for another process. Raises OSError, UnfitFile."""
+    """Return a descriptor of a regular file; never waits for another process. Raises OSError if it cannot be opened,
+    and UnfitFile if it is not a regular file.
+    """
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -106,7 +108,9 @@ def refuse_unfit(path: Path, found: os.stat_result | None = None) -> None:
 
 
 def stored_json(path: Path) -> Any:
-    """Return the JSON of a file that may be lost; None if it is missing or damaged. Raises UnfitFile."""
+    """Return the JSON of a file that may be lost; None if it is missing or damaged. Raises UnfitFile if it is not a
+    regular file.
+    """
     try:
         return parsed_json(read_plain(path))
     except (FileNotFoundError, ValueError):

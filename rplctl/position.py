@@ -25,7 +25,7 @@ class _LogPosition:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse `binlog.000003:1170`. Raises UsageError."""
+        """Parse `binlog.000003:1170`. Raises UsageError for any other text."""
         name, colon, offset = text.rpartition(":")
         is_number = offset.isascii() and offset.isdecimal() and len(offset) < 20 and int(offset) <= LARGEST_POSITION
         if not colon or not is_log_name(name) or not is_number:

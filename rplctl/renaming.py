@@ -112,7 +112,9 @@ def refuse_pending_rename(config: Config, channel: str) -> None:
 
 @contextmanager
 def both_locked(datadir: Path, *names: str) -> Iterator[None]:
-    """Prevent a start, a change or a verify of these channels during the block. Raises LockBusy."""
+    """Prevent a start, a change or a verify of these channels during the block. Raises LockBusy if one of these
+    runs.
+    """
     with ExitStack() as held:
         for role in LOCKS:
             for name in sorted(names, key=str.casefold):

@@ -50,8 +50,8 @@ class PasswordSources:
 def find_password(sources: PasswordSources, user: str, *, option_files: tuple[str, ...] = OPTION_FILES) -> str | None:
     """Return the clear-text password in the order of design D14; None if no source has one.
 
-    An option file only counts if it names this user or none: `[client]` often has another account. Raises ConfigError,
-    UsageError.
+    An option file only counts if it names this user or none: `[client]` often has another account. Raises ConfigError
+    if a file cannot be read or others can read it, and UsageError if the operator enters no password.
     """
     if sources.password_file:
         return read_secret_file(sources.password_file)
@@ -99,7 +99,9 @@ def read_option_file(path: Path) -> dict[str, str]:
 
 
 def read_secret_file(path: Path) -> str:
-    """Return the first line of a file that only its owner can read. Raises ConfigError."""
+    """Return the first line of a file that only its owner can read. Raises ConfigError if it cannot be read, or if
+    others can read it.
+    """
     try:
         if path.is_file() and is_readable_by_others(path):
             raise ConfigError(f"{path} holds a secret and others can read it", hint=f"chmod 600 {path}")
@@ -119,7 +121,7 @@ def _first_line(data: bytes, where: str) -> str:
 
 
 def check_reference(reference: str) -> str:
-    """Return `env:NAME` or `file:PATH` (absolute) if it is valid. Raises UsageError."""
+    """Return `env:NAME` or `file:PATH` (absolute) if it is valid. Raises UsageError for any other text."""
     kind, _, name = reference.partition(":")
     is_good = name.isidentifier() if kind == "env" else name.startswith("/") if kind == "file" else False
     if not is_good or not name.isprintable():
@@ -144,7 +146,8 @@ def protect(clear: str, datadir: Path, *, makes_key: bool = True) -> str:
 def reveal(stored: str, datadir: Path) -> str:
     """Return the clear-text password of a stored one.
 
-    Raises ConfigError, RplError; never with the secret in the text.
+    Raises ConfigError if the variable, the file or the key cannot be read, and RplError if the key does not decrypt
+    it. The text of an error never has the secret.
     """
     kind, _, rest = stored.partition(":")
     if kind == "env":

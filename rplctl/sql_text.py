@@ -137,7 +137,7 @@ def as_text(sql: SqlBytes) -> Sql:
 
 
 def matched(grammar: Grammar, text: str) -> Sql:
-    """Return the text if it matches the grammar. Raises RplError otherwise."""
+    """Return the text as SQL. Raises RplError unless the text matches the grammar."""
     if not is_matched(grammar, text):
         raise not_executed(text, _NAMES[grammar])
     return Sql(text)
@@ -157,7 +157,7 @@ def is_matched(grammar: Grammar, text: str) -> bool:
 
 
 def word(text: str) -> Sql:
-    """Return the name of a character set, collation or engine as SQL. Raises RplError."""
+    """Return the name of a character set, collation or engine as SQL. Raises RplError for any other text."""
     return matched(Grammar.WORD, text)
 
 

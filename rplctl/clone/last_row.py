@@ -187,7 +187,8 @@ def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: I
 def key_term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> Sql:
     """Return a condition that is true for exactly this value of the column, in a form that uses an index.
 
-    It is '' if there is no such form, or if the image lacks the column (MINIMAL). Raises BinlogFormatError.
+    It is '' if there is no such form, or if the image lacks the column (MINIMAL). Raises BinlogFormatError if the
+    value is damaged.
     """
     rows = np.array([row], np.int64)
     cells = cells_of(images, rows, number)

@@ -32,7 +32,7 @@ _MYSQL_FILTERS = written(
 
 
 def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") -> MasterInfo:
-    """Return the channel's connection with the address HOST or HOST:PORT. Raises UsageError."""
+    """Return the channel's connection with the address HOST or HOST:PORT. Raises UsageError for any other text."""
     host, colon, port = read_from.rpartition(":") if not read_from.endswith("]") else (read_from, "", "")
     if not colon or "]" in port or (":" in host and not host.startswith("[")):
         host, port = read_from, str(info.port)
@@ -44,7 +44,9 @@ def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") 
 
 
 def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
-    """Refuse the replica as `refuse_other` does, in new sessions. Raises UsageError, too."""
+    """Refuse the replica as `refuse_other` does, in new sessions. Also raises UsageError if `read_from` is not an
+    address.
+    """
     copy = with_address(source, read_from)
     password = reveal(source.user_password, config.datadir)
     with survey(copy, password, config) as replica, survey(source, password, config) as query:

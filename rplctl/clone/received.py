@@ -67,7 +67,9 @@ class Received:
         return self._reader is not None and self._reader.position.log_name not in RelayLogIndex(self._channel).names()
 
     def begin(self) -> bool:
-        """Begin at the current end. False if the receiver has written nothing yet. Raises RelayLogError."""
+        """Begin at the current end. False if the receiver has written nothing yet. Raises RelayLogError if the relay
+        log is damaged.
+        """
         if self.is_lost:
             self._reader = None
         for _ in self.new():
@@ -77,7 +79,7 @@ class Received:
     def begin_at(self, applied: RelayLogInfo) -> bool:
         """Begin at the applier's position, or at the begin of the relay logs if that position is already purged.
 
-        False if there are no relay logs. Raises RelayLogError.
+        False if there are no relay logs. Raises RelayLogError if the relay log is damaged.
         """
         reader = RelayLogReader(self._channel, verify_checksums=False, by_gtid=self._by_gtid)
         try:
@@ -88,7 +90,9 @@ class Received:
         return is_open
 
     def begin_behind(self, place: BinlogPosition) -> bool:
-        """Begin after a position of the source's log. False if the relay logs do not have it. Raises RelayLogError."""
+        """Begin after a position of the source's log. False if the relay logs do not have it. Raises RelayLogError if
+        the relay log is damaged.
+        """
         return (
             self.begin_at(
                 RelayLogInfo(
@@ -107,7 +111,7 @@ class Received:
     def new(self) -> Iterator[RelayGroups]:
         """Yield the groups that had arrived by this call, because a source may write faster than this reads.
 
-        Raises RelayLogError.
+        Raises RelayLogError if the relay log is damaged.
         """
         end = self._end()
         if self._reader is None:
@@ -122,7 +126,7 @@ class Received:
             raise
 
     def from_file_start(self) -> Iterator[RelayGroups]:
-        """Yield the groups of the newest relay log from its start. Raises RelayLogError."""
+        """Yield the groups of the newest relay log from its start. Raises RelayLogError if the relay log is damaged."""
         self._reader = self._opened(at_start=True)
         yield from self.new()
 

@@ -22,7 +22,9 @@ from rplctl.source.survey import Query
 
 
 def shown_by(held: Snapshot, replica: Query) -> str | None:
-    """Return the GTIDs that a snapshot of the replica may show; None if they are unknown. Raises SourceError."""
+    """Return the GTIDs that a snapshot of the replica may show; None if they are unknown. Raises SourceError if the
+    source or the replica reports an error.
+    """
     high = held.high()
     if high == held.low:
         return held.low.gtids

@@ -97,7 +97,9 @@ class SourceTables:
 
 
 def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is_new: bool) -> SourceTables:
-    """Return the tables to copy. Raises SourceError."""
+    """Return the tables to copy. Raises SourceError if the source reports an error or, for a new copy, has prepared XA
+    transactions.
+    """
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
         if is_new and _prepared(query):
             raise SourceError(

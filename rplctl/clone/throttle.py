@@ -58,7 +58,7 @@ class HistoryGrows(Exception):
 
 
 def read_limits(channel: Channel) -> Limits:
-    """Return the limits; the defaults if the file is damaged. Raises UnfitFile."""
+    """Return the limits; the defaults if the file is damaged. Raises UnfitFile if it is not a regular file."""
     try:
         stored = parsed_json(read_plain(channel.clone_orders_path))
         load, rate = int(stored["max_load"]), float(stored["max_rate"])
@@ -70,7 +70,9 @@ def read_limits(channel: Channel) -> Limits:
 
 
 def write_limits(channel: Channel, **given: Any) -> None:
-    """Change fields of Limits; others, and those that are None, stay unchanged. Raises OSError."""
+    """Change fields of Limits; others, and those that are None, stay unchanged. Raises OSError if the file cannot be
+    written.
+    """
     changes = {name: value for name, value in given.items() if value is not None}
     limits = replace(read_limits(channel), **changes)
     replace_file(channel.clone_orders_path, json.dumps(asdict(limits)).encode())
@@ -94,7 +96,8 @@ class Throttle:
         self._asked_again_at, self._asked_for = 0.0, Limits()  # the next poll of replicas that were not behind
 
     def wait(self, query: Query, lag: Lag, *, holds_snapshot: bool) -> None:
-        """Wait before a chunk until the source has room for it. Raises SourceError, HistoryGrows.
+        """Wait before a chunk until the source has room for it. Raises SourceError if the source reports an error, and
+        HistoryGrows if the snapshot keeps too many old row versions.
 
         `query`: runs queries outside the snapshot; `lag`: returns the lag of a replica.
         """

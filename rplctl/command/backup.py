@@ -180,7 +180,9 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | 
 
 
 def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Path) -> dict[str, str]:
-    """Copy the binary logs that were collected, the last one up to the collected position. Raises RplError."""
+    """Copy the binary logs that were collected, the last one up to the collected position. Raises RplError if a log is
+    removed in the meantime.
+    """
     files = binary_log_files(config, here)
     if files is None or not log.binary_logs:
         return {}

@@ -64,7 +64,8 @@ def crash_test(
 ) -> list[CrashLine]:
     """Run all cases, or the selected ones. The target must not have the scratch database yet.
 
-    `target`: its URL; '' is a SQLite file. `target_password`: see Config. Raises UsageError, TargetError, RplError.
+    `target`: its URL; '' is a SQLite file. `target_password`: see Config. Raises UsageError if a name is unknown or no
+    case is selected, TargetError if the target reports an error, and RplError if the preparation fails.
     """
     kind = target_kind(target or DEFAULT_KIND)
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]
@@ -96,7 +97,8 @@ def clone_crash_test(config: Config, channel_name: str, tables: str, points: Seq
     """Copy tables of the channel's source into scratch targets, and kill each copy at a point of `points`, or at all
     points.
 
-    Raises UsageError, NotConfigured. A failure at one point is reported in the line of that point.
+    Raises UsageError for an unknown point, and NotConfigured if there is no such channel. A failure at one point is
+    reported in the line of that point.
     """
     from rplctl.command.selftest.clone_walk import COPIED, POINTS, walk_clone
 
@@ -113,8 +115,8 @@ def clone_crash_test(config: Config, channel_name: str, tables: str, points: Seq
 
 
 def arm(config: Config, channel_name: str, text: str) -> ArmResult:
-    """Kill a running thread of the channel when it next reaches the crash point; '' cancels this. Raises
-    ConfigError.
+    """Kill a running thread of the channel when it next reaches the crash point; '' cancels this. Raises ConfigError
+    if the text is not valid, and NotRunning if no thread runs.
     """
     failpoint.parse_failpoints(text)
     with administer(config, channel_name) as repositories:

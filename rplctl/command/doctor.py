@@ -325,7 +325,9 @@ def _channel(config: Config, name: str) -> Iterator[DoctorLine]:
 
 
 def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
-    """Check the channel's binary log. Without log_bin there is no line. Raises ConfigError, BinlogFormatError."""
+    """Check the channel's binary log. Without log_bin there is no line. Raises ConfigError if `log_bin` is not valid,
+    and BinlogFormatError if the log is damaged.
+    """
     files = binary_log_files(config, Channel(name, config.datadir))
     if files is None:
         return

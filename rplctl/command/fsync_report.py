@@ -93,7 +93,9 @@ class FsyncLine:
 
 
 def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = False) -> list[FsyncLine]:
-    """Measure on a new SQLite file, or on the configured target. Raises UsageError, TargetError."""
+    """Measure on a new SQLite file, or on the configured target. Raises UsageError if `transactions` is out of range,
+    and TargetError if the target reports an error.
+    """
     if not 1 <= transactions <= 10_000:
         raise UsageError(f"--transactions {transactions}: the number must be 1 to 10000")
     is_file = not on_target or dialect_of(target_kind(config.target_place)).is_one_file

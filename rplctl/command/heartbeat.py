@@ -96,7 +96,8 @@ def heartbeat(config: Config, name: str) -> Heartbeat:
 
 def update(config: Config, name: str, *, creates: bool, beat: Callable[[], bool]) -> None:
     """Write the row until `beat` returns False; `beat` waits between two writes. If the source goes away after the
-    first row, wait for it. Raises SourceError 1044, 1142, 1146, UsageError.
+    first row, wait for it. Raises UsageError if the channel has no server, and SourceError if the source rejects the
+    row: 1044 or 1142 without the privileges, 1146 without the table.
     """
     info, rows_written = _info(config, name), 0
 

@@ -77,8 +77,8 @@ class ImportResult:
 
 
 def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: bool = False) -> ImportResult:
-    """Import the position and the connection. Raises UsageError (1201, 1872: names file and line; 3081: threads run),
-    RplError if a file cannot be read.
+    """Import the position and the connection. Raises UsageError if a file is not valid (1201, 1872: the text names
+    file and line) or threads run (3081), and RplError if a file cannot be read.
     """
     kind, path = origin.kind, origin.path
     check_channel_name(channel_name)

@@ -45,8 +45,8 @@ class InitResult:
 def init(
     datadir: Path, options: Mapping[str, Value], target_password: str | None = None, *, config_file: Path | None = None
 ) -> InitResult:
-    """Create or change the instance. Raises UsageError, ConfigError, TargetError; nothing is written after such an
-    error.
+    """Create or change the instance. Raises UsageError if channels would lose their records, ConfigError if an option
+    is not valid, and TargetError if the target reports an error. After an error, no file is changed.
     """
     given = from_root(options)
     planned = load_config(datadir, "", given, config_file=config_file)

@@ -42,8 +42,9 @@ class LogStatus:
 
 @one_engine()
 def log_status(config: Configs, layout: str = "") -> LogStatus:
-    """Return the row for all channels. `config`: returns a channel's options. Raises RplError 1227, 3722, LockBusy
-    1205, NotConfigured.
+    """Return the row for all channels. `config`: returns a channel's options. Raises RplError 1227 without the
+    privilege, RplError 3722 if a part cannot be collected, LockBusy 1205 if a lock is not free in time, and
+    NotConfigured if there is no instance.
     """
     if layout not in FORMATS:
         raise UsageError(f"--format {layout}: the format must be seed or mysql8")
@@ -81,7 +82,7 @@ def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]
 
 def _targets(config: Configs) -> dict[TargetKey, list[str]]:
     """Return target → its channels, or the target of the default channel if there are no channels. Raises RplError
-    3722.
+    3722 if the channels cannot be listed.
     """
     targets: dict[TargetKey, list[str]] = {}
     try:
@@ -95,7 +96,7 @@ def _targets(config: Configs) -> dict[TargetKey, list[str]]:
 
 def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: ExitStack) -> Iterator[TargetLog]:
     """Yield the log of each target, the default channel's first. A SQLite file that does not exist yet has no log.
-    Raises RplError 1227, 3722.
+    Raises RplError 1227 without the privilege, and 3722 if a log cannot be opened.
     """
     default = target_key(config(""))
     for key in sorted(targets, key=lambda key: key != default):

@@ -54,8 +54,8 @@ def alert_rules() -> str:
 
 
 def write_textfile(path: Path, text: bytes) -> None:
-    """Write a file for node_exporter's textfile collector, atomically and readable by everyone. Raises UsageError,
-    OSError.
+    """Write a file for node_exporter's textfile collector, atomically and readable by everyone. Raises UsageError if
+    the name has another suffix than `.prom`, and OSError if the file cannot be written.
     """
     if path.suffix != _SUFFIX:
         raise UsageError(

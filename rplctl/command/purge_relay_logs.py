@@ -22,7 +22,7 @@ class RemovedLogs:
 
 
 def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> RemovedLogs:
-    """Remove the relay logs that are completely applied. Raises NotConfigured."""
+    """Remove the relay logs that are completely applied. Raises NotConfigured if there is no such channel."""
     from rplctl.applied_log.end import logged_record
 
     with administer(config, channel_name, dry_run=dry_run) as repositories:

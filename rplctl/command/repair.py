@@ -98,8 +98,10 @@ def repair(
     """Repair the rows that differ.
 
     `report`: the report of a verify; None: the last one. `dry_run`: write and start nothing, and return this number of
-    statements for each table. `says`: called with the progress. Raises UsageError, SourceError, TargetError,
-    NotRunning, LockBusy; WaitTimeout if the applier makes no progress.
+    statements for each table. `says`: called with the progress. Raises UsageError if there is no usable report or the
+    kind of the source or target does not permit a repair, SourceError or TargetError if this server reports an error,
+    NotRunning if the applier does not run, LockBusy if a verify or repair runs, and WaitTimeout if the applier makes
+    no progress.
     """
     if dry_run is not None:
         refuse_pending_rename(config, channel_name)
@@ -159,7 +161,9 @@ def repair(
 
 
 def _report_of(channel: Channel, path: Path | None) -> Report:
-    """Return the report to repair. Raises UsageError."""
+    """Return the report in the file `path`; None: the channel's last one. Raises UsageError if the file is missing or
+    is not a report of the channel.
+    """
     try:
         found = read_report(path or channel.verify_report_path)
     except FileNotFoundError:

@@ -45,7 +45,8 @@ class ResetResult:
 def reset(
     config: Config, channel_name: str, *, everything: bool = False, forget_gtids: bool = False, dry_run: bool = False
 ) -> ResetResult:
-    """Remove the position and the relay logs; with `everything` the channel itself. Raises UsageError 3081.
+    """Remove the position and the relay logs; with `everything` the channel itself. Raises UsageError 3081 if threads
+    run.
 
     The executed position is removed last, so after a kill at any point a start continues from that position.
     """

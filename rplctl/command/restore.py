@@ -99,7 +99,7 @@ def _order(name: str) -> tuple[int, str]:
 
 
 def copy_file(folder: Path, name: str, destination: Path, wanted: str, *, replaced: bytes | None) -> None:
-    """Copy one file, and compare its digest. Raises RplError."""
+    """Copy one file, and compare its digest. Raises RplError if the file is missing or its digest is not `wanted`."""
     source = folder / name
     private_folder(destination.parent)
     with _opened(folder, source) as reader:
@@ -117,8 +117,8 @@ def copy_file(folder: Path, name: str, destination: Path, wanted: str, *, replac
 
 
 def _opened(folder: Path, source: Path) -> BufferedReader:
-    """Open a file of the backup. A symbolic link is refused, because it may point outside of the backup. Raises
-    RplError.
+    """Open a file of the backup. Raises RplError if it is missing, or if it is a symbolic link, which may point
+    outside of the backup.
     """
     if source.is_symlink() or source.parent.resolve() != folder.resolve() / source.parent.relative_to(folder):
         raise RplError(f"{source} is a symbolic link, or its path contains one", hint="use another backup")

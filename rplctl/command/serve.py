@@ -146,13 +146,13 @@ def serve(request: Request, watch: Watch) -> Iterator[Server]:
 
 
 def is_local(listen: str, flag: str = "--listen") -> bool:
-    """True if only this machine can connect to the address. Raises UsageError."""
+    """True if only this machine can connect to the address. Raises UsageError as `address_of`."""
     host, _ = address_of(listen, flag)
     return host == "localhost" or _is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
 def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
-    """Split HOST:PORT into the host and the port. Raises UsageError."""
+    """Split HOST:PORT into the host and the port. Raises UsageError for any other text."""
     host, colon, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
@@ -161,7 +161,9 @@ def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
 
 
 def tls_context_of(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    """Return the TLS context of a certificate. Raises UsageError, RplError."""
+    """Return the TLS context of a certificate. Raises UsageError if the files are not a certificate with its key, and
+    RplError if they cannot be read.
+    """
     if not cert:
         if key:
             raise UsageError("--tls-key requires --tls-cert")

@@ -50,7 +50,9 @@ def show_changes(  # noqa: PLR0913 - the conditions of the search
     """Yield the changes of the table.
 
     `key`: column → value as the server prints it, or 'NULL'. `path`: see Options; None: the logs that the channel
-    reads. `more`: options of the data source. Raises UsageError, SourceError, BinlogFormatError, RplError.
+    reads. `more`: options of the data source. Raises UsageError if there are no logs or an option is not valid (1146:
+    the logs do not mention the table), SourceError if a log cannot be opened, BinlogFormatError if it is damaged, and
+    RplError if the events do not match the table.
     """
     if path is None:
         repositories = open_repositories(config, channel_name)

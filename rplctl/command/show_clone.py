@@ -33,7 +33,9 @@ class CloneProgress:
 
 @one_engine()
 def show_clone(config: Config, channel: str) -> list[ClonedTable]:
-    """Return the tables of the copy, including finished ones. Raises NotConfigured, TargetError."""
+    """Return the tables of the copy, including finished ones. Raises NotConfigured if there is no such channel, and
+    TargetError if the target reports an error.
+    """
     repositories = open_repositories(config, channel)
     repositories.master()
     return cloned(repositories)

@@ -22,8 +22,8 @@ def show_relaylog_events(
     position: int = FIRST_EVENT_POSITION,
     limit: int | None = None,
 ) -> Iterator[RelayLogEvent]:
-    """Return the events of one relay log, by default the oldest. Raises UsageError and RelayLogError 1220,
-    BinlogFormatError.
+    """Return the events of one relay log, by default the oldest. Raises UsageError 1220 if there is no such log,
+    RelayLogError 1220 if no event begins at `position`, and BinlogFormatError if the log is damaged.
     """
     repositories = open_repositories(config, channel_name)
     repositories.master()

@@ -62,7 +62,7 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
     """Let the next start skip `count` transactions (sql_slave_skip_counter), or let the applier skip each GTID when it
     reaches the GTID. Skipped transactions are committed as empty ones. A `count` of 0 cancels all pending skips.
 
-    Raises UsageError 3085, 1772, 1941.
+    Raises UsageError 3085 if the applier runs, and 1772 or 1941 if a GTID is not valid.
     """
     if count is not None and count < 0:
         raise UsageError(f"skip {count}: the number of transactions must not be negative")
@@ -87,7 +87,9 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
 
 
 def _left_out(repositories: Repositories, count: int, gtids: tuple[str, ...]) -> Iterator[SkippedTransaction]:
-    """Yield the next `count` transactions in the relay logs, and those of the GTIDs. Raises RelayLogError."""
+    """Yield the next `count` transactions in the relay logs, and those of the GTIDs. Raises RelayLogError if the relay
+    log is damaged.
+    """
     master = repositories.master()
     reader = RelayLogReader(repositories.channel, by_gtid=master.uses_gtid, source_place=master.place)
     if not (count or gtids) or not reader.open(repositories.relay()):

@@ -170,7 +170,9 @@ def _separate_start(group: str, channel: str) -> Note:
 
 @contextmanager
 def ended_by_signals(channel: str, when: str = "while it was being started") -> Iterator[None]:
-    """Let SIGTERM end the block like Ctrl-C, so that started processes are stopped. Raises StoppedEarly."""
+    """Let SIGTERM end the block like Ctrl-C, so that started processes are stopped. Raises StoppedEarly if SIGTERM
+    arrives during the block.
+    """
 
     class Terminated(BaseException): ...
 

@@ -8,5 +8,5 @@ from rplctl.config import Config
 
 
 def unlock_instance(config: Config) -> ReleasedLock:
-    """Release the instance lock. Raises LockBusy, RplError."""
+    """Release the instance lock. Raises as `unlock`."""
     return unlock(config, INSTANCE)

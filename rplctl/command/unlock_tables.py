@@ -8,5 +8,5 @@ from rplctl.config import Config
 
 
 def unlock_tables(config: Config) -> ReleasedLock:
-    """Release the tables lock. Raises LockBusy, RplError."""
+    """Release the tables lock. Raises as `unlock`."""
     return unlock(config, TABLES)

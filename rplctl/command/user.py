@@ -48,7 +48,9 @@ def refuse_missing_folder(config: Config) -> None:
 
 
 def add_user(config: Config, name: str, role: str, password: str | None, *, native: bool = False) -> UserAdded:
-    """Add an account, with a random password if `password` is None. Raises UsageError, NotConfigured, ConfigError."""
+    """Add an account, with a random password if `password` is None. Raises UsageError if the account exists or a value
+    is not valid, NotConfigured if there is no instance, and ConfigError if the file of accounts is not usable.
+    """
     given = random_password() if password is None else password
     with _changing(config) as accounts:
         if name in accounts:
@@ -59,7 +61,9 @@ def add_user(config: Config, name: str, role: str, password: str | None, *, nati
 
 
 def remove_user(config: Config, name: str) -> UserLine:
-    """Remove an account and return it. Raises UsageError, NotConfigured, ConfigError."""
+    """Remove an account and return it. Raises UsageError if there is no such account, NotConfigured if there is no
+    instance, and ConfigError if the file of accounts is not usable.
+    """
     with _changing(config) as accounts:
         if name not in accounts:
             raise unknown_account(name)
@@ -69,7 +73,9 @@ def remove_user(config: Config, name: str) -> UserLine:
 
 
 def list_users(config: Config) -> list[UserLine]:
-    """Return the accounts, by name. Raises NotConfigured, ConfigError."""
+    """Return the accounts, by name. Raises NotConfigured if there is no instance, and ConfigError if the file of
+    accounts is not usable.
+    """
     refuse_missing_folder(config)
     return [_line(account) for _, account in sorted(read_accounts(config.datadir).items())]
 

@@ -40,7 +40,9 @@ def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
 
 
 def until_answered(ask: Callable[[], Answer]) -> Answer:
-    """Return the target's answer, after as many attempts as necessary. Raises InDoubt."""
+    """Return the target's answer, after as many attempts as necessary. Raises InDoubt if the error is permanent, if
+    the applier is to stop, or if no answer comes in time.
+    """
     deadline = time.monotonic() + ASKED_FOR_S
     while True:
         try:

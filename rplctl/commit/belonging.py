@@ -128,7 +128,9 @@ def refuse_unfit(config: Config, channel: Channel, engine: Callable[[], Engine])
 
 
 def is_owned(config: Config, channel: Channel, engine: Callable[[], Engine]) -> bool:
-    """True if an applier of this instance has worked in the target. Raises TargetError."""
+    """True if an applier of this instance has worked in the target. Raises TargetError if the target reports an
+    error.
+    """
     if _is_missing(config):
         return False
     with mapped_errors(engine().dialect.name), engine().connect() as connection:
@@ -143,11 +145,12 @@ def identity_of(config: Config, channel: Channel, engine: Callable[[], Engine]) 
 
 
 def take_over(config: Config, channel: Channel, engine: Engine) -> None:
-    """Give the channel's rows in the target to this instance, on the operator's order.
+    """Record this instance as the owner of the channel's rows in the target, because the operator requested it.
 
-    If they are of another source, its table models, clone states and position are removed. The position that is stored
-    here counts; without one, and with the same source, the target's. The work may be interrupted and repeated. The
-    caller holds the fence. Raises TargetError.
+    If the rows are of another source, the table models, clone states and position of that source are removed. The
+    position that is stored on this host is valid. If there is none and the source is the same, the target's position
+    is valid. The work may be interrupted and repeated. The caller holds the fence. Raises TargetError if the target
+    reports an error.
     """
     ours, _ = identity_of(config, channel, lambda: engine)
     ours = replace(ours, Instance_id=made_instance_id(config.datadir))
@@ -179,7 +182,9 @@ def take_over(config: Config, channel: Channel, engine: Engine) -> None:
 
 
 def claim_restored(config: Config, channel: Channel, engine: Engine) -> None:
-    """Give the rows of another time to the present source, whose stored position counts. Raises TargetError."""
+    """Record the present source as the owner of rows from another time. The stored position of this source is valid.
+    Raises TargetError if the target reports an error.
+    """
     ours, _ = identity_of(config, channel, lambda: engine)
     create_own_tables(engine)
     marker = commit_marker(engine.dialect.name)

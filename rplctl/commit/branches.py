@@ -55,7 +55,9 @@ class Branches:
         verbs: TwoPhaseVerbs,
         count: int,
     ) -> None:
-        """Open the branches. Nothing may be prepared when this is called (`resolve_branches`). Raises TargetError."""
+        """Open the branches. Nothing may be prepared when this is called (`resolve_branches`). Raises TargetError if
+        the target reports an error.
+        """
         self.count = count
         self._targets: list[TwoPhaseTarget | None] = [first, *[None] * (count - 1)]
         self._another = another
@@ -211,7 +213,8 @@ class Branches:
 def resolve_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVerbs) -> None:
     """Resolve the branches that a crash left prepared: commit the decided batch, roll back everything else.
 
-    May be interrupted and repeated. No other process may work on the channel. Raises TargetError.
+    May be interrupted and repeated. No other process may work on the channel. Raises TargetError if the target reports
+    an error.
     """
     prepared = verbs.prepared_xids(engine, prefix)
     if not prepared:
@@ -226,7 +229,9 @@ def resolve_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseV
 
 
 def decided_batch(engine: Engine, channel: str) -> str:
-    """Return the batch that the channel's row names as decided; '' if there is no row. Raises TargetError."""
+    """Return the batch that the channel's row names as decided; '' if there is no row. Raises TargetError if the
+    target reports an error.
+    """
     table = branches_decided(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         return str(connection.execute(select(table.c.Batch).where(table.c.Channel_name == channel)).scalar() or "")

@@ -63,7 +63,10 @@ class PerTablePositionStore(PositionStore):
         return f"rplctl/{self._channel}"
 
     def open(self) -> RelayLogInfo:
-        """Return the position after finishing a batch that a crash left open. Raises LockBusy, TargetError."""
+        """Return the position after finishing a batch that a crash left open. Raises LockBusy if another rplctl writes
+        to the same lake, TargetError if the lake reports an error, and RplError if the stored position is not the one
+        before the batch.
+        """
         info = self._own.open()
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
             lake_batch(self._engine.dialect.name).create(connection, checkfirst=True)
@@ -103,7 +106,9 @@ class PerTablePositionStore(PositionStore):
             self._own.close(last)
 
     def decide(self, target: LakeTarget, step: Step) -> None:
-        """Record in the open transaction the batch for the tables, if there are changes. Raises LockBusy."""
+        """Record in the open transaction the batch for the tables, if there are changes. Raises LockBusy if another
+        rplctl writes to the same lake.
+        """
         staged = target.take_staged()
         if not staged:
             self.advance(target.connection, *step)

@@ -122,15 +122,18 @@ def open_branches(config: Config, channel: Channel, target: Target, store: Posit
 
 
 def open_notes(store: PositionStore, target: StatementTarget, channel: Channel, info: RelayLogInfo) -> StatementNotes:
-    """Open the statement notes of a channel that is positioned at `info`. Raises TargetError."""
+    """Open the statement notes of a channel that is positioned at `info`. Raises TargetError if the target reports an
+    error.
+    """
     return StatementNotes(target, channel.name, info, position_follows=store.mode is CommitMode.XA)
 
 
 def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:
     """Return a function that holds the position until the transaction of its connection ends; None in mode xa.
 
-    It is for a program that writes while the applier runs. The function locks the row that each commit moves first, and
-    raises LockBusy if the row is missing. In mode xa no row of the target is the position. Raises TargetError.
+    It is for a program that writes while the applier runs. The function locks the row that each commit moves first,
+    and raises LockBusy if the row is missing. In mode xa no row of the target is the position. Raises TargetError if
+    the target reports an error.
     """
     repository = open_relay_log_info(config, channel, lambda: engine)
     table = info_tables(engine.dialect.name)[RELAY_LOG_INFO.table]
@@ -209,7 +212,7 @@ def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
 
 
 def name_source(store: PositionStore, config: Config, channel: Channel, engine: Engine) -> None:
-    """Record the source in an owner's row that lacks it. Raises TargetError.
+    """Record the source in an owner's row that lacks it. Raises TargetError if the target reports an error.
 
     A first start claims the row before the receiver has connected, so the source is unknown then.
     """

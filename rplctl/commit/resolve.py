@@ -114,10 +114,11 @@ def finish_prepared(config: Config, channel: Channel, engine: Callable[[], Engin
 
 
 def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Refuse to compare rows with the position if a crash left transactions of a batch prepared.
+    """Raise NotRunning if a crash left transactions of a batch prepared, because rows cannot be compared with the
+    position.
 
     Some tables may be ahead of the position then. Other processes may work on the channel, so the caller must not end
-    these transactions. Raises NotRunning.
+    these transactions.
     """
     if not instance_name(channel.datadir) or (verbs := two_phase_verbs(engine().dialect.name)) is None:
         return
@@ -182,7 +183,9 @@ def several_workers(config: Config) -> str:
 
 
 def _logged(config: Config, channel: Channel) -> str | None:
-    """Return the last transaction in the binary log; None if the log decides nothing. Raises ConfigError."""
+    """Return the last transaction in the binary log; None if the log decides nothing. Raises ConfigError if the
+    position was in a binary log that `log_bin` no longer names.
+    """
     files = binary_log_files(config, channel)
     if files is None and logged_path(channel).exists():
         raise ConfigError(

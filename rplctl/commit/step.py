@@ -59,7 +59,9 @@ class PositionStore(ABC):
 
     @abstractmethod
     def open(self) -> RelayLogInfo:
-        """Return the position to start from, reconciled after a crash. Raises NotConfigured, RplError 1201."""
+        """Return the position to start from, reconciled after a crash. Raises NotConfigured if there is no record, and
+        RplError 1201 if it is damaged.
+        """
 
     @abstractmethod
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:

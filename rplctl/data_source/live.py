@@ -68,7 +68,7 @@ class LiveServer:
 
 
 def live_server(url: str, given: Mapping[str, str]) -> LiveServer:
-    """Return the live server of the options. Raises UsageError."""
+    """Return the live server of the options. Raises UsageError if an option is not valid."""
     try:
         parts = urlsplit(url)
         port = parts.port or 3306
@@ -97,7 +97,7 @@ def live_server(url: str, given: Mapping[str, str]) -> LiveServer:
 
 
 def is_on(given: Mapping[str, str], name: str) -> bool:
-    """Return the value of a switch. Raises UsageError."""
+    """True if the switch `name` is on. Raises UsageError if its value is not true, false, 1 or 0."""
     word = given.get(name, "false").lower()
     if word not in ("true", "false", "1", "0"):
         raise UsageError(f"option {name}: '{word}' is not true or false")
@@ -129,7 +129,8 @@ class LiveLogs:
     def all_there_is(self, end: BinlogPosition | None = None) -> Path:
         """Copy everything that the source has logged until now, at most to `end`.
 
-        Raises SourceError, ConfigError, OSError.
+        Raises SourceError if the source reports an error, ConfigError if the password cannot be read, and OSError if a
+        log cannot be written.
         """
         info = self._server.info
         password = find_password(PasswordSources(self._server.password_file), info.user_name) or ""

@@ -28,7 +28,7 @@ class Gtids:
 
     @classmethod
     def parse(cls, text: str) -> Gtids:
-        """Return the GTIDs of a text. Raises UsageError."""
+        """Return the GTIDs of a text. Raises UsageError if the text is not a GTID set or GTID list."""
         if ":" in text:
             return cls(MysqlGtidSet.parse(text), MariadbGtidState.parse(""))
         return cls(MysqlGtidSet.parse(""), MariadbGtidState.parse(text))
@@ -60,7 +60,9 @@ class Options:
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Options:
-        """Check the options. Names ignore case, as in Spark, and an empty value is no value. Raises UsageError."""
+        """Return the checked options. The letter case of names is ignored, as in Spark, and an option with an empty
+        value is ignored. Raises UsageError if an option is unknown, `path` is missing, or a value is not valid.
+        """
         options = {name.lower(): value for name, value in given.items()}
         names = {"path", *_READ, *LIVE_OPTIONS}
         if unknown := sorted(options.keys() - names):

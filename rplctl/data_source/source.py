@@ -82,7 +82,7 @@ class BinlogDataSource(api.DataSource):
         return "binlog"
 
     def schema(self) -> sql.StructType:
-        """Return the schema of the rows. Raises BinlogError."""
+        """Return the schema of the rows. Raises BinlogError if the logs or the options are not usable."""
         with _reported():
             return self._schema(_with_logs(Options.parse(self.options)))
 
@@ -139,7 +139,9 @@ class _Reads:
         return _in_order(batches) if len(found.tables) + bool(found.statements) > 1 else iter(batches)
 
     def _partitions(self, pieces: Sequence[Piece]) -> list[api.InputPartition]:
-        """Group small pieces into partitions, at least one: Spark would otherwise create its own. Raises UsageError."""
+        """Group small pieces into partitions, at least one: Spark would otherwise create its own. Raises UsageError if
+        the logs are too large to be sent (`carry`).
+        """
         shares: list[list[Piece]] = [[]]
         size = 0
         for piece in pieces:

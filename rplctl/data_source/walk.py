@@ -90,7 +90,8 @@ class Walk:
     def to(self, stop: BinlogPosition | None = None, limit: int | None = None) -> list[Piece]:
         """Return the pieces of the transactions up to `stop`, or of about `limit` bytes, at least one transaction.
 
-        Raises BinlogFormatError, SourceError, RplError.
+        Raises SourceError if a log is missing or cannot be opened, BinlogFormatError if it is damaged, and RplError if
+        a statement is not permitted or not understood.
         """
         pieces: list[Piece] = []
         stop = self._options.end if stop is None else stop

@@ -83,7 +83,7 @@ def _version_number(version: str) -> tuple[int, int, int]:
 def parse_format_description(event: bytes) -> FormatDescription:
     """Return the description in one complete event.
 
-    Raises BinlogFormatError; for START_ENCRYPTION, the error states that the log is encrypted.
+    Raises BinlogFormatError for any other event; for START_ENCRYPTION, the error states that the log is encrypted.
     """
     if len(event) > 4 and event[4] == EventType.START_ENCRYPTION:
         raise encrypted_error(event)

@@ -109,7 +109,9 @@ Gtid: TypeAlias = MysqlGtid | MariadbGtid
 
 
 def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:
-    """Return the GTID of one complete event of MySQL or MariaDB. Raises BinlogFormatError."""
+    """Return the GTID of one complete event of MySQL or MariaDB. Raises BinlogFormatError for any other or a damaged
+    event.
+    """
     body = open_event(event, description.checksum_length)
     type_code = event[4]
     if type_code == EventType.MARIADB_GTID:
@@ -261,7 +263,7 @@ def _parse_mariadb(body: EventCursor, server_id: int) -> MariadbGtid:
 
 
 def decode_gtid_set(data: bytes) -> MysqlGtidSet:
-    """Decode a set; the inverse of `MysqlGtidSet.encode`. Raises BinlogFormatError."""
+    """Decode a set; the inverse of `MysqlGtidSet.encode`. Raises BinlogFormatError if the bytes are not such a set."""
     body = EventCursor(data)
     head = body.unsigned(8)
     tagged = head >> 56 == TAGGED_FORMAT

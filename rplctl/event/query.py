@@ -118,14 +118,18 @@ class ExecuteLoadQuery:
 
 
 def parse_query(event: bytes, description: FormatDescription) -> Query:
-    """Return the statement of one complete QUERY or QUERY_COMPRESSED event. Raises BinlogFormatError."""
+    """Return the statement of one complete QUERY or QUERY_COMPRESSED event. Raises BinlogFormatError for any other or
+    a damaged event.
+    """
     if event[4:5] not in (bytes([EventType.QUERY]), bytes([EventType.QUERY_COMPRESSED])):
         raise format_error("A QUERY event was expected", event)
     return _parse(event, open_event(event, description.checksum_length))[0]
 
 
 def parse_execute_load(event: bytes, description: FormatDescription) -> ExecuteLoadQuery:
-    """Return the statement of one complete EXECUTE_LOAD_QUERY event. Raises BinlogFormatError."""
+    """Return the statement of one complete EXECUTE_LOAD_QUERY event. Raises BinlogFormatError for any other or a
+    damaged event.
+    """
     query, load = _parse(event, open_event(event, description.checksum_length))
     if load is None or not load[1] <= load[2] <= len(query.sql_bytes):
         raise format_error("An EXECUTE_LOAD_QUERY with a file name inside its statement was expected", event)

@@ -18,7 +18,9 @@ _UNSIGNED = 0x80
 
 
 def bound(statement: Statement, body: Reader, prepared: Prepared) -> str:
-    """Return the text with a literal for each `?`. Raises RplError 1835, 1210."""
+    """Return the text with a literal for each `?`. Raises RplError 1835 if the packet is malformed, and 1210 if it has
+    no types.
+    """
     nulls = body.take((prepared.count + 7) // 8)
     if body.integer(1):
         prepared.kinds = [(body.integer(1), body.integer(1)) for _ in range(prepared.count)]

@@ -133,7 +133,7 @@ def _wait_for_position(
 
 def _wait_for_gtids(front: Front, session: ClientSession, gtids: str, timeout_s: float | None) -> bool:
     """Wait until all GTIDs are applied, and return True. Return False after the timeout. Raises UsageError 1772 or
-    1941.
+    1941 if the text is not a GTID set or GTID list.
     """
     deadline = time.monotonic() + (timeout_s or float("inf"))
     while gtids.strip() and not is_executed(gtids, executed(front.looks)):

@@ -20,7 +20,9 @@ from rplctl.history import note_event
 
 
 def lock(front: Front, session: ClientSession, words: Statement, *, kind: BackupLock) -> Done:
-    """Take the lock; like a server, only once if the connection already holds it. Raises LockBusy 1205."""
+    """Take the lock; like a server, only once if the connection already holds it. Raises LockBusy 1205 if the lock is
+    not free in time.
+    """
     words.expect_end()
     if kind.kind not in session.locks:
         config = front.looks.config_of("")

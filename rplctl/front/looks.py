@@ -67,12 +67,14 @@ class Looks:
         self._found = {}
 
     def names(self) -> list[str]:
-        """Return the names of all channels. Raises TargetError, ConfigError."""
+        """Return the names of all channels. Raises TargetError or ConfigError if the channels cannot be listed."""
         at, names = self._names
         return names if time.monotonic() - at < SHARED_S else self._ask(self._list)
 
     def channel(self, name: str) -> Look:
-        """Return the state of one channel. Raises NotConfigured, RplError."""
+        """Return the state of one channel. Raises NotConfigured if there is no such channel, and RplError if its state
+        cannot be read.
+        """
         at, look = self._found.get(name, (float("-inf"), None))
         if look is not None and time.monotonic() - at < SHARED_S:
             return look

@@ -39,7 +39,9 @@ _ALLOWED: Final = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 
 
 def select(front: Front, session: ClientSession, words: Statement) -> Rows:
-    """Return the rows of the SELECT statement. Raises RplError 1064, 1146, 1193, 1054, 1305."""
+    """Return the rows of the SELECT statement. Raises RplError 1064 (not understood), 1146 (unknown table), 1193
+    (unknown variable), 1054 (unknown column), 1305 (unknown function).
+    """
     sql, values = _translated(front, session, words)
     own = functions(front, session)
     errors: list[RplError] = []

@@ -39,7 +39,7 @@ _QUIET = frozenset({_LONG_DATA, _CLOSE})  # commands without an answer
 
 
 def converse(session: ClientSession, front: Front) -> None:
-    """Answer the client until it disconnects. Raises Closed."""
+    """Answer the client until it disconnects. Raises Closed if the connection is lost."""
     link = session.link
     while True:
         session.since, session.statement = time.time(), ""
@@ -117,7 +117,7 @@ def _forget(session: ClientSession, front: Front) -> None:
 
 
 def _change_user(session: ClientSession, front: Front, body: bytes) -> None:
-    """Sign the client in as another account. A failure ends the connection. Raises Closed."""
+    """Sign the client in as another account. A failure ends the connection. Raises Closed after a failure."""
     link = session.link
     _forget(session, front)
     link.deadline = time.monotonic() + SIGN_IN_S

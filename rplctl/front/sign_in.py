@@ -63,7 +63,9 @@ class Door:
         self._making = threading.Lock()
 
     def account(self, name: str) -> Account:
-        """Return the account, or NOBODY for an unknown name. Raises ConfigError."""
+        """Return the account, or NOBODY for an unknown name. Raises ConfigError if the file of accounts is not
+        usable.
+        """
         return read_accounts(self.datadir).get(name, NOBODY)
 
     def seen(self, account: Account) -> bytes:
@@ -111,7 +113,9 @@ class Door:
 
 
 def sign_in(link: Link, door: Door, number: int) -> Client:
-    """Sign in the client and return it. Raises Closed, RplError 1045, 3159, 1835."""
+    """Sign in the client and return it. Raises Closed if the connection ends, and RplError 1045 (refused), 3159 (TLS
+    required) or 1835 (malformed packet).
+    """
     scramble = _new_scramble()
     link.send(_greeting(door, number, scramble))
     reply = Reader(link.read(SIGN_IN_PACKET))
@@ -136,7 +140,7 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
 def change_user(link: Link, door: Door, packet: bytes) -> Client:
     """COM_CHANGE_USER: a sign-in on an open connection, with a scramble of its own.
 
-    Raises Closed, RplError 1045, 3159, 1835; the caller ends the connection then.
+    Raises as `sign_in`; the caller then ends the connection.
     """
     reply = Reader(packet)
     name = reply.until_zero().decode("utf-8", "replace")

@@ -64,7 +64,9 @@ class Link:
         self.deadline: float | None = None  # of the whole sign-in, as time.monotonic()
 
     def read(self, most: int, idle_s: float = PACKET_S) -> bytes:
-        """Read one packet. `idle_s`: seconds to wait for its first byte. Raises Closed, RplError 1153."""
+        """Read one packet. `idle_s`: seconds to wait for its first byte. Raises Closed if the connection ends or is
+        late, and RplError 1153 if the packet is too large.
+        """
         deadline = self.deadline
         self.connection.settimeout(idle_s if deadline is None else _left(deadline))
         head = self._receive(1)
@@ -93,7 +95,7 @@ class Link:
         return data
 
     def send(self, *payloads: bytes, patience_s: float = PACKET_S) -> None:
-        """Send each payload as a packet, all packets in one write. Raises Closed."""
+        """Send each payload as a packet, all packets in one write. Raises Closed if the connection ends or is late."""
         out = bytearray()
         for payload in payloads:
             view = memoryview(payload)

@@ -53,8 +53,8 @@ SIGN_IN_BYTES = 1 << 20  # greeting, plugins and keys are a few kilobytes
 class GuardedConnection(Connection):
     """A connection that `connect` opens and signs in; it is not connected before.
 
-    `sign_in_s`: the time limit for `connect`; `silence_s`: the limit for a server that sends nothing. Raises the
-    driver's errors, ConfigError.
+    `sign_in_s`: the time limit for `connect`; `silence_s`: the limit for a server that sends nothing. Raises
+    ConfigError if a TLS file is not usable, and the driver's errors if the server rejects the connection.
     """
 
     def __init__(

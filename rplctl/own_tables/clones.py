@@ -66,7 +66,7 @@ def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
 
 
 def is_copying(engine: Engine, channel: str) -> bool:
-    """True if some tables of the channel are not copied yet. Raises TargetError."""
+    """True if some tables of the channel are not copied yet. Raises TargetError if the target reports an error."""
     c = cloned_tables(engine.dialect.name).c
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         return connection.execute(select(c.State).where(c.Channel_name == channel, c.State != DONE)).first() is not None

@@ -71,7 +71,7 @@ def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
 def read_owner(connection: Connection, channel: str) -> Owner | None:
     """Return the owner of the channel's rows; None if no applier of this version has worked with the target.
 
-    Raises the driver's errors.
+    The errors of the driver are not converted.
     """
     table = channel_owner(connection.dialect.name)
     if not own_table_exists(connection, table.name):

@@ -88,7 +88,9 @@ class Pull:
         self._known_log = known_log(info, recovered)
 
     def step(self, stream: SourceStream, timeout_s: float) -> None:
-        """Wait for a batch and queue it. Raises SourceError, RelayLogError."""
+        """Wait for a batch and queue it. Raises SourceError if the source reports an error or sends a damaged event,
+        and RelayLogError if the relay log cannot be written.
+        """
         batch = stream.read_batch(min(timeout_s, SILENT_S) if self._reporter.has_news else timeout_s)
         if batch is None:
             self._reporter.silent()

@@ -141,7 +141,9 @@ class Receiver:
         self._flush_logs = True
 
     def _receive(self) -> None:
-        """Connect again and again, as CONNECT_RETRY and RETRY_COUNT say. Raises the final error."""
+        """Repeat the connection as CONNECT_RETRY and RETRY_COUNT require. Raises an error that is permanent, or the
+        last one.
+        """
         attempts = 0  # failed attempts since the last working connection
         info = MasterInfo()
         while not self._stopping:

@@ -63,7 +63,9 @@ def refuse_other_history(
 def _begin(
     info: MasterInfo, password: str, position: BinlogPosition, replica: ReplicaIdentity, config: Config
 ) -> tuple[str, bytes]:
-    """Return the name of the log and its FORMAT_DESCRIPTION, from a dump at that position. Raises SourceError."""
+    """Return the name of the log and its FORMAT_DESCRIPTION, from a dump at that position. Raises SourceError if the
+    source rejects the position.
+    """
     stream = open_stream(info, password, DumpStart(position), replica, config)
     name = position.log_name
     try:

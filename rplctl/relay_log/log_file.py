@@ -101,7 +101,8 @@ def artificial_rotate(server_id: int, source: BinlogPosition, checksum_algorithm
 
 @contextmanager
 def mapped_file(path: Path) -> Iterator[ByteArray]:
-    """Map the current bytes of the file, read-only; the file is not cut during the block. Raises OSError.
+    """Map the current bytes of the file, read-only; the file is not cut during the block. Raises OSError if it cannot
+    be opened or mapped.
 
     After the block, the array may still be used for complete groups, but only for these.
     """
@@ -203,7 +204,9 @@ def start_of(path: Path) -> BinlogPosition | None:
 
 
 def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iterator[tuple[GroupScan, Boundary]]:
-    """Yield complete groups from `start` on, in steps, each with the boundary after it. Raises BinlogFormatError."""
+    """Yield complete groups from `start` on, in steps, each with the boundary after it. Raises BinlogFormatError if an
+    event is damaged.
+    """
     at = start
     while True:
         scan = scan_groups(data, at.offset, at.source, step_bytes, at.description)
@@ -214,7 +217,7 @@ def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iter
 
 
 def last_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """Return the last transaction end. Raises BinlogFormatError."""
+    """Return the last transaction end. Raises BinlogFormatError if an event is damaged."""
     for _, boundary in walk(data, start):
         start = boundary
     return start

@@ -135,7 +135,7 @@ class RelayLogReader:
     def locate(self, exec_position: BinlogPosition) -> RelayLogPosition | None:
         """Return the relay log position of a source position; None if the relay log ends before it.
 
-        Raises RelayLogError.
+        Raises RelayLogError if the relay log is damaged.
         """
         place = find_place(self._index, exec_position)
         return place.position if place else None
@@ -143,7 +143,8 @@ class RelayLogReader:
     def groups(self, limit_bytes: int) -> RelayGroups | None:
         """Return the next complete groups, at least one, about `limit_bytes` at most; None if there is none yet.
 
-        The groups are in one file and have one format description. Raises RelayLogError 1594.
+        The groups are in one file and have one format description. Raises RelayLogError 1594 if the next event is
+        damaged.
         """
         if self._place is None:
             return None

@@ -70,7 +70,7 @@ class RelayLogWriter:
         """Begin the next relay log, for events from `source` on. The open file is first made durable and closed.
 
         `format_description`: the source's event if known. If not, `checksum_algorithm` is that of the source's next
-        event, an artificial ROTATE. Raises RelayLogError 1595.
+        event, an artificial ROTATE. Raises RelayLogError 1595 if the file cannot be written.
         """
         self._begin(Boundary(0, source, format_description or b""), b"", checksum_algorithm)
         return self.end
@@ -78,7 +78,7 @@ class RelayLogWriter:
     def resume(self, end: RelayLogPosition) -> None:
         """Open an existing relay log to append at `end`, its size, which recovery has returned.
 
-        Raises RelayLogError.
+        Raises RelayLogError if the file cannot be opened or has another size.
         """
         self._check_intact()
         self.close()
@@ -118,7 +118,9 @@ class RelayLogWriter:
         return self.end
 
     def sync(self) -> None:
-        """Make all appended events durable. Raises RelayLogError 1595; the writer then cannot be used any more."""
+        """Make all appended events durable. Raises RelayLogError 1595 if fsync fails; the writer then cannot be used
+        any more.
+        """
         if self._unsynced_events and self._descriptor >= 0:
             self._check_usable()
             try:

@@ -44,8 +44,8 @@ class ChannelOptions:
         self._known: dict[str | None, Config] = {}
 
     def of(self, channel: str | None) -> Config:
-        """Return the channel's own options if the targets differ, else the options of the instance. `channel` None: the
-        options for channels without a section. Raises ConfigError.
+        """Return the channel's own options if the targets differ, else the options of the instance. `channel` None:
+        the options for channels without a section. Raises ConfigError if an option file is not valid.
         """
         if not self._differ:
             return self._given
@@ -96,7 +96,9 @@ def target_key(config: Config) -> TargetKey:
 
 
 def find_channels(config: Config, engine_of: EngineOf) -> FoundChannels:
-    """Return each channel with an info file in the instance folder or a row in its own target. Raises ConfigError."""
+    """Return each channel with an info file in the instance folder or a row in its own target. Raises ConfigError if
+    an option file is not valid.
+    """
     options = channel_options(config)
     found = {name.casefold(): name for name in _channels_in_files(config.datadir)}
     targets = options.targets()

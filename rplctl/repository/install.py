@@ -91,7 +91,9 @@ def _upgrade(connection: Connection, rep_engine: str) -> None:
 
 
 def migrations_folder() -> Path:
-    """Return `migrations/` of a source tree, or the copy inside an installed package. Raises RplError."""
+    """Return `migrations/` of a source tree, or the copy inside an installed package. Raises RplError if there is
+    neither.
+    """
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "_migrations", package.parent / "migrations"):
         if (folder / "env.py").is_file():

@@ -182,7 +182,7 @@ class TableRepository(Generic[Info]):
 @contextmanager
 def open_reader(engine: Engine) -> Iterator[TableReader]:
     """Open a reader of both tables. On a server, each read is a statement without a transaction; on SQLite a
-    transaction costs nothing. Raises TargetError.
+    transaction costs nothing. Raises TargetError if the target does not answer.
     """
     with ExitStack() as opened:
         with mapped_errors(engine.dialect.name, None):
@@ -230,7 +230,7 @@ class TableReader:
 
 def record_of_row(dialect: str, record: Record[Info], channel: str, row: Sequence[Any]) -> Info:
     """Return the record of a row that has Number_of_lines and the record's fields in their order. Raises RplError
-    1201/1872.
+    1201/1872 if the row is damaged.
     """
     return _record_of(dialect, record, channel, zip(record.fields, row[1:], strict=True))
 
@@ -251,7 +251,7 @@ def stored_relay_log_info(connection: Connection, channel: str) -> RelayLogInfo 
     """Return the positions in the row, read in the caller's transaction, or None if there is no row or it has no
     positions.
 
-    Raises RplError 1201/1872 and the driver's errors.
+    Raises RplError 1201/1872 if the row is damaged, and the driver's errors unconverted.
     """
     dialect = connection.dialect.name
     row = connection.execute(_positions(dialect), {"channel": channel}).first()
@@ -305,7 +305,9 @@ def _swap(dialect: str) -> Update:
 
 
 def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
-    """Return the channels that have a row; [] if there is no table or database file. Raises TargetError."""
+    """Return the channels that have a row; [] if there is no table or database file. Raises TargetError if the target
+    reports an error.
+    """
     with _read(engine, record) as connection:
         if connection is None:
             return []
@@ -316,7 +318,9 @@ def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
 
 
 def stored_ids(engine: Engine, record: Record[Any]) -> list[int]:
-    """Return the Master_id of every row; [] if there is no table or database file. Raises TargetError."""
+    """Return the Master_id of every row; [] if there is no table or database file. Raises TargetError if the target
+    reports an error.
+    """
     with _read(engine, record) as connection:
         return _ids(connection, record) if connection is not None else []
 

@@ -53,7 +53,9 @@ class NotComputable(Exception):
 
 
 def default_value(column: Column, context: DdlContext) -> Value:
-    """Return the value of a row that has no value for the column. Raises NotComputable."""
+    """Return the value of a row that has no value for the column. Raises NotComputable if only the source can compute
+    it.
+    """
     if column.generated is not None:
         raise NotComputable(f"column '{column.name}' is generated from other columns")
     if column.auto_increment:

@@ -245,7 +245,9 @@ def _checked(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rebuild_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Convert the lists and objects of JSON to the tuples and dataclasses of a model. Raises TypeError."""
+    """Convert the lists and objects of JSON to the tuples and dataclasses of a model. Raises TypeError if a field has
+    a wrong type.
+    """
     fields["columns"] = tuple(
         Column(**{**_checked(c), "labels": tuple(map(str, c["labels"]))}) for c in fields["columns"]
     )

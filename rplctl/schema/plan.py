@@ -222,7 +222,9 @@ def plan_ddl(  # noqa: PLR0913 - keyword arguments with defaults
 
 
 def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
-    """Return the model of a printed CREATE TABLE or CREATE SEQUENCE, with resolved charsets. Raises RplError."""
+    """Return the model of a printed CREATE TABLE or CREATE SEQUENCE, with resolved charsets. Raises RplError if the
+    text is not understood.
+    """
     model = parse_create_table(sql, defaults.name, context)
     model = structure.forget_lost_labels(structure.resolve_charsets(model, defaults.charset, defaults.collation))
     return structure.add_versioning(model) if model.system_versioned else model

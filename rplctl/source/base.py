@@ -83,7 +83,9 @@ class SourceStream(Protocol):
     def identity(self) -> SourceIdentity: ...
 
     def read_batch(self, timeout_s: float) -> EventBatch | None:
-        """Return the arrived events, at least one; None after the timeout. Raises SourceError."""
+        """Return the arrived events, at least one; None after the timeout. Raises SourceError if the source reports an
+        error or the connection is lost.
+        """
 
     def close(self) -> None: ...
 

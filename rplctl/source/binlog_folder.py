@@ -221,7 +221,9 @@ class FolderStream:
             self._log.offset += len(head)
 
     def _next_log(self, log: _OpenLog, size: int) -> bool:
-        """Open the next log at the end of `log`; False if there is none yet. Raises SourceError 1236."""
+        """Open the next log at the end of `log`; False if there is none yet. Raises SourceError 1236 if `log` ends
+        inside an event.
+        """
         if not self._is_listing_due(log):
             return False
         later = [name for name in log_names(self._folder) if log_number(name) > log_number(log.name)]
@@ -261,7 +263,7 @@ class FolderStream:
 
 
 def first_log_for_gtids(folder: Path, names: list[str], start: DumpStart) -> str:
-    """Return the newest log before which the replica lacks no transaction. Raises SourceError 1236."""
+    """Return the newest log before which the replica lacks no transaction. Raises SourceError 1236 if there is none."""
     for name in reversed(names):
         if has_all_before(folder / name, start):
             return name

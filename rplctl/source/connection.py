@@ -80,7 +80,9 @@ class ServerConnection:
 def connect(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> ServerConnection:
-    """Connect, authenticate, check the server, register as its replica. Raises SourceError, ConfigError."""
+    """Connect, authenticate, check the server, register as its replica. Raises SourceError if the source does not
+    answer or rejects rplctl, and ConfigError if a TLS file is not usable.
+    """
     prefix = (
         f"error connecting to master '{info.user_name}@{info.host}:{info.port}' - retry-time: {info.connect_retry}  "
         f"maximum-retries: {info.retry_count}  message"
@@ -129,7 +131,8 @@ def _has_new_numbers(source: SourceIdentity) -> bool:
 
 
 def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
-    """Return a new session without any statement. Raises the driver's errors: call it within `map_errors`.
+    """Return a new session, in which no statement was executed. Call it within `map_errors`, which converts the
+    driver's errors.
 
     As in MySQL, a `timeout_s` above LONGEST_WAIT_S means no timeout: the system counts milliseconds in 31 bits.
     """
@@ -193,7 +196,8 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
 
 
 def _connected(info: MasterInfo, timeout_s: int) -> socket.socket:
-    """Return a connected socket, as socket.create_connection does. Raises OSError.
+    """Return a connected socket, as socket.create_connection does. Raises OSError if no address accepts the
+    connection.
 
     That function returns its socket only after the connection, too late for `hold`.
     """
@@ -325,7 +329,7 @@ def _value(mysql: Any, query: Sql) -> str:
 
 
 def _matching(mysql: Any, query: Sql, pattern: str) -> str:
-    """Return the only value of a query if all of it matches the pattern. Raises SourceError otherwise."""
+    """Return the only value of a query. Raises SourceError unless the whole value matches the pattern."""
     text = _value(mysql, query)
     if re.fullmatch(pattern, text, re.ASCII) is None:
         raise _no_answer(f"answers {query} with {text[:_SHOWN]!r}")

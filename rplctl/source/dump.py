@@ -165,7 +165,9 @@ class LiveStream:
 def open_stream(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> LiveStream:
-    """Sign in, and request everything from `start` on. Raises SourceError."""
+    """Sign in, and request everything from `start` on. Raises SourceError if the source does not answer or rejects the
+    request.
+    """
     connection = connect(info, password, start, replica, config)
     try:
         return LiveStream(connection, start, replica, config)

@@ -79,7 +79,9 @@ def gtid_filter(start: DumpStart) -> GtidFilter | None:
 
 
 def has_all_before(path: Path, start: DumpStart) -> bool:
-    """True if the replica has all transactions of the logs before this one. Raises SourceError 1236."""
+    """True if the replica has all transactions of the logs before this one. Raises SourceError 1236 if the log is
+    damaged.
+    """
     state = _state_before(path)
     if isinstance(state, PreviousGtids):
         return state.gtids.is_subset_of(start.mysql_gtid_set or MysqlGtidSet())

@@ -70,7 +70,9 @@ def _number(variables: Mapping[str, str], name: str) -> float:
 
 
 def purged_gtids(ask: Query, kept: Kept) -> str:
-    """Return the GTIDs that were logged before the oldest existing log; '' if there are none. Raises SourceError."""
+    """Return the GTIDs that were logged before the oldest existing log; '' if there are none. Raises SourceError if
+    the source reports an error.
+    """
     if "server_uuid" in kept.variables:  # MySQL's
         return str(ask(written("SELECT @@GLOBAL.gtid_purged"))[0][0])
     oldest = min(kept.logs, key=log_number)

@@ -24,7 +24,9 @@ _WAY_OUT = "to use rplctl's own namespace, run: rplctl change-master --network-n
 
 @contextlib.contextmanager
 def network_namespace(name: str) -> Iterator[None]:
-    """Move this thread into the namespace for the block; '' changes nothing. Raises ConfigError."""
+    """Move this thread into the namespace for the block; '' changes nothing. Raises ConfigError if it cannot be
+    entered.
+    """
     if not name:
         yield
         return
@@ -43,7 +45,7 @@ def network_namespace(name: str) -> Iterator[None]:
 
 
 def check_network_namespace(name: str) -> None:
-    """Check that this account can make connections in the namespace now. Raises ConfigError."""
+    """Raise ConfigError if this account cannot enter the namespace now."""
     with network_namespace(name):
         pass
 

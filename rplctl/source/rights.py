@@ -55,7 +55,9 @@ class Rights:
 
 
 def read_rights(query: Query) -> Rights:
-    """Return the privileges of the session's account and of its visible roles. Raises SourceError."""
+    """Return the privileges of the session's account and of its visible roles. Raises SourceError if the source
+    reports an error.
+    """
     query(written("SET SESSION sql_mode='', SESSION sql_quote_show_create=1"))
     user, _, host = str(query(written("SELECT CURRENT_USER()"))[0][0]).rpartition("@")
     is_plain = any(
@@ -75,7 +77,7 @@ def _grants(query: Query) -> list[tuple[object, ...]]:
 
 
 def _roles(text: str) -> Sql:
-    """Return the roles in CURRENT_ROLE(): one or more `name`@`host`. Raises RplError."""
+    """Return the roles in CURRENT_ROLE(): one or more `name`@`host`. Raises RplError for any other text."""
     if not re.fullmatch(rf"{_ROLE}(?:,\s*{_ROLE})*", text):
         raise not_executed(text, "a list of roles")
     found = [tuple(name.replace("``", "`") for name in pair) for pair in re.findall(_PARTS_OF_ROLE, text)]

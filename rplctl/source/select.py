@@ -35,7 +35,9 @@ class SelectedRows:
     """The rows of a SELECT. `wire_types`: the type code of each column of the result set."""
 
     def __init__(self, mysql: Any, sql: Sql, address: str) -> None:
-        """Prepare and execute. `mysql`: a session that has no other user in the meantime. Raises SourceError."""
+        """Prepare and execute. `mysql`: a session that has no other user in the meantime. Raises SourceError if the
+        source reports an error.
+        """
         self._mysql, self._address = mysql, address
         with map_errors(address):
             mysql._execute_command(_COM_STMT_PREPARE, sql)

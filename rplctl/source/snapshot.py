@@ -88,12 +88,14 @@ class Snapshot:
         self.low, self.locking = low, locking
 
     def high(self) -> LogPlace:
-        """Return the high watermark H; call this after all rows are read. Raises SourceError."""
+        """Return the high watermark H; call this after all rows are read. Raises SourceError if the source reports an
+        error.
+        """
         return self._high or LogPlace(log_end(self._query))
 
 
 def step_of(query: Query) -> Step:
-    """Return the best method that the server supports. Raises SourceError."""
+    """Return the best method that the server supports. Raises SourceError if the source reports an error."""
     if query(written("SHOW STATUS LIKE 'binlog_snapshot_file'")):
         return Step.EXACT
     modes = query(written("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'"))
@@ -129,11 +131,12 @@ def snapshot(
 ) -> Iterator[Snapshot]:
     """Show `query` a consistent state of the source within the block; the transaction ends with the block.
 
-    The state contains everything up to `applied`, and everything that was logged before the call. Exceptions: the exact
+    The state contains everything up to `applied`, and everything that was logged before the call. Exceptions: the
+    exact
     method reports its position, and the share lock only guarantees the transactions up to the row of `lock`.
 
-    Raises WaitTimeout if the source does not show `applied` in time. Raises SourceError; 1205 if the row of `lock` is
-    missing, or another session has locked it for long.
+    Raises WaitTimeout if the source does not show `applied` in time. Raises SourceError if the source reports an
+    error: 1205 if the row of `lock` is missing, or another session has locked it for long.
     """
     deadline = time.monotonic() + timeout_s
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
@@ -151,7 +154,9 @@ def snapshot(
 
 @contextmanager
 def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot]:
-    """Show `query` each row as of some time between L and H within the block. Raises WaitTimeout, SourceError."""
+    """Show `query` each row as of some time between L and H within the block. Raises WaitTimeout if the log does not
+    become stable in time, and SourceError if the source reports an error.
+    """
     low = settled_end(query, step, timeout_s)
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"))
     try:
@@ -266,7 +271,7 @@ def settled_end(query: Query, step: Step, timeout_s: float) -> LogPlace:
 
     MySQL's set may contain some later GTIDs. A later snapshot sees everything that is logged before the position. For
     the share lock, this is only true of rows that are read with a lock; an exact snapshot reports its own position.
-    Raises WaitTimeout, SourceError.
+    Raises WaitTimeout if the log does not become stable in time, and SourceError if the source reports an error.
     """
     end = log_end(query)
     if step is Step.EXACT:

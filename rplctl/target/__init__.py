@@ -46,12 +46,16 @@ __all__ = [
 
 
 def open_engine(url: str) -> Engine:
-    """Return an engine that uses real transactions on every kind (on SQLite also for DDL). Raises ConfigError."""
+    """Return an engine that uses real transactions on every kind (on SQLite also for DDL). Raises ConfigError if the
+    URL is not valid.
+    """
     return dialect_of(target_kind(url)).open_engine(url)
 
 
 def open_target(url: str) -> Target:
-    """Connect to the target that the URL names, and return the target. Raises ConfigError, TargetError."""
+    """Connect to the target that the URL names, and return the target. Raises ConfigError if the URL is not valid, and
+    TargetError if the target does not answer.
+    """
     dialect = dialect_of(target_kind(url))
     return dialect.open_target(dialect.open_engine(url))
 
@@ -59,7 +63,7 @@ def open_target(url: str) -> Target:
 def open_engine_log(engine: Engine) -> EngineLog | None:
     """Return the log of the engine's database; None if the database does not exist yet (no SQLite file).
 
-    Raises TargetError: 1227 without the privilege BACKUP_ADMIN, and the errors of connecting.
+    Raises TargetError 1227 without the privilege BACKUP_ADMIN, and TargetError if the connection fails.
     """
     return dialect_of(engine.dialect.name).open_log(engine)
 

@@ -40,7 +40,7 @@ _MOST_SHOWN = 64  # characters of a value that an error's position shows
 
 @contextlib.contextmanager
 def committed(target: Target) -> Iterator[None]:
-    """Run the block as one transaction without foreign key checks; an exception rolls it back. Raises TargetError."""
+    """Run the block as one transaction without foreign key checks; an exception rolls it back."""
     target.begin(foreign_keys=False)
     try:
         yield
@@ -199,7 +199,7 @@ class Target(Protocol):
     def rollback(self) -> None: ...
 
     def fence(self, channel: str) -> None:
-        """Lock the channel on the target until the connection ends (design D4). Raises LockBusy, TargetError."""
+        """Lock the channel on the target until the connection ends (design D4). Raises LockBusy if it is locked."""
 
     def reconnect(self) -> None:
         """Discard the connection after an error with an unknown outcome; the next use opens a new connection."""
@@ -228,14 +228,19 @@ class Target(Protocol):
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         """Apply the net changes of all chunks: first the deletes, then the updates, then the inserts.
 
-        Raises CountMismatch, KeylessMismatch, TargetError.
+        Raises CountMismatch or KeylessMismatch if the target's rows are not as expected, and TargetError if it reports
+        an error.
         """
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
-        """Apply one change to exactly one row. Raises TargetError 1062, 1032, 1452 …"""
+        """Apply one change to exactly one row. Raises TargetError if that fails: 1062 (duplicate key), 1032 (row not
+        found), 1452 (foreign key) …
+        """
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
-        """Return the value of `column` in the row that the image identifies. Raises TargetError 1032."""
+        """Return the value of `column` in the row that the image identifies. Raises TargetError 1032 if there is no
+        such row.
+        """
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         """Execute a parsed DDL statement in the open transaction."""
@@ -279,7 +284,9 @@ class StatementTarget(Target, Protocol):
         """True if the statement, as the source executed it, may do more than change rows; such a statement commits."""
 
     def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
-        """Return the current definitions; None for a missing object. `identity`: set all fields. Raises TargetError."""
+        """Return the current definitions; None for a missing object. `identity`: set all fields. Raises TargetError if
+        the target reports an error.
+        """
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
         """Return the state of the tables' rows; `altered` is '' if the server does not report the last change."""
@@ -307,7 +314,9 @@ class StatementTarget(Target, Protocol):
         """False for events of the other vendor, and if `introduce` can no longer be called for their source."""
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
-        """Apply a rows event as the server's own applier does, without firing triggers. Raises TargetError."""
+        """Apply a rows event as the server's own applier does, without firing triggers. Raises TargetError if the
+        target reports an error.
+        """
 
     def table_model(self, database: str, table: str) -> TableModel | None:
         """Return the current definition of the table; None if the table does not exist."""
@@ -345,7 +354,9 @@ class TwoPhaseVerbs(Protocol):
     def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
 
     def end_prepared(self, engine: Engine, verb: str, xid: str) -> None:
-        """Commit or roll back (`verb`) a prepared transaction, unless it has already ended. Raises TargetError."""
+        """Commit or roll back (`verb`) a prepared transaction, unless it has already ended. Raises TargetError if the
+        target reports an error.
+        """
 
     def check(self, engine: Engine, option: str, branches: int = 1) -> list[str]:
         """Return the settings of this server that weaken two-phase commit. With several `branches`, the server's own
@@ -357,12 +368,12 @@ class TwoPhaseVerbs(Protocol):
 
     def claim(self, connection: Connection, prefix: str) -> None:
         """Mark the connection as this instance's, outside of a transaction, so that a later start can terminate it.
-        Raises LockBusy.
+        Raises LockBusy if another connection has the mark.
         """
 
     def terminate_sessions(self, engine: Engine, prefix: str) -> None:
         """Terminate a predecessor's connection and wait for its end. The caller holds the channel's lock on this host,
-        so no other process of this instance is running. Raises LockBusy.
+        so no other process of this instance is running. Raises LockBusy if the connection does not end in time.
         """
 
 

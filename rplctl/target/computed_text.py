@@ -56,7 +56,9 @@ class Expression:
     doubts: list[Sql] = field(default_factory=list)
 
     def whole(self) -> Sql:
-        """Return SQL that computes the expression as a value of the column. Raises NotKnown."""
+        """Return SQL that computes the expression as a value of the column. Raises NotKnown if the value may differ
+        from the source's.
+        """
         is_text, sql = self._term()
         if not self.tokens.at_end:
             raise NotKnown

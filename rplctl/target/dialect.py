@@ -74,11 +74,15 @@ class Dialect(ABC):
 
     @abstractmethod
     def open_engine(self, url: str) -> Engine:
-        """Return an engine that uses real transactions, also for DDL if the kind supports that. Raises ConfigError."""
+        """Return an engine that uses real transactions, also for DDL if the kind supports that. Raises ConfigError if
+        the URL is not valid.
+        """
 
     @abstractmethod
     def open_target(self, engine: Engine) -> Target:
-        """Connect to the target through the engine, and return the target. Raises TargetError."""
+        """Connect to the target through the engine, and return the target. Raises TargetError if the target does not
+        answer.
+        """
 
     @abstractmethod
     def mapped_errors(self) -> AbstractContextManager[None]:
@@ -91,7 +95,9 @@ class Dialect(ABC):
         """
 
     def has_rows(self, url: str) -> bool:
-        """True if the target's tables contain the source's rows, not logs of changes. Raises ConfigError."""
+        """True if the target's tables contain the source's rows, not logs of changes. Raises ConfigError if the URL is
+        not valid.
+        """
         return True
 
     def lake_tables(self, engine: Engine) -> LakeTables:

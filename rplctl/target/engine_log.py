@@ -42,7 +42,7 @@ class EngineLog(Protocol):
     def lock(self) -> None: ...
 
     def collect(self) -> Figures:
-        """Return the figures of the log. Raises TargetError."""
+        """Return the figures of the log. Raises TargetError if the database reports an error."""
 
     def copy_to(self, path: Path) -> bool:
         """Copy the database in its state at `lock`. Return False if the database is not a local file."""
@@ -91,7 +91,9 @@ class ServerLog(EngineLog):
 def open_server_log(
     engine: Engine, errors: Callable[[], AbstractContextManager[None]], make: Callable[[Connection], EngineLog]
 ) -> EngineLog:
-    """Open the log of a server. Raises TargetError: 1227 without the privilege, and the errors of connecting."""
+    """Open the log of a server. Raises TargetError 1227 without the privilege, and TargetError if the connection
+    fails.
+    """
     with log_errors(errors):
         connection = engine.connect()
     try:

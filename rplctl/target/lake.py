@@ -52,7 +52,7 @@ class FileWriter(Protocol):
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
         """Write `rows`, an Arrow table, to a new file and sync the file. `stats`: statistics of the rows other than
-        their number. Raises TargetError.
+        their number. Raises TargetError if the file cannot be written.
         """
 
 
@@ -66,18 +66,24 @@ class LakeTables(Protocol):
         """True if a table with the columns `has` accepts rows with the columns `wanted`."""
 
     def takes(self, folder: str, columns: str) -> bool | None:
-        """True if the table accepts rows with these columns; None if the table does not exist. Raises TargetError."""
+        """True if the table accepts rows with these columns; None if the table does not exist. Raises TargetError if
+        the lake cannot be read.
+        """
 
     def version(self, folder: str, app_id: str) -> int:
         """Return the number of the table's last batch of `app_id`; 0 if there is no batch or no table. Raises
-        TargetError.
+        TargetError if the lake cannot be read.
         """
 
     def places(self, folder: str) -> list[tuple[str, str, int, int]]:
-        """Return (op, log, pos, row number) of each change in the table, unordered. Raises TargetError."""
+        """Return (op, log, pos, row number) of each change in the table, unordered. Raises TargetError if the lake
+        cannot be read.
+        """
 
     def claimed(self, app_id: str) -> int:
-        """Return the last batch of `app_id` that a writer has claimed; 0 for none. Raises TargetError."""
+        """Return the last batch of `app_id` that a writer has claimed; 0 for none. Raises TargetError if the lake
+        cannot be read.
+        """
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
         """Claim the batch number durably for the writer with this mark; the writer may claim it again. Raises LockBusy
@@ -97,12 +103,12 @@ class LakeTarget(Target, Protocol):
 
     def adopts(self, model: TableModel) -> bool:
         """True if a channel that begins in the middle of the source's log can apply the table's changes to this lake.
-        Raises TargetError.
+        Raises TargetError if the lake cannot be read.
         """
 
     def folder_of(self, model: TableModel, schema: Any) -> str:
         """Return the folder for rows of this table, relative to the lake. `schema`: the Arrow schema of its changes.
-        Raises TargetError.
+        Raises TargetError if the lake cannot be read.
         """
 
     def stage(self, model: TableModel, schema: Any, files: Sequence[WrittenFile]) -> None:

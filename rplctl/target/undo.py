@@ -38,11 +38,11 @@ class UndoSql(ABC):
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
         """Return the quoted, writable columns of the target's table, each with SQL that computes its literal as text.
 
-        The literal of a NULL is the text NULL. Raises TargetError.
+        The literal of a NULL is the text NULL. Raises TargetError if the target reports an error.
         """
 
     def rows(self, target: Target, sql: Sql) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT in the open transaction. Raises TargetError."""
+        """Return the rows of a SELECT in the open transaction. Raises TargetError if the target reports an error."""
         with target.mapped_errors(), closing(target.connection.connection.cursor()) as cursor:
             cursor.execute(sql)
             return list(cursor.fetchall())

@@ -45,7 +45,7 @@ def to_json(value: Plain) -> KeyValue:
 
 
 def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
-    """Return the value in the form of that kind of target. Raises ValueError."""
+    """Return the value in the form of that kind of target. Raises ValueError if it is not a value of the column."""
     if isinstance(value, dict):
         raw = bytes.fromhex(value["hex"])
         return raw if column.type in _BYTES else raw.decode("utf-8", "surrogateescape")

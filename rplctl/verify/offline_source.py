@@ -47,9 +47,11 @@ _POLL_S: Final = 0.1
 
 
 def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
-    """Return the `given` position, else that of a backup's record, else the end of the last transaction in the logs.
+    """Return the position `given`. If it is None, return the position in a backup's record, or without a record the
+    end of the last transaction in the logs.
 
-    Raises UsageError.
+    Raises UsageError if the folder is not a server's data folder, is a backup that is not prepared, or has no
+    position.
     """
     try:
         (folder / "ibdata1").stat()
@@ -91,7 +93,8 @@ def _last_transaction(path: Path) -> BinlogPosition | None:
 def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config) -> Iterator[MasterInfo]:
     """Run the temporary server during the block, and yield how to connect to it. `work`: the folder for the copy.
 
-    Raises UsageError, SourceError, OSError.
+    Raises UsageError if a server runs in the folder, SourceError if the temporary server does not answer, and OSError
+    if the copy fails.
     """
     if is_in_use(folder / "ibdata1"):
         hint = "to compare with a running server, omit --offline-source"

@@ -172,7 +172,9 @@ def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
 
 
 def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iterator[Images]:
-    """Yield all rows, some megabytes at a time. Raises SourceError, BinlogFormatError."""
+    """Yield all rows, some megabytes at a time. Raises SourceError if the source reports an error, and
+    BinlogFormatError if a row is damaged.
+    """
     held = bytearray()
     for piece in rows.pieces():
         held += piece.data

@@ -47,7 +47,9 @@ class Progress:
         return self._folder / "progress.json"
 
     def begin(self, header: Header) -> None:
-        """Begin a new comparison, and discard the stored progress. Raises OSError."""
+        """Begin a new comparison, and discard the stored progress. Raises OSError if the progress file cannot be
+        written.
+        """
         shutil.rmtree(self._folder, ignore_errors=True)
         private_folder(self._folder)
         self.header, self.done = header, {}
@@ -71,7 +73,7 @@ class Progress:
     def finish(self, paths: Sequence[Path], *, is_whole: bool) -> None:
         """Write the report to these paths. The report of a partial verify keeps the time of the last complete one.
 
-        Raises OSError.
+        Raises OSError if a report cannot be written.
         """
         assert self.header is not None
         verified = self.header.time if is_whole else last_verified(self._report)
@@ -137,7 +139,7 @@ class PiecesDone:
         self.upto, self.rows, self.unlike = None, 0, []
 
     def keep(self, upto: Bound, rows: int, unlike: list[UnequalRows]) -> None:
-        """Store the finished part. Raises OSError."""
+        """Store the finished part. Raises OSError if the file cannot be written."""
         state = {"definition": self._definition, "upto": upto, "rows": rows, "unlike": [asdict(one) for one in unlike]}
         replace_file(self._path, json.dumps(state).encode(), durable=False)
 

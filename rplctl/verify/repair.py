@@ -143,7 +143,9 @@ class Repairer:
     def repair(self, pair: Pair, keys: Suspects, out: Outcome, *, delete_first: bool = False) -> None:
         """Repair the rows with these keys.
 
-        Raises Altered, SourceError, TargetError, LockBusy, WaitTimeout, NotRunning.
+        Raises Altered if a table's definition changes, SourceError or TargetError if this server reports an error,
+        LockBusy if the stored position was removed, WaitTimeout if the target does not catch up, and NotRunning on
+        STOP.
         """
         for _ in range(self.resolver.rounds):
             if not keys:

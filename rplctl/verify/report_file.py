@@ -118,7 +118,7 @@ def first_differences(report: Report, count: int) -> Iterator[str]:
 
 
 def write_report(path: Path, header: Header, differences: Iterable[Difference], totals: Sequence[Totals]) -> None:
-    """Write a report into a new file. Raises OSError."""
+    """Write a report into a new file. Raises OSError if the file cannot be written."""
     with replacing(path) as descriptor:
         held, written = bytearray(line({"format": FORMAT, **asdict(header)})), 0
         for difference in differences:

@@ -89,7 +89,9 @@ class Resolver:
     def resolve(self, pair: Pair, keys: list[Key]) -> Resolution:
         """Compare the rows with these keys.
 
-        Raises Altered, Unjudged, SourceError, TargetError, WaitTimeout, NotRunning.
+        Raises Altered if a table's definition changes, Unjudged if the relay logs in between are purged, SourceError
+        or TargetError if this server reports an error, WaitTimeout if the target does not catch up, and NotRunning on
+        STOP.
         """
         found: list[Difference] = []
         for _ in range(self.rounds):
@@ -115,7 +117,9 @@ class Resolver:
         return 0, 0, True
 
     def look(self, changed: ChangedKeys) -> BinlogPosition:
-        """Examine the log up to the target's position, and return this position. Raises Unjudged."""
+        """Examine the log up to the target's position, and return this position. Raises Unjudged if the relay logs
+        before this position are purged.
+        """
         place, at = self.applied.executed(), self.source.at
         if self.holds_still:  # `staged` has examined everything after it
             return place
@@ -193,7 +197,8 @@ class Resolver:
     def catch_up(self) -> None:
         """Wait until the target has everything that the source has logged by now, unless the target holds still.
 
-        Raises SourceError, NotRunning, WaitTimeout.
+        Raises SourceError if the source reports an error, WaitTimeout if the target makes no progress, and NotRunning
+        if the applier does not run.
         """
         if not self.holds_still:
             self._wait(self.source.at or log_end(self.source.about))

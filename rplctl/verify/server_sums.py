@@ -62,8 +62,8 @@ def unequal_rows(  # noqa: PLR0913 - what a comparison takes
 ) -> tuple[int, list[UnequalRows]]:
     """Return the number of the source's rows, and the rows that differ.
 
-    `moved`: called with the number of rows that were read. `done`: the part that an earlier verify has finished. Raises
-    SourceError, TargetError.
+    `moved`: called with the number of rows that were read. `done`: the part that an earlier verify has finished.
+    Raises SourceError or TargetError if this server reports an error.
     """
     pair = by.pair
     forget_foreign_bounds(by, done)

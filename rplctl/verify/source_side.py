@@ -54,7 +54,7 @@ class Source:
 
 @contextmanager
 def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = None) -> Iterator[Source]:
-    """Open sessions on the source. Raises SourceError."""
+    """Open sessions on the source. Raises SourceError if the source does not answer or rejects rplctl."""
     password = reveal(master.user_password, config.datadir)
     with session(master, password, config) as (mysql, query), survey(master, password, config) as about:
         query(SESSION)
@@ -87,7 +87,7 @@ class TablePiece:
 def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None = None) -> Iterator[TablePiece]:
     """Yield the pieces of a table after `after`, in its current state, each when the source's load permits it.
 
-    Only `about` is used. Raises SourceError.
+    Only `about` is used. Raises SourceError if the source reports an error.
     """
     one, size = row_bytes(source.about, model)
     key = chunk_key(model)

@@ -70,14 +70,18 @@ class TargetSide(ABC):
 
     @abstractmethod
     def scan(self, pair: Pair) -> Iterator[Batch]:
-        """Yield hashes of all rows. Raises TargetError."""
+        """Yield hashes of all rows. Raises TargetError if the target reports an error."""
 
     @abstractmethod
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
-        """Load rows into a new stage. Raises TargetError; RplError for a value that the target cannot store."""
+        """Load rows into a new stage. Raises TargetError if the target reports an error, and RplError for a value that
+        the target cannot store.
+        """
 
     def restage(self, pair: Pair, gone: Iterable[Key], rows: Iterable[TargetRow]) -> None:
-        """Delete the staged rows with the keys `gone`, and insert these rows. Raises TargetError."""
+        """Delete the staged rows with the keys `gone`, and insert these rows. Raises TargetError if the target reports
+        an error.
+        """
         model, target, whole = self._stage, self.target, tuple(range(pair.width))
         with self._staging():
             for key in gone:
@@ -109,12 +113,13 @@ class TargetSide(ABC):
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
         """Return the staged rows, and the table's rows with these keys or with those of staged rows.
 
-        Raises TargetError.
+        Raises TargetError if the target reports an error.
         """
 
     @abstractmethod
     def count(self, pair: Pair, hashes: set[int]) -> tuple[Counter[Any], Counter[Any]]:
-        """Return how often each row of a keyless table is staged, and how often the table has it. Raises TargetError.
+        """Return how often each row of a keyless table is staged, and how often the table has it. Raises TargetError
+        if the target reports an error.
 
         The rows are those with one of the hashes, or with the hash of a staged row.
         """
@@ -318,6 +323,6 @@ def _cells(images: Images, row: int) -> tuple[bytes | None, ...]:
 
 
 def open_side(url: str) -> TargetSide:
-    """Open the target's side. Raises TargetError."""
+    """Open the target's side. Raises TargetError if the target does not answer."""
     compared = compared_rows(target_kind(url))
     return ServerSide(url) if compared is None else ValuesSide(url, compared)

@@ -41,7 +41,7 @@ class UndoFolder:
         return self._count > 0
 
     def write(self, text: str) -> Path:
-        """Write the undo of a transaction. Raises OSError."""
+        """Write the undo of a transaction. Raises OSError if the file cannot be written."""
         self._count += 1
         path = private_folder(self.path) / f"{_MOST - self._count}.sql"
         replace_file(path, text.encode())
@@ -63,7 +63,7 @@ class UndoText:
     def of(self, inserted: Iterable[Key], deleted: Iterable[Key], updated: Iterable[Key]) -> str:
         """Return the SQL that reverts inserts, deletes (also before a new insert) and updates of these rows.
 
-        Raises NoUndo, TargetError.
+        Raises NoUndo if a row cannot be restored, and TargetError if the target reports an error.
         """
         name = self.sql.table(self.pair.target)
         literals = self.sql.literals(self.target, self.pair.target)

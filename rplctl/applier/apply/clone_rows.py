@@ -96,7 +96,8 @@ def _batches(pieces: Iterable[CopyPiece]) -> Iterator[list[CopyPiece]]:
 def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) -> int:
     """Load the rows within the target's transaction, and return the number of rows that Spark tasks decoded.
 
-    Raises CountMismatch; TargetError, which names the refused row; the errors of `decoded`.
+    Raises TargetError if the target refuses a row, and names the row. Raises CountMismatch if a table that cannot be
+    rolled back has unexpected rows, and the errors of `decoded`.
     """
     by_spark = 0
     server = statement_target(target)

@@ -27,7 +27,8 @@ def enter_new_source(
 ) -> RelayLogInfo:
     """Return the position to apply the batch from: `info`, or the lower one after a step without data.
 
-    `catalog`: None if the target stores no table models. Raises TargetError, RelayLogError, LockBusy.
+    `catalog`: None if the target stores no table models. Raises LockBusy if the stored position is not `info`,
+    TargetError if the target reports an error, and RelayLogError if the binary log cannot be written.
     """
     if not batch.transaction_count or not batch.source_position.is_before(info.exec_position):
         return info

@@ -200,7 +200,9 @@ def read_run(
 
 
 def model_of(table_map: TableMap, catalog: Catalog, target_kind: str, *, is_mariadb: bool) -> TableModel:
-    """Return the model of the table map's table. Raises RplError 1146 (no model), 1677 (they do not match)."""
+    """Return the model of the table map's table. Raises RplError 1146 if there is no model, and 1677 if it does not
+    match the table map.
+    """
     model = catalog.tables.get((table_map.database, table_map.table))
     if model is None:
         raise no_such_table(table_map.database, table_map.table)

@@ -225,7 +225,9 @@ CHANGE_OPTIONS: dict[str, ChangeOption] = {
 
 
 def parse_changes(texts: dict[str, str], password: str | None = None, reference: str | None = None) -> MasterChanges:
-    """Return the typed values of the texts that the operator typed. Raises UsageError."""
+    """Return the typed values of the texts that the operator typed. Raises UsageError if a text is not a value of its
+    option.
+    """
     parsed: dict[str, Any] = {name: parse_value(CHANGE_OPTIONS[name], text) for name, text in texts.items()}
     return MasterChanges(**parsed, password=password, password_reference=reference)
 

@@ -46,7 +46,9 @@ def default_heartbeat(config: Config) -> float:
 
 
 def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
-    """Check the given options against each other and against the stored ones, in MySQL's order. Raises UsageError."""
+    """Check the given options against each other and against the stored ones, in MySQL's order. Raises UsageError if
+    they contradict each other.
+    """
     _check_gtid_options(changes, master, relay)
     do, ignore = changes.do_domain_ids, changes.ignore_domain_ids
     if (master.do_domain_ids if do is None else do) and (master.ignore_domain_ids if ignore is None else ignore):
@@ -114,8 +116,8 @@ def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
 
 
 def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
-    """Check that the channel can continue at the same position if GTIDs replace a file position or vice versa: both
-    must be known. Raises UsageError.
+    """Check that the channel can continue at the same position if GTIDs replace a file position or vice versa. Raises
+    UsageError if the GTIDs or the file position are unknown, or if the GTIDs are of the other vendor.
     """
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
     if any(after):

@@ -67,7 +67,8 @@ class ChangeResult:
 
 def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
     """Update a stopped applier's position before a command reads or moves it: the target may have transactions that a
-    crash kept out of a file (modes marker and xa). True if the record may have changed. Raises TargetError.
+    crash kept out of a file (modes marker and xa). True if the record may have changed. Raises TargetError if the
+    target reports an error.
     """
     config, channel = repositories.config, repositories.channel
     if APPLIER in running(channel) or not repositories.relay_log_info.exists():
@@ -330,7 +331,9 @@ class _PendingChange:
 
 
 def _pending_change(channel: Channel) -> _PendingChange | None:
-    """Return the pending change, or None if there is none or if the thread of a record in it runs. Raises RplError."""
+    """Return the pending change, or None if there is none or if the thread of a record in it runs. Raises RplError if
+    the file of the change is damaged.
+    """
     path = _pending_path(channel)
     if not path.exists():
         return None

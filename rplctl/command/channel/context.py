@@ -66,7 +66,9 @@ class Repositories:
     engine: Callable[[], Engine]
 
     def master(self) -> MasterInfo:
-        """Return MasterInfo. Raises NotConfigured 3074 or 1200."""
+        """Return the channel's connection record. Raises NotConfigured 3074 or 1200 if CHANGE MASTER never ran for the
+        channel.
+        """
         info = self.master_info.stored()
         if info is None or not info.is_configured:
             self.refuse_lost_table()
@@ -80,17 +82,23 @@ class Repositories:
             self.refuse_unfit_target()
 
     def refuse_unfit_target(self) -> None:
-        """Raise UnfitTarget if the target does not belong to the stored position (design D29). Raises TargetError."""
+        """Raise UnfitTarget if the target does not belong to the stored position (design D29). Raises TargetError if
+        the target does not answer.
+        """
         from rplctl.commit.belonging import refuse_unfit
 
         refuse_unfit(self.config, self.channel, self.engine)
 
     def target_is_fit(self) -> bool:
-        """False if the target does not belong to the stored position. Raises TargetError."""
+        """False if the target does not belong to the stored position. Raises TargetError if the target does not
+        answer.
+        """
         return self.belonging().error is None
 
     def belonging(self) -> Belonging:
-        """Return whether the target belongs to the stored position, and whose the rows are. Raises TargetError."""
+        """Return the owner of the target's rows, and the error if the target does not belong to the stored position.
+        Raises TargetError if the target does not answer.
+        """
         from rplctl.commit.belonging import belonging_of
 
         return belonging_of(self.config, self.channel, self.engine)
@@ -112,7 +120,7 @@ class Repositories:
 
     def marker(self) -> tuple[RelayLogInfo | None, bool]:
         """Return the position that the transactions themselves have written; see commit.marker.read_marker. Raises
-        TargetError.
+        TargetError if the target reports an error.
         """
         if not self.target_has("rplctl_commit_marker"):
             return None, False
@@ -130,8 +138,9 @@ def administer(
     """Lock the channel for changes within the block, and yield its repositories. The block must use the options in
     them.
 
-    `makes`: the instance folder need not exist. `dry_run`: refuse an interrupted rename instead of finishing it. Raises
-    LockBusy (1205: the instance is locked for a backup), NotConfigured, RplError for an error of the operating system.
+    `makes`: the instance folder need not exist. `dry_run`: refuse an interrupted rename instead of finishing it.
+    Raises LockBusy if another command changes the channel (1205: the instance is locked for a backup), NotConfigured
+    if the instance folder is missing, and RplError for an error of the operating system.
     """
     channel, datadir = Channel(channel_name, config.datadir), config.datadir
     try:
@@ -155,7 +164,7 @@ def administer(
 
 def kinds_now(config: Config, channel: str) -> Config:
     """Return the options with the present kinds of the repositories: a `switch-repo` may have changed them since the
-    options were read. Raises ConfigError.
+    options were read. Raises ConfigError if an option file is not valid.
     """
     path = config.datadir / INSTANCE_FILE
     _, section = read_options(path, channel) if path.exists() else ({}, {})
@@ -183,7 +192,9 @@ def files_may_change(datadir: Path) -> Iterator[None]:
 
 @contextmanager
 def channels_stay(datadir: Path) -> Iterator[None]:
-    """Prevent the collection of the state of the logs within the block (WL#9452 F-2.3). Raises LockBusy 1205."""
+    """Prevent the collection of the state of the logs within the block (WL#9452 F-2.3). Raises LockBusy 1205 if a
+    collection does not end in time.
+    """
     with closing(channel_map(datadir)) as lock:
         if not lock.acquire_shared(PATIENCE_S):
             raise lock_wait_timeout("the state of the logs is being collected", "run the same command again")
@@ -244,13 +255,15 @@ def ask_source(config: Config, master: MasterInfo) -> Iterator[Query]:
 
 
 def refuse_lake(config: Config, hint: str) -> None:
-    """Refuse a lake for commands that write rows of the target in addition to the applier. Raises UsageError."""
+    """Raise UsageError if the target is a lake. It is for commands that write rows of the target in addition to the
+    applier.
+    """
     if dialect_of(target_kind(config.target_place)).commits_per_table:
         raise UsageError("a lake accepts rows only from the binary log", hint=hint)
 
 
 def refuse_changes(config: Config) -> None:
-    """Refuse a lake of changes for commands that read the target's rows. Raises UsageError."""
+    """Raise UsageError if the target is a lake of changes. It is for commands that read the target's rows."""
     if not dialect_of(target_kind(config.target_place)).has_rows(config.target_place):
         hint = "To list the changes of a table, run: rplctl show-changes --table DB.TABLE; a Delta mirror has rows"
         raise UsageError("a lake stores changes, not rows that could be compared", hint=hint)
@@ -334,7 +347,9 @@ def _has_applied(config: Config, name: str) -> bool:
 
 
 def one_channel(config: Config, given: str | None) -> str:
-    """Return the channel that a command means: the given one, else the only channel. Raises UsageError 3079."""
+    """Return the channel that a command means: the named one, else the only channel. Raises UsageError 3079 if there
+    are several channels and no name.
+    """
     if given is not None:
         return given
     channels = known_channels(config)

@@ -26,7 +26,7 @@ def is_lost(repositories: Repositories, master: MasterInfo) -> bool:
 
 def made_again(repositories: Repositories, master: MasterInfo, *, dry_run: bool = False) -> RelayLogInfo | None:
     """Create the record from the target's marker, store and return it. Return None if there is no marker. Raises
-    TargetError.
+    TargetError if the target reports an error.
     """
     if not may_have_target(repositories.config):
         return None

@@ -76,7 +76,7 @@ def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
 
 def gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: LeftOut) -> str:
     """Return the executed GTIDs together with the GTIDs of the folder that the channel accepts. Raises SourceError
-    1236.
+    1236 if the folder lacks transactions that follow the executed GTIDs.
     """
     is_mariadb = not master.enabled_auto_position
     names = log_names(folder)

@@ -48,7 +48,9 @@ class Choice:
 
     @classmethod
     def of(cls, databases: str, tables: str, *, replace: bool) -> Choice:
-        """Return the choice for lists in the format of the filters. Raises UsageError."""
+        """Return the choice for lists in the format of the filters. Raises UsageError if a table is not named as
+        db.table.
+        """
         names = []
         for name in split_list(tables):
             database, _, table = name.partition(".")
@@ -126,7 +128,9 @@ class _Chosen:
 
 
 def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *, is_new: bool) -> ClonePlan:
-    """Return the plan. Raises SourceError, TargetError; UsageError for a table that cannot be copied."""
+    """Return the plan. Raises SourceError or TargetError if this server reports an error, and UsageError for a table
+    that cannot be copied.
+    """
     config = repositories.config
     rules = ReplicationFilter.from_config(config)
     source = read_source_tables(config, master, wanted(rules, choice), is_new=is_new)

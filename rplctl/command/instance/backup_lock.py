@@ -93,7 +93,9 @@ def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Seq
 
 
 def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
-    """End the process that `lock_detached` started. Raises LockBusy, RplError."""
+    """End the process that `lock_detached` started. Raises LockBusy if that process does not end in time, and RplError
+    if it cannot be signalled.
+    """
     check_folder(config)
     with closing(_seat(config, lock)) as seat:
         if seat.acquire(patience_s=0):
@@ -109,7 +111,9 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
 
 
 def hold_backup_lock(config: Config, lock: BackupLock, wait_s: float) -> InstanceLock | RwLock:
-    """Take the lock until its `close`. Raises LockBusy 1205, NotConfigured, RplError 1227."""
+    """Take the lock until its `close`. Raises LockBusy 1205 after `wait_s` seconds, NotConfigured if the folder is not
+    an instance folder, and RplError 1227 without access to it.
+    """
     check_folder(config)
     taken = lock.open(config.datadir)
     if lock.acquire(taken, wait_s):

@@ -83,7 +83,7 @@ def user_folder() -> Path:
 
 def unit_folder(given: Path | None) -> Path:
     """Return the folder for the units: `given`, or systemd's folder for this user. It is created if needed. Raises
-    UsageError.
+    UsageError if it cannot be created.
     """
     folder = given or (SYSTEM_FOLDER if os.geteuid() == 0 else user_folder())
     if not is_clean(str(folder)):

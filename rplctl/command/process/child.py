@@ -141,7 +141,9 @@ def leave_running(children: Sequence[Child]) -> None:
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open the log to append, with mode 0600. A large log is replaced by a new one. Raises OSError."""
+    """Open the log to append, with mode 0600. A large log is replaced by a new one. Raises OSError if it cannot be
+    opened.
+    """
     descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
     turn_over(path)
     return os.fdopen(descriptor, "ab")
@@ -316,7 +318,9 @@ def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
 
 
 def _holder(channel: Channel, role: str) -> int | None:
-    """Return the pid of the lock's holder, waiting for a process that has not written its pid yet. Raises LockBusy."""
+    """Return the pid of the lock's holder, waiting for a process that has not written its pid yet. Raises LockBusy if
+    the pid stays unknown.
+    """
     for _ in range(100):
         pid = lock_holder(channel, role)
         if pid != 0:

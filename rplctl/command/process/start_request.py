@@ -121,7 +121,9 @@ def environment_of(config: Config, request: StartRequest, *, keeps_password: boo
 
 
 def check_request(request: StartRequest) -> None:
-    """Check the combination of options. Raises UsageError, ConfigError."""
+    """Check the combination of options. Raises UsageError if options exclude each other, and ConfigError if the crash
+    points are not valid.
+    """
     until = request.until.as_json()
     failpoint.parse_failpoints(request.crash_points)
     if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):

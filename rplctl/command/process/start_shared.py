@@ -55,7 +55,8 @@ def start_shared(
     """Start each channel, and return its result or its error. `begun`: called after the start if the command stays in
     the foreground.
 
-    Raises UsageError 1277, LockBusy 1205; in the foreground RplError if a process ended by itself.
+    Raises UsageError 1277 if the request has an UNTIL condition, LockBusy 1205 if the instance is locked and, in the
+    foreground, RplError if a process ended by itself.
     """
     if request.until != Until() or request.until_synced:
         raise UsageError("--shared-session cannot be used with --until-synced or UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)

@@ -54,7 +54,9 @@ _HERE: Final = ("master_log_file", "master_log_pos", "master_binlog_dir")  # a c
 def walk_clone(
     config: Config, channel_name: str, tables: str, points: Sequence[str], folder: Path
 ) -> Iterator[tuple[str, str]]:
-    """Yield each point and its observed outcome. `tables`: see `clone --tables`. Raises UsageError, NotConfigured."""
+    """Yield each point and its observed outcome. `tables`: see `clone --tables`. Raises UsageError if `tables` is not
+    valid, and NotConfigured if there is no such channel.
+    """
     choice = Choice.of("", tables, replace=False)
     changes = _changes(config, open_repositories(config, channel_name).master())
     for point in points:

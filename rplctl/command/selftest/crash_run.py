@@ -157,14 +157,14 @@ def channel_of(config: Config) -> Channel:
 
 
 def configure(config: Config, _say: Say) -> None:
-    """Run CHANGE MASTER TO the recorded log, with the applier at its start. Raises RplError."""
+    """Run CHANGE MASTER TO the recorded log, with the applier at its start. Raises RplError if the command fails."""
     change_master(config, CHANNEL, MasterChanges(master_binlog_dir=os.fspath(FOLDER)))
     file = replace(config, relay_log_info_repository="FILE")
     open_relay_log_info(file, channel_of(config), no_engine).flush(RelayLogInfo(channel_name=CHANNEL), force=True)
 
 
 def receive(config: Config, _say: Say) -> None:
-    """Run the receiver until the relay log holds the whole recorded log. Raises RplError."""
+    """Run the receiver until the relay log holds the whole recorded log. Raises RplError if the receiver fails."""
     receiver = Receiver(config, channel_of(config))
     last, path = recorded()[-1:], channel_of(config).status_path("receiver")
     path.unlink(missing_ok=True)
@@ -185,7 +185,7 @@ def receive(config: Config, _say: Say) -> None:
 def apply_by_spark(config: Config, end: State, say: Say) -> None:
     """Run the applier like `apply`, but with tasks of a real Spark. Report the number of failed attempts at a range.
 
-    Raises RplError.
+    Raises RplError if the applier fails.
     """
     channel = channel_of(config)
     with (private_folder(channel.run_folder) / "applier.log").open("ab") as log:  # for Spark's errors about the task
@@ -203,7 +203,7 @@ def apply_by_spark(config: Config, end: State, say: Say) -> None:
 
 def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline: Pipeline | None = None) -> None:
     """Run the applier from its stored position to `end`. Report the start position, each commit, the end position, and
-    the digest of the target at the start and at the end. Raises RplError.
+    the digest of the target at the start and at the end. Raises RplError if the applier fails.
     """
     from rplctl.applier.apply.batch import BatchApplier
     from rplctl.commit.position_store import open_position_store

@@ -52,7 +52,9 @@ class Walk:
         self._scratch: crash_steps.Scratch | None = None
 
     def prepare(self) -> None:
-        """Warm up, then receive the log once in a single relay log and once in many. Raises RplError, UsageError."""
+        """Warm up, then receive the log once in a single relay log and once in many. Raises RplError or UsageError if
+        a step fails.
+        """
         warm_up()
         if self._target and not self._is_lake and not self._is_held:
             scratch = crash_steps.Scratch(self._config(self._folder / "server", "marker"))
@@ -258,7 +260,7 @@ def _failure(outcome: Outcome) -> str:
 
 
 def _must(outcome: Outcome) -> Outcome:
-    """Return the outcome of a step that must succeed. Raises RplError."""
+    """Return the outcome of a step that must succeed. Raises RplError if it failed."""
     if failure := _failure(outcome):
         raise RplError(failure, errno=outcome.errno)
     return outcome

@@ -24,7 +24,9 @@ from rplctl.relay_log.index import RelayLogIndex
 
 
 def choose(log: SendableLog, request: DumpRequest, own_uuid: str) -> tuple[str, int]:
-    """Return the log and the offset at which the dump begins. Raises RplError 1236, OSError."""
+    """Return the log and the offset at which the dump begins. Raises RplError 1236 if the log cannot continue at the
+    requested position or GTIDs, and OSError if a file cannot be read.
+    """
     names = log.names()
     if not names:
         raise fatal("the binary log is empty: no transaction was applied since log_bin was set")

@@ -23,7 +23,9 @@ class SendableLogs:
         self._channel: str | None = None
 
     def log(self) -> SendableLog:
-        """Return the log of the only channel that has log_bin. Raises RplError 1236, TargetError, ConfigError."""
+        """Return the log of the only channel that has log_bin. Raises RplError 1236 unless exactly one channel has it,
+        and TargetError or ConfigError if the channels cannot be listed.
+        """
         files = self.files()
         if files is None:
             raise fatal("this instance writes no binary log: set log_bin")

@@ -47,14 +47,16 @@ class DumpRequest:
 
 
 def registered(body: Reader) -> Replica:
-    """Return the content of COM_REGISTER_SLAVE. Raises RplError 1835."""
+    """Return the content of COM_REGISTER_SLAVE. Raises RplError 1835 if the packet is malformed."""
     server_id = body.integer(4)
     host, _, _ = (body.take(body.integer(1)) for _ in range(3))
     return Replica(server_id=server_id, host=host.decode("utf-8", "replace"), port=body.integer(2))
 
 
 def by_position(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
-    """Return the content of COM_BINLOG_DUMP. MariaDB's GTID position comes from the user variables. Raises RplError."""
+    """Return the content of COM_BINLOG_DUMP. MariaDB's GTID position comes from the user variables. Raises RplError if
+    the packet or a value is malformed.
+    """
     position, flags, server_id = body.integer(4), body.integer(2), body.integer(4)
     log_name = body.rest().rstrip(b"\0").decode("utf-8", "replace")
     state = settings.get("slave_connect_state")
@@ -63,7 +65,7 @@ def by_position(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
 
 
 def by_gtid_set(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
-    """Return the content of COM_BINLOG_DUMP_GTID. Raises RplError."""
+    """Return the content of COM_BINLOG_DUMP_GTID. Raises RplError if the packet or a value is malformed."""
     flags, server_id = body.integer(2), body.integer(4)
     body.take(body.integer(4))
     body.integer(8)

@@ -85,7 +85,9 @@ class SendableLog:
                 os.close(self._open.popitem()[1])
 
     def start(self, name: str) -> LogStart:
-        """Return the first events of the file. Raises RplError 1236, OSError."""
+        """Return the first events of the file. Raises RplError 1236 if they are damaged, and OSError if the file
+        cannot be read.
+        """
         found = self._starts.get(name)
         if found is None:
             descriptor = open_plain(self._index.path(name), follow=False)
@@ -96,7 +98,9 @@ class SendableLog:
         return found
 
     def look(self, name: str) -> Sendable:
-        """Return the sendable part of the log. Raises RplError 1236, OSError."""
+        """Return the sendable part of the log. Raises RplError 1236 if the log is purged or damaged, and OSError if it
+        cannot be read.
+        """
         with self._lock:
             due, known = self._known.get(name, (0.0, None))
             if known is not None and (known.following or time.monotonic() < due):

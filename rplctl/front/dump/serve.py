@@ -26,14 +26,14 @@ from rplctl.source.replica_id import replica_identity
 
 
 def register(session: ClientSession, body: Reader) -> None:
-    """Answer COM_REGISTER_SLAVE. Raises RplError 1227, 1835."""
+    """Answer COM_REGISTER_SLAVE. Raises RplError 1227 without the privilege, and 1835 if the packet is malformed."""
     _refuse_others(session)
     session.replica = registered(body)
 
 
 def dump(session: ClientSession, front: Front, request: DumpRequest) -> None:
-    """Send the log until the client disconnects or, if the client asked for that, until the end of the log. Raises
-    Closed, RplError, OSError.
+    """Send the log until the client disconnects or, if the client requested it, until the end of the log. Raises
+    Closed if the connection ends, RplError if the log cannot be sent, and OSError if a file cannot be read.
     """
     _refuse_others(session)
     log, me = front.logs.log(), identity(front)

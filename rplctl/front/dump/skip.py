@@ -53,7 +53,7 @@ class Skip:
         return self._skips or type_code in self._dropped
 
     def kept(self, data: ByteArray, offsets: NDArray[np.int64], types: NDArray[np.uint8]) -> Flags:
-        """Return an array that is True for each event to send. Raises RplError 1236."""
+        """Return an array that is True for each event to send. Raises RplError 1236 if the replica has diverged."""
         is_control = np.isin(types, _CONTROL)
         kept = ~np.isin(types, list(self._dropped))
         gtids = np.flatnonzero(np.isin(types, _GTIDS))
@@ -82,7 +82,9 @@ class Skip:
         return found
 
     def _is_before(self, data: ByteArray, offset: int) -> bool:
-        """True if the domain's last transaction to skip is this one or comes later. Raises RplError 1236."""
+        """True if the domain's last transaction to skip is this one or comes later. Raises RplError 1236 if the
+        replica has diverged.
+        """
         server = int.from_bytes(data[offset + 5 : offset + 9].tobytes(), "little")
         body = data[offset + HEADER_LENGTH : offset + HEADER_LENGTH + 12].tobytes()
         number, domain = int.from_bytes(body[:8], "little"), int.from_bytes(body[8:12], "little")

@@ -61,7 +61,7 @@ class Stream:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[int]:
-        """Open the log and keep it from being purged. Raises RplError 1236."""
+        """Open the log and keep it from being purged. Raises RplError 1236 if the log is purged or damaged."""
         path = RelayLogIndex(self._log.files).path(name)
         with kept_from_purge(self._log.files, name):
             self._log.look(name)

@@ -24,7 +24,7 @@ _FIRST_COLUMN = "number_of_lines"
 
 def import_rows(text: str, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
     """Return both records of `channel`. If a table has one row only, that row may have another channel name. Raises
-    UsageError.
+    UsageError if a row is missing or not valid.
     """
     rows = list(read_rows(text))
     master = _row_of([row for row in rows if "host" in row], channel, "slave_master_info")

@@ -35,15 +35,16 @@ class Imported:
 
 
 def import_maxwell(text: str, channel: str) -> Imported:
-    """Return the position in one row of `maxwell.positions`. Raises UsageError."""
+    """Return the position in one row of `maxwell.positions`. Raises UsageError if the row is not valid."""
     row = read_row(text, "maxwell.positions")
     gtids = "" if row.get("gtid_set") in (None, "NULL") else str(row["gtid_set"])
     return _imported(channel, "maxwell.positions", (row.get("binlog_file"), row.get("binlog_position")), gtids)
 
 
 def import_debezium(text: str, channel: str) -> Imported:
-    """Return the position in the offset of a MySQL or MariaDB connector. `text`: the offset's value, or `KEY<tab>VALUE`
-    as a topic dump prints it. Raises UsageError.
+    """Return the position in the offset of a MySQL or MariaDB connector. `text`: the offset's value, or
+    `KEY<tab>VALUE` as a topic dump prints it. Raises UsageError if the offset is not valid, or if its snapshot is not
+    finished.
     """
     offset = _json_object(text.rpartition("\t")[2], "Debezium offset")
     if offset.get("snapshot") not in (None, False, "false", ""):

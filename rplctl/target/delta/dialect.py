@@ -32,7 +32,7 @@ class DeltaDialect(SqliteDialect):
     packages: ClassVar[tuple[str, ...]] = ("deltalake", "pyarrow")
 
     def place(self, url: str) -> Place:
-        """Return the location of the lake that the URL names. Raises ConfigError."""
+        """Return the location of the lake that the URL names. Raises ConfigError if the URL is not valid."""
         return place_of(url)
 
     def is_missing_at(self, url: str) -> bool:
@@ -90,7 +90,9 @@ def _mark(place: Place) -> Path:
 
 
 def _make_folders(place: Place) -> None:
-    """Create the missing folders. Raises ConfigError, TargetError."""
+    """Create the missing folders. Raises ConfigError if the folder is of another lake, and TargetError if it cannot be
+    written.
+    """
     _refuse_another(place)
     folder = Path(place.root)
     with _named(place):

@@ -139,7 +139,9 @@ class MirrorTarget(DeltaTarget):
         return super().take_staged()
 
     def _stage_rows(self) -> None:
-        """Write the net changes into new files, and stage these. Raises CountMismatch."""
+        """Write the net changes into new files, and stage these. Raises CountMismatch if the target's rows are not as
+        expected.
+        """
         for model, overlay in self._overlays.values():
             if not overlay.entries:
                 continue
@@ -178,7 +180,9 @@ def folder_of(model: TableModel) -> str:
 
 
 def open_files(place: Place, model: TableModel) -> MirrorFiles:
-    """Return the current files of the table; no files if the table does not exist. Raises TargetError."""
+    """Return the current files of the table; no files if the table does not exist. Raises TargetError if the lake
+    cannot be read.
+    """
     snapshot = DeltaTables(place).snapshot(folder_of(model))
     stats: dict[str, str] = {} if snapshot is None else snapshot[1]
     return MirrorFiles(place, folder_of(model), row_schema(model), stats)

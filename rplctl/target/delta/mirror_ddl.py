@@ -43,7 +43,9 @@ class MirrorDdl:
         self._now: dict[str, tuple[TableModel, list[pa.Table] | MirrorFiles | None]] = {}  # None: the table has no rows
 
     def carry_out(self, plan: DdlPlan) -> list[PendingTable]:
-        """Execute the plan: write the new files, and return the changes of each table. Raises TargetError."""
+        """Execute the plan: write the new files, and return the changes of each table. Raises TargetError if the lake
+        cannot be read or written.
+        """
         for step in steps_here(plan):
             self._step(step, plan.context)
         return [self._pending(folder, *now) for folder, now in self._now.items()]

@@ -30,7 +30,9 @@ class Overlay:
         return made
 
     def take(self, chunk: TableChunk) -> None:
-        """Add the changes of a chunk: the deletes, then the updates, then the inserts. Raises CountMismatch."""
+        """Add the changes of a chunk: the deletes, then the updates, then the inserts. Raises CountMismatch if a
+        change contradicts an earlier one.
+        """
         for key in chunk.absent:
             self.set(key, None, expects=False)
         for key in chunk.deletes:
@@ -51,7 +53,7 @@ class Overlay:
 
     def set(self, key: Row, row: Row | None, *, expects: bool) -> None:
         """Set the row of a key; None deletes the row. `expects`: the key must exist before, or must not exist. Raises
-        CountMismatch.
+        CountMismatch if an earlier change contradicts `expects`.
         """
         found = self.entries.get(key)
         if found is None:
@@ -62,7 +64,9 @@ class Overlay:
             self.entries[key] = (found[0], row)
 
     def update(self, key: Row, after: RowSet) -> None:
-        """Set the new values of a row. If its key changes, the row must be complete. Raises CountMismatch."""
+        """Set the new values of a row. If its key changes, the row must be complete. Raises CountMismatch if the
+        change contradicts an earlier one.
+        """
         found = self.entries.get(key)
         row = self.whole(after, None if found is None else found[1], key)
         moved = tuple(row[c] for c in self.key)

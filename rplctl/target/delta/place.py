@@ -79,7 +79,9 @@ class Place:
         return PyFileSystem(DeltaStorageHandler(self.uri(folder), self.options or None))
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
-        """Write the rows to a new file as lake.FileWriter describes. Raises TargetError."""
+        """Write the rows to a new file as lake.FileWriter describes. Raises TargetError if the file cannot be
+        written.
+        """
         import pyarrow.parquet as parquet
 
         name = f"{uuid.uuid4().hex}.parquet"
@@ -119,7 +121,9 @@ class Place:
         return size
 
     def sync_log(self, folder: str, behind: int) -> None:
-        """Sync the commits after version `behind`, because delta-rs writes commits without a sync. Raises OSError."""
+        """Sync the commits after version `behind`, because delta-rs writes commits without a sync. Raises OSError if a
+        sync fails.
+        """
         if not self.is_local:
             return
         log = Path(self.root) / folder / "_delta_log"
@@ -147,7 +151,7 @@ class Place:
 
 
 def place_of(url: str) -> Place:
-    """Return the location that the URL of a Delta Lake names. Raises ConfigError."""
+    """Return the location that the URL of a Delta Lake names. Raises ConfigError if the URL is not valid."""
     parts = urlsplit(url.removeprefix("delta+"))
     words = dict(parse_qsl(parts.query))
     zero_dates, state = words.pop("zero_dates", "error"), words.pop("state", "")

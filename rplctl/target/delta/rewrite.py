@@ -73,7 +73,8 @@ class MirrorFiles:
 
     def rewrite(self, model: TableModel, overlay: Overlay) -> tuple[list[WrittenFile], list[str]]:
         """Write new files for the changes of the overlay. Return the files, and the paths of the files that they
-        replace. Raises CountMismatch, RplError 1292, TargetError.
+        replace. Raises CountMismatch if the rows are not as expected, RplError 1292 if the lake cannot store a value,
+        and TargetError if a file cannot be read or written.
         """
         zero_null, key = self._place.zero_dates_null, overlay.key
         rows = list(overlay.entries.values())

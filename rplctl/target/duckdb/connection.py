@@ -55,7 +55,7 @@ class Options:
 
 
 def options_of(url: URL) -> Options:
-    """Return the file and the settings of a target's URL. Raises ConfigError."""
+    """Return the file and the settings of a target's URL. Raises ConfigError if the URL is not valid."""
     if not url.database or not Path(url.database).is_absolute() or url.host:
         raise ConfigError("a DuckDB target needs a file", hint="write duckdb:////absolute/path/target.duckdb")
     path = Path(url.database)
@@ -84,7 +84,7 @@ def export_of(engine: Engine) -> Export | None:
 
 
 def open_engine(url: str) -> Engine:
-    """Return an engine for the file, which the first connection creates. Raises ConfigError."""
+    """Return an engine for the file, which the first connection creates. Raises ConfigError if the URL is not valid."""
     registry.register("duckdb", "rplctl.target.duckdb.sqlalchemy_dialect", "SqlalchemyDuckdb")
     parsed = make_url(url)
     options = options_of(parsed)
@@ -115,7 +115,9 @@ def _export(options: Options) -> Export | None:
 
 
 def _opened(options: Options, *, may_make: bool) -> DriverConnection:
-    """Return a connection to the file. Raises TargetError; 1205 names the process that has the file open."""
+    """Return a connection to the file. Raises TargetError if the file cannot be opened; 1205 names the process that
+    has the file open.
+    """
     path = options.path
     if not may_make and not path.exists():
         text = f"the target's file {path} does not exist any more"

@@ -150,7 +150,7 @@ class ForeignKeys:
         self._links = None
 
     def check(self) -> None:
-        """Check the keys in doubt before COMMIT. Raises TargetError 1452."""
+        """Check the keys in doubt before COMMIT. Raises TargetError 1452 if a row has no parent."""
         for link in self._doubtful:
             sql = written("SELECT 1 FROM {} AS c WHERE {} LIMIT 1", link.child, link.orphans)
             if self._driver.execute(sql).fetchone() is not None:

@@ -49,7 +49,8 @@ def relation(
     texts: Collection[str] = (),
 ) -> Iterator[Relation]:
     """Yield the rows as a relation for the statements of the block. The column COPIES is a number of rows. `texts`:
-    names of columns that are text on the target, of any type on the source. Raises TargetError 1366.
+    names of columns that are text on the target, of any type on the source. Raises TargetError 1366 if a column cannot
+    store a value.
     """
     kinds = [None if c == COPIES else model.columns[c] for c in columns]
     wanted = joined(

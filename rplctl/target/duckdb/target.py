@@ -282,7 +282,7 @@ class DuckdbTarget(OneConnection):
 
     def _of_row(self, model: TableModel, image: RowSet, wanted: Sql) -> Any:
         """Return the value of the expression `wanted` for the row that the image identifies: by key if the image has
-        the key, else for any equal row. Raises TargetError 1032.
+        the key, else for any equal row. Raises TargetError 1032 if there is no such row.
         """
         columns = sql_of.identifying(model, image.columns)
         at = {column: i for i, column in enumerate(image.columns)}

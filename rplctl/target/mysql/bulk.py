@@ -69,13 +69,17 @@ class BulkLoader:
         self._multiset = MultisetRemover(send, ask)
 
     def remove_copies(self, rows: EncodedRows, model: TableModel) -> None:
-        """Delete the given number of copies of each row in a table without a key. Raises CountMismatch."""
+        """Delete the given number of copies of each row in a table without a key. Raises CountMismatch if the table
+        has fewer copies of a row.
+        """
         with self._multiset.stage(model) as stage:
             self._into(stage, rows, model)
             self._multiset.remove(model, rows.count)
 
     def remove(self, chunk: TableChunk, model: TableModel) -> None:
-        """Delete the rows to delete, and check that the keys in `absent` do not exist. Raises CountMismatch."""
+        """Delete the rows to delete, and check that the keys in `absent` do not exist. Raises CountMismatch if a row
+        is missing, or if a key in `absent` exists.
+        """
         assert chunk.bulk is not None
         for keys, expected in ((chunk.bulk.absent, 0), (chunk.bulk.deletes, chunk.bulk.deletes.count)):
             if keys.count:

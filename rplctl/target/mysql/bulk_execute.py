@@ -47,7 +47,9 @@ class Loaded:
 
 
 def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRows) -> Loaded:
-    """Execute the statement for each row; it has one parameter for each column. Raises the driver's errors."""
+    """Execute the statement for each row; the statement has one parameter for each column. The driver's errors are not
+    converted.
+    """
     driver: Any = connection
     parameters = len(rows.columns)
     driver._execute_command(_PREPARE, sql)

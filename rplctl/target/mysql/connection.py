@@ -171,7 +171,9 @@ class LoadingConnection(GuardedConnection):
 
 
 def open_engine(url: str) -> Engine:
-    """Return an engine whose connections count matched rows, use UTC and store bytes unchanged. Raises ConfigError."""
+    """Return an engine whose connections count matched rows, use UTC and store bytes unchanged. Raises ConfigError if
+    the URL is not valid.
+    """
     parsed = make_url(url)
     security, options = connection_options(parsed)
     options |= {
@@ -197,7 +199,9 @@ def open_engine(url: str) -> Engine:
 
 
 def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
-    """Connect, log in and set the common session variables. Raises the driver's errors, ConfigError."""
+    """Connect, log in and set the common session variables. Raises ConfigError if a TLS file is not usable, and the
+    driver's errors if the server rejects the connection.
+    """
     connection = LoadingConnection(**options, security=security, sign_in_s=SIGN_IN_S, silence_s=SILENCE_S)
     try:
         connection.connect()

@@ -41,7 +41,9 @@ Ask = Callable[[Sql], Sequence[Sequence[Any]]]
 def read_definitions(
     ask: Ask, objects: Iterable[ServerObject], server: ServerKind, *, identity: bool
 ) -> dict[ServerObject, Definition | None]:
-    """Return the definitions of the objects; None for a missing object. Raises TargetError."""
+    """Return the definitions of the objects; None for a missing object. Raises TargetError if the target reports an
+    error.
+    """
     return {found: _definition(ask, found, server, identity) for found in objects}
 
 

@@ -45,7 +45,8 @@ class Killer:
                 raise
 
     def lock_wait(self) -> str:
-        """Return the server's words for the lock that the connection waits for, or ''. Raises TargetError.
+        """Return the server's name of the lock that the connection waits for, or ''. Raises TargetError if the server
+        reports an error.
 
         Every account sees its own threads. Locks of rows are in INNODB_TRX, which requires PROCESS.
         """

@@ -52,14 +52,16 @@ class SingleChanges:
                 self._send(written_bytes(b"DROP TEMPORARY TABLE %s", joined_bytes(b", ", tables)))
 
     def insert(self, model: TableModel, rows: RowSet) -> RowSet:
-        """Insert the rows with large values, one by one, and return the other rows. Raises CountMismatch."""
+        """Insert the rows with large values, one by one, and return the other rows. Raises CountMismatch if a
+        statement does not insert exactly one row.
+        """
         large, small = _split_large(rows)
         self._expect_each(model, (RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [r])) for r in large))
         return small
 
     def update(self, model: TableModel, rows: RowSet) -> RowSet:
         """Update the rows with large values, one by one, and return the other rows. Each row has its values, then its
-        key. Raises CountMismatch.
+        key. Raises CountMismatch if a statement does not find exactly one row.
         """
         large, small = _split_large(rows)
         key, width = key_of(model), len(rows.columns)

@@ -73,7 +73,9 @@ class MultisetRemover:
             self._send(written_bytes(b"DROP TEMPORARY TABLE %s", STAGE))
 
     def remove(self, model: TableModel, count: int) -> None:
-        """Delete the staged numbers of copies. `count`: number of rows in the stage. Raises CountMismatch."""
+        """Delete the staged numbers of copies. `count`: number of rows in the stage. Raises CountMismatch if the table
+        has fewer copies of a row.
+        """
         stays = (
             written_bytes(b"s.%s=s.%s", name, name) for name in (quote(column.name) for column in kept_times(model, ()))
         )
@@ -121,7 +123,9 @@ class MultisetRemover:
             )
 
     def _remove_some(self, model: TableModel, row: int, copies: int) -> None:
-        """Delete exactly `copies` copies of one staged row, and remove the row from the stage. Raises CountMismatch."""
+        """Delete exactly `copies` copies of one staged row, and remove the row from the stage. Raises CountMismatch if
+        the table has fewer copies.
+        """
         table = table_name(model)
         like = written_bytes(b"SELECT 1 FROM %s AS s WHERE s.%s=%d AND %s", STAGE, _ROW, row, _same(model))
         if (

@@ -335,10 +335,12 @@ def collations_sql(server: ServerKind) -> Sql:
 def statement_settings(
     query: Query, source: ServerKind, target: ServerKind, collation_name: Callable[[int], str]
 ) -> dict[str, Sql]:
-    """Return the statement's session variables as SQL text. Character sets are last, because they change how the server
+    """Return the statement's session variables as SQL text. Character sets are last, because they change how the
+    server
     reads the other values.
 
-    `collation_name` returns the target's name of a collation's id, or "". Raises TargetError 1231, 1273.
+    `collation_name` returns the target's name of a collation's id, or "". Raises TargetError 1231 or 1273 if the
+    target lacks an SQL mode or a collation.
     """
     context = query.context
     stamp = f"{query.timestamp}.{context.microseconds:06d}" if context.microseconds else str(query.timestamp)
@@ -390,7 +392,9 @@ def _mysql_only(query: Query) -> dict[str, Sql]:
 
 
 def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
-    """Return the sql_mode with which the target reads a statement as the source did. Raises TargetError 1231."""
+    """Return the sql_mode with which the target reads a statement as the source did. Raises TargetError 1231 if the
+    target lacks a mode.
+    """
     if source.is_mariadb != target.is_mariadb:
         if source.is_mariadb and (lost := [name for bit, name in _ONLY_MARIADB.items() if mode & bit]):
             raise TargetError(

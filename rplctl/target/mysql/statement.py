@@ -88,8 +88,9 @@ _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
 
 def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
-    """Return the statement that the source executed in a form that all servers read alike: without executable comments,
-    and without optimizer hints of the other vendor. The length does not change. Raises RplError 1064, 1235.
+    """Return the statement that the source executed in a form that all servers read alike: without executable
+    comments, and without optimizer hints of the other vendor. The length does not change. Raises RplError 1064 if the
+    text is not complete, and 1235 if it needs the hint SET_VAR of the other vendor.
     """
     sql = query.sql_bytes
     if not _MAY_BE_EXECUTED.search(sql):

@@ -112,7 +112,8 @@ class TableFacts:
 def read_model(
     query: Callable[[Sql], list[tuple[Any, ...]]], database: str, table: str, server_version: str
 ) -> TableModel | None:
-    """Return the table that SHOW CREATE TABLE prints; None for a view or a missing table. Raises TargetError.
+    """Return the table that SHOW CREATE TABLE prints; None for a view or a missing table. Raises TargetError if the
+    server reports an error.
 
     `query` returns text as bytes.
     """

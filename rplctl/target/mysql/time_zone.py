@@ -57,7 +57,9 @@ class TimeZones:
         zone: SystemZone | None,
         table_model: Callable[[str, str], TableModel | None],
     ) -> Query:
-        """Return the statement with the source's time zone in place of SYSTEM. Raises TargetError 1846."""
+        """Return the statement with the source's time zone in place of SYSTEM. Raises TargetError 1846 if that zone is
+        unknown here or to the target.
+        """
         if query.context.time_zone != SYSTEM or (need := _need(query, context, table_model)) is _Need.NOTHING:
             return query
         if zone is None:

@@ -27,7 +27,9 @@ _OLDEST = {True: (10, 5, 2), False: (5, 7, 7)}  # is MariaDB → first version t
 
 
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
-    """Return the prepared transactions whose name begins with `prefix`, connected or not. Raises TargetError."""
+    """Return the prepared transactions whose name begins with `prefix`, connected or not. Raises TargetError if the
+    target reports an error.
+    """
     with _alone(engine) as connection:
         rows = run(connection, written("XA RECOVER")).all()
     found = []

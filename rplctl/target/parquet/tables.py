@@ -114,7 +114,9 @@ class ParquetTables:
                     break
 
     def _move_in(self, table: PendingTable, final: Path) -> None:
-        """Rename the files and the folder of the batch; after a crash, this can be repeated. Raises OSError."""
+        """Rename the files and the folder of the batch; after a crash, this can be repeated. Raises OSError if a file
+        is missing or truncated, or cannot be renamed.
+        """
         making = self._place.written(table.folder, f"{table.files[0][0]}.batch")
         making.mkdir(exist_ok=True)
         for path, size, _ in table.files:

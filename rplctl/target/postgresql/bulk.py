@@ -104,7 +104,8 @@ class RowWriter:
 
     def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
         """Delete a number of copies of each row of a table without a key. Each set of NULL columns needs one pass over
-        the table, because PostgreSQL joins with IS NOT DISTINCT FROM only row by row. Raises CountMismatch.
+        the table, because PostgreSQL joins with IS NOT DISTINCT FROM only row by row. Raises CountMismatch if the
+        table has fewer copies, or if there are more than MOST_PATTERNS sets.
         """
         staged, width = self._staged(model, rows.columns, rows), len(rows.columns) - 1
         self.run(written("ANALYZE {}", staged))

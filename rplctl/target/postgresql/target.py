@@ -190,7 +190,8 @@ class PostgresqlTarget(OneConnection):
 
     def _take_fence(self, channel: str) -> None:
         """Take the channel's lock, after terminating this applier's last connection, which may still be open on the
-        server after a network fault. Raises LockBusy, TargetError.
+        server after a network fault. Raises LockBusy if another connection has the lock, and TargetError if the target
+        reports an error.
         """
         number = int.from_bytes(hashlib.sha256(f"rplctl:{channel}".encode()).digest()[:8], "big", signed=True)
         driver = self._driver

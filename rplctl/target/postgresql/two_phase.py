@@ -27,7 +27,9 @@ _NO_SUCH_GID = "42704"
 
 
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
-    """Return the prepared transactions of this database whose name begins with `prefix`. Raises TargetError."""
+    """Return the prepared transactions of this database whose name begins with `prefix`. Raises TargetError if the
+    target reports an error.
+    """
     with _alone(engine) as connection:
         rows = run(connection, written("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
         # any account of the server can prepare a transaction whose name begins with the prefix

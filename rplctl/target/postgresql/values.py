@@ -59,7 +59,9 @@ class LargeBytes:
 
 
 def parameter(value: Value, column: Column, nul: NulInText = NulInText.STOP) -> str | None:
-    """Return a value as the text of a parameter; PostgreSQL infers its type from the statement. Raises TargetError."""
+    """Return a value as the text of a parameter; PostgreSQL infers its type from the statement. Raises TargetError if
+    PostgreSQL cannot store the value.
+    """
     if value is None:
         return None
     return _storable(_text_of(column)(value), column, nul)
@@ -75,7 +77,7 @@ def _storable(text: str, column: Column, nul: NulInText) -> str:
 
 def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator[bytes | memoryview]:
     """Yield COPY's text with NUL handled as `nul` says. An escape is never split between pieces. Raises TargetError
-    1366.
+    1366 if there is a NUL and `nul` is not REPLACE.
     """
     for piece in lines:
         if _MAY_BE_NUL.search(piece) is not None and _NUL.search(piece) is not None:

@@ -39,7 +39,9 @@ _open_indexes: dict[tuple[int, int], int] = {}  # (device, inode) → descriptor
 
 
 def open_sqlite_log(engine: Engine) -> SqliteLog | None:
-    """Open the log; None if the file does not exist, because opening would create the file. Raises TargetError."""
+    """Open the log; None if the file does not exist, because opening would create the file. Raises TargetError if this
+    account cannot read and write the file.
+    """
     path = Path(str(engine.url.database))
     if not path.exists():
         return None
@@ -77,7 +79,9 @@ class SqliteLog:
         return figures
 
     def copy_to(self, path: Path) -> bool:
-        """Write the locked snapshot to a new database file with mode 0600. Raises TargetError."""
+        """Write the locked snapshot to a new database file with mode 0600. Raises TargetError if SQLite reports an
+        error.
+        """
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
             with closing(sqlite3.connect(path)) as copy:

@@ -37,7 +37,9 @@ def is_all_there_is(driver: SqliteDriver, name: str, columns: int) -> bool:
 
 
 def remove_copies(driver: SqliteDriver, model: TableModel, rows: Sequence[Row]) -> None:
-    """Delete copies of each row; the number of copies follows the row's values. Raises CountMismatch."""
+    """Delete copies of each row; the number of copies follows the row's values. Raises CountMismatch if the table has
+    fewer copies.
+    """
     expected = sum(cast(int, row[-1]) for row in rows)
     with _staged(driver, model, rows):
         row = row_number(model.columns)
