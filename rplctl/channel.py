@@ -159,7 +159,9 @@ def check_channel_name(name: str) -> None:
 
 
 def asked_of_us(channel: Channel, role: str, what: str = "stop") -> list[str]:
-    """Return the words after this process's pid in the channel's file, only once; [] if there are none."""
+    """Return the words of the channel's file if the file addresses this process, and remove the file. The first word
+    is the pid of this process. Return [] if there is no such file.
+    """
     path = channel.asked_path(role, what)
     try:
         asked = read_plain(path).decode(errors="replace").split()
@@ -174,9 +176,9 @@ def asked_of_us(channel: Channel, role: str, what: str = "stop") -> list[str]:
 class SignalsOfChannels:
     """The channels that a signal addresses, in a process of several channels.
 
-    A signal is for the channels whose file names the process; without such a file, it is for all channels. Two commands
-    at the same time write two files and send two signals. The first signal may find both files; then the second one
-    finds none, and is not for all channels.
+    A signal is for the channels whose file names the process; without such a file, it is for all channels. Two
+    commands at the same time write two files and send two signals. If the first signal finds both files, the second
+    signal finds no file. The second signal is then for no channel.
     """
 
     def __init__(self, role: str, what: str = "stop") -> None:
@@ -184,7 +186,9 @@ class SignalsOfChannels:
         self._owed, self._owed_until = 0, 0.0  # signals whose files were read before the signals arrived
 
     def meant(self, channels: Iterable[Channel]) -> dict[Channel, list[str]]:
-        """Return the addressed channels, each with the words of its file (`asked_of_us`); each file counts once."""
+        """Return the channels that the present signal addresses, each with the words of its file (see `asked_of_us`).
+        The files are removed, so no later signal finds them. A signal for all channels has no words.
+        """
         channels = list(channels)
         asked = {channel: words for channel in channels if (words := asked_of_us(channel, self._role, self._what))}
         is_owed = self._owed > 0 and time.monotonic() < self._owed_until

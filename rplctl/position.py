@@ -69,7 +69,9 @@ def can_begin_at(offset: int) -> bool:
 
 
 def log_number(name: str) -> int:
-    """Return the number of a log: 12 for `binlog.000012`; 0 for the empty name, which is before every log."""
+    """Return the number of a log: 12 for `binlog.000012`. It is 0 for a name without a number, such as the empty name,
+    which sorts before every log.
+    """
     digits = name.rpartition(".")[2]
     return int(digits) if digits.isdecimal() else 0
 

@@ -45,7 +45,9 @@ class Room:
         self._folder = folder
 
     def extend(self, needed: int) -> None:
-        """Make at least `needed` bytes usable. Raises RelayLogError 1595, transient if the disk is full."""
+        """Make at least `needed` bytes usable. Raises RelayLogError 1595 if the file cannot grow; the error is
+        transient if the disk is full.
+        """
         while self.usable < needed:
             step = min(STEP_BYTES, len(self.buffer) - self.usable)
             try:

@@ -97,9 +97,9 @@ def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
 
 
 def refuse_pending_rename(config: Config, channel: str) -> None:
-    """Reject a dry run while a rename of this channel is unfinished, because a dry run finishes nothing.
+    """Raise UsageError if a rename of this channel is unfinished, because a dry run must not finish it.
 
-    Raises UsageError, and RplError for a damaged journal.
+    Raises RplError if the journal is damaged.
     """
     found = pending_rename(config.datadir)
     if found is not None and is_of(found, channel):

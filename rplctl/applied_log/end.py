@@ -1,7 +1,7 @@
 """The end of a binary log: after the last complete and intact position record (record.py).
 
-Invariant: `find_end` only reads. `repair_end` adapts files and index to the result; it may be killed at any point and
-repeated. A file is durable before it is listed, so only the last listed file can be torn.
+Invariant: `find_end` only reads. `repair_end` makes the files and the index agree with the end that was found; it may
+be killed at any point and repeated. A file is durable before it is listed, so only the last listed file can be torn.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def logged_record(files: BinaryLogFiles | None) -> PositionRecord | None:
 
 
 def repair_end(files: BinaryLogFiles) -> LogEnd | None:
-    """Complete the work that a crash interrupted: a purge, an unlisted log, events without their record."""
+    """Complete the work that a crash interrupted (a purge, an unlisted log, events without their record), and return
+    the log's end; None without a log.
+    """
     index = RelayLogIndex(files)
     with index.lock():
         finish_purge(files)

@@ -1,8 +1,8 @@
 """The files of a channel's binary log: `<log_bin>[-CHAN].NNNNNN` and `<log_bin>[-CHAN].index`.
 
-Each channel has its own binary log, as it has its own relay log. Sources of both vendors may replicate to one instance,
-and one file cannot hold the events of both. Also, no applier waits for another. Invariant: index, numbers, registers
-and locks are those of relay logs (relay_log.index, relay_log.purge), under other names.
+Each channel has its own binary log, as it has its own relay log. Sources of both vendors may replicate to one
+instance, and one file cannot hold the events of both. Also, no applier waits for another. Invariant: index, log
+numbers, purge register and locks work as for relay logs (relay_log.index, relay_log.purge), under other names.
 """
 
 from __future__ import annotations

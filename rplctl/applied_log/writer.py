@@ -1,4 +1,4 @@
-"""Append to the binary log: the relay log's writer with other first events and another rotation.
+"""Append to the binary log. The writer is that of the relay log, with other first events and another rotation.
 
     offset  what
     0       magic fe 62 69 6e

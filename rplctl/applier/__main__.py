@@ -85,7 +85,7 @@ def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early:
 
 
 def _give_up(*_: object) -> None:
-    """End by SIGTERM before the applier has begun, and its JVM with it."""
+    """End this process by SIGTERM before the applier has begun, and kill its JVM."""
     kill_started()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -110,9 +110,7 @@ class Applier:
         self._read_lock = read_lock(config.datadir)
 
     def run(self) -> None:
-        """Apply until STOP, an UNTIL condition or an error. Raises RplError if the applier cannot continue; the stored
-        position is then exact.
-        """
+        """Apply until STOP, UNTIL or an error. Raises RplError for an error; the stored position is then exact."""
         with contextlib.nullcontext() if self._has_lock else hold_lock(self._channel, "applier"):
             self._report = Report.open(self._channel, self._options.until, self._config)
             self._skips.open()
@@ -158,9 +156,7 @@ class Applier:
                 self._target.close()
 
     def _connection(self, interrupter: Interrupter, patience: TargetPatience) -> bool:
-        """Apply on one connection. True if the work is done, False to connect again. Raises Stopped if STOP is
-        requested, and RplError if the applier cannot continue.
-        """
+        """Apply on one connection. True if all is done, False to connect again. Raises Stopped after STOP; RplError."""
         work: BatchApplier | None = None
         try:
             with interrupter.abortable():

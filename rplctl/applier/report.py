@@ -101,7 +101,9 @@ class Report:
         self.state(READING)
 
     def decoded(self, pipeline: Pipeline, rows_by_spark: int, rows_by_driver: int) -> None:
-        """Count the rows of a committed batch or copy by the process that decoded them."""
+        """Count the committed rows of a batch or copy: those that Spark tasks decoded, and those that this process
+        decoded.
+        """
         status = self.status
         status.spark_jobs, status.small_jobs = pipeline.spark_jobs, pipeline.small_jobs
         status.rows_by_spark += rows_by_spark
@@ -134,7 +136,7 @@ class Report:
         self._file.write_if_older(INTERVAL)
 
     def delaying(self, timestamp: int, remaining_s: int) -> None:
-        """Report the delay. `timestamp`: of the delayed transaction, whose age Seconds_Behind_Master shows."""
+        """Report the delay. `timestamp`: the time of the delayed transaction, whose age Seconds_Behind_Master shows."""
         self.status.last_event_timestamp = timestamp
         self.state(DELAYING, remaining_s)
 

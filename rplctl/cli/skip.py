@@ -58,8 +58,8 @@ def _shown(one: SkippedTransaction) -> str:
 
 
 def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> tuple[str, Config]:
-    """Return the channel and its options. Raises UsageError 3079, or 3086 for a counter: like a server, rplctl would
-    not know its thread.
+    """Return the channel and its options. Raises UsageError if there are several channels and no name: 3086 for a
+    number of transactions, as on a server, else 3079.
     """
     try:
         return the_channel(options, given)

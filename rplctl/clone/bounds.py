@@ -104,7 +104,8 @@ def grammar_of(column: Column) -> Grammar:
 
 
 def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = None) -> Iterator[Chunk]:
-    """Yield chunks of `rows` rows (at least 1) after `after`, each in the current state of the table.
+    """Yield chunks of `rows` rows (at least 1), from the key after `after` on. The end of a chunk is queried when the
+    chunk is requested.
 
     The last chunk has fewer rows, or none. Raises the errors of `query`.
     """
@@ -151,7 +152,8 @@ def next_bound(
 
 
 def condition(key: Sequence[KeyColumn], chunk: Chunk) -> Sql:
-    """Return ` WHERE …` of the chunk's rows, or nothing. The first column is also compared alone: that opens the index.
+    """Return ` WHERE …` for the chunk's rows; empty for all rows. The first column is also compared alone: that opens
+    the index.
 
     Raises RplError for a bound that does not match the key.
     """

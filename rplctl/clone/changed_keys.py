@@ -71,7 +71,8 @@ def changed_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
 ) -> dict[TableName, ChangedKeys]:
     """Return the changed keys after `low` up to and including `high`, in the form of that kind of target.
 
-    `folds_names`: the source's names are case-insensitive. Raises Unsure, and the errors of `batches`.
+    `folds_names`: the source's names are case-insensitive. Raises Unsure if the changes of all tables are uncertain,
+    and the errors of `batches`.
     """
     logged: Callable[[TableName], TableName] = alike if folds_names else lambda name: name
     tables = {logged((model.database, model.name)): model for model in models if key_columns(model)}

@@ -151,7 +151,9 @@ def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
 
 
 def read_chunk(path: Path) -> ChunkFile:
-    """Return a complete chunk file. Raises RelayLogError 1594 if it is damaged, OSError, UnfitFile."""
+    """Return a complete chunk file. Raises RelayLogError 1594 if it is damaged, OSError if it cannot be read, and
+    UnfitFile if it is not a regular file.
+    """
     with closing_descriptor(open_plain(path)) as descriptor:
         size, inode = os.fstat(descriptor).st_size, os.fstat(descriptor).st_ino
         view = byte_view(memoryview(mmap.mmap(descriptor, size, prot=mmap.PROT_READ)) if size else b"")

@@ -1,10 +1,11 @@
 """Reads the source for a copy: one snapshot for each table group of the plan, whose rows it writes to chunk files.
 
 The cloner runs in the receiver's process, on a session of its own: it stops and starts with the receiver, but its
-errors never stop the receiver. Invariant: all chunk files of a snapshot show the source at one position of its log. The
-exact method of `source.snapshot` names it. A window counts as one position, its end, if the relay log has no change of
-the table group in it; otherwise it is opened again. If DDL names a table before it is completely read, its table group
-begins again. No table is locked; between two chunks not even a DDL statement waits for the cloner.
+errors never stop the receiver. Invariant: all chunk files of a snapshot show the source at one position of its log.
+The exact method of `source.snapshot` reports this position. A window counts as one position, its end, if the relay log
+has no change of the table group in it; otherwise it is opened again. If DDL names a table before it is completely
+read, its table group begins again. No table is locked; between two chunks not even a DDL statement waits for the
+cloner.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Chunks of a table that were read at the position L are kept. After them, the rows that the log changed in (L, L'] are
 deleted, and inserted as they are at L' if their keys are in the part that was read; the rest of the table is read at
-L'. The result is the table at L'. Invariant: K, the keys to delete, has those of before and after images; if K may be
-incomplete, or is large, the table is read from its first key on. A chunk is never reused if another table has taken the
-name meanwhile: the statement that renamed it is in (L, L'], and is not a plain change of rows.
+L'. The result is the table at L'. Invariant: K, the keys to delete, has the keys of both before and after images; if K
+may be incomplete, or is large, the table is read from its first key on. A chunk is never reused if another table has
+taken the name meanwhile: the statement that renamed it is in (L, L'], and is not a plain change of rows.
 """
 
 from __future__ import annotations

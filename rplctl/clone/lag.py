@@ -39,9 +39,10 @@ def lag_of(config: Config, source: MasterInfo, password: str, address: str) -> i
 
 
 def refuse_no_replica(config: Config, source: MasterInfo, password: str, addresses: str) -> None:
-    """Check the addresses.
+    """Check that each address is that of a replica.
 
-    Raises UsageError for an invalid one, SourceError for a server that is not a replica or refuses.
+    Raises UsageError for an invalid address, and SourceError for a server that does not answer, rejects the account or
+    is not a replica.
     """
     for address in filter(None, addresses.split(",")):
         with_address(source, address, "--lag-of")
@@ -55,7 +56,7 @@ def refuse_no_replica(config: Config, source: MasterInfo, password: str, address
 def asked_lag(config: Config, source: MasterInfo, password: str, address: str) -> int | None:
     """Return the largest lag of the replica's channels; None if one has stopped.
 
-    Raises SourceError, also for a server that is not a replica.
+    Raises SourceError if the server does not answer, rejects the account or is not a replica.
     """
     with survey(with_address(source, address), password, config) as query:
         found = _seconds_behind(query)

@@ -42,7 +42,7 @@ _MOST_CONDITIONS: Final = 512 << 10  # characters; max_allowed_packet may be 1 M
 
 
 class BeginAgain(Exception):
-    """The rows that were read of a table group are no longer one snapshot of it."""
+    """The error if the rows that were read so far no longer belong to one snapshot of the table group."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,9 @@ class Received:
 
     @property
     def place(self) -> BinlogPosition | None:
-        """The position in the source's log up to which groups were returned; None if another source's may be next."""
+        """The position in the source's log up to which groups were returned; None if events of another source may be
+        next.
+        """
         reader = self._reader
         if reader is None or (self._by_gtid and reader.source_server_id != self._server_id):
             return None
@@ -77,7 +79,7 @@ class Received:
         return self._reader is not None
 
     def begin_at(self, applied: RelayLogInfo) -> bool:
-        """Begin at the applier's position, or at the begin of the relay logs if that position is already purged.
+        """Begin at the applier's position, or at the start of the relay logs if that position is already purged.
 
         False if there are no relay logs. Raises RelayLogError if the relay log is damaged.
         """
@@ -133,7 +135,8 @@ class Received:
     def until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> Iterator[RelayGroups]:
         """Yield the groups up to `end`, and perhaps more; end early if `wait` returns True.
 
-        Raises SourceError if nothing has arrived for `patience_s` seconds, and RelayLogError.
+        Raises SourceError if nothing has arrived for `patience_s` seconds, and RelayLogError if the relay log is
+        damaged.
         """
         deadline = time.monotonic() + patience_s
         while True:

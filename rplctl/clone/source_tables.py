@@ -79,7 +79,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class SourceTables:
-    """The tables of a source. `end`: None if the account may not query it; `gtids`: of all transactions before it.
+    """The tables of a source. `end`: the end of its log, None if the account may not query it; `gtids`: the GTIDs of
+    all transactions before `end`.
 
     `step`: the snapshot method. `wished`: the GRANT without which DDL waits for a copy.
     `objects`: views, triggers and others, which are not copied, as far as the account sees them.

@@ -70,7 +70,9 @@ class BackupResult:
 
 
 def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupResult:
-    """Copy the instance into an empty or new folder. Raises UsageError, LockBusy 1205, and the errors of log-status."""
+    """Copy the instance into an empty or new folder. Raises UsageError if the folder is not empty or a target cannot
+    be copied in step with its position, LockBusy 1205 if the instance is locked, and the errors of log-status.
+    """
     options = config("")
     if not options.datadir.is_dir():
         raise not_configured(Channel("", options.datadir))
@@ -131,8 +133,8 @@ def refuse_filled(folder: Path, hint: str = "name a folder that does not exist y
 
 
 def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
-    """Raise UsageError if the applier of such a channel runs and its RelayLogInfo is a FILE: a server's own dump would
-    not match the position in the FILE.
+    """Raise UsageError if the applier of one of these channels runs, its RelayLogInfo is a FILE, and no lock stops the
+    applier: a dump of the target would not match the position in the FILE.
     """
     datadir = config("").datadir
     for log in channels:

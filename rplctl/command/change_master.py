@@ -48,7 +48,9 @@ _POSITION = ("master_log_file", "master_log_pos")
 
 
 def change_master(config: Config, channel_name: str, changes: MasterChanges, *, dry_run: bool = False) -> ChangeResult:
-    """Carry out CHANGE MASTER TO. Raises UsageError, RplError with MySQL's numbers, ConfigError, TargetError."""
+    """Carry out CHANGE MASTER TO. Raises UsageError or RplError with MySQL's number if the change is refused,
+    ConfigError if an option file is not valid, and TargetError if the target is needed and does not answer.
+    """
     check_channel_name(channel_name)
     changes = without_zeros(changes)
     with administer(config, channel_name, makes=True, dry_run=dry_run) as repositories:

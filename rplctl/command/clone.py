@@ -99,8 +99,8 @@ class CloneResult:
 
 @one_engine()
 def clone(config: Config, channel_name: str, request: CloneRequest | None = None) -> CloneResult:
-    """Start the copy of tables. Raises UsageError, 3081 if a channel without a position runs; SourceError,
-    TargetError.
+    """Start the copy of tables. Raises UsageError if a table cannot be copied (3081: a channel without a position
+    runs), and SourceError or TargetError if this server does not answer or refuses.
     """
     request = request or CloneRequest()
     if request.dry_run:

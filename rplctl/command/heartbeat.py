@@ -59,7 +59,9 @@ class Heartbeat:
 
 @one_engine()
 def heartbeat(config: Config, name: str) -> Heartbeat:
-    """Return the lag of the channel, after asking the source. Raises SourceError, UsageError for a folder of logs."""
+    """Return the lag of the channel, after asking the source. Raises SourceError if the source does not answer or
+    refuses, and UsageError if the source is a folder of logs.
+    """
     from rplctl.source.keeps import look
 
     info = _info(config, name)

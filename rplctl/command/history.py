@@ -14,7 +14,7 @@ def history(config: Config, channel: str | None = None, last: int = 0, since_s: 
     """Return the events, oldest first. `channel`: None for all channels and the instance. `last`: the number of newest
     events, 0 for all. `since_s`: only the events of the last `since_s` seconds.
 
-    Raises UnfitFile, RplError if the operating system refuses access to the file.
+    Raises UnfitFile if the history is not a regular file, and RplError if the operating system refuses access to it.
     """
     name = None if channel is None else channel.lower()
     since = "" if since_s is None else stamp(time.time() - since_s)

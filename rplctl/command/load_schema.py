@@ -57,8 +57,8 @@ class RowsLoadedResult:
 def load_schema(
     config: Config, channel_name: str, dump: Path | None, *, from_source: bool = False, dry_run: bool = False
 ) -> LoadSchemaResult:
-    """Load the definitions. Raises UsageError 3085 if the applier runs, RplError for a statement that cannot be parsed,
-    SourceError.
+    """Load the definitions. Raises UsageError 3085 if the applier runs, RplError for a statement that cannot be
+    parsed, and SourceError if the source does not answer or refuses.
     """
     if (dump is None) == (not from_source):
         raise UsageError("load-schema needs a FILE or --from-source")

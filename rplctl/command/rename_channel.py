@@ -41,8 +41,8 @@ class RenameResult:
 
 
 def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False) -> RenameResult:
-    """Rename the channel. Raises NotConfigured, UsageError 3081 if a thread runs, UsageError for a name in use,
-    TargetError.
+    """Rename the channel. Raises NotConfigured if there is no such channel, UsageError 3081 if a thread runs,
+    UsageError for a name in use, and TargetError if the target reports an error.
     """
     check_channel_name(new)
     if old.casefold() == new.casefold():

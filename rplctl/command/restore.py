@@ -44,7 +44,8 @@ class RestoreResult:
 
 
 def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()) -> RestoreResult:
-    """Fill an empty or new instance folder. Raises UsageError, RplError if the backup is incomplete.
+    """Fill an empty or new instance folder. Raises UsageError if `datadir` is not empty, `folder` is not a backup, or
+    a folder for binary logs is not named, and RplError if a file of the backup is missing or changed.
 
     `binary_log_folders`: folders outside of the instance folder into which binary logs may be restored.
     """

@@ -134,7 +134,9 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def serve(request: Request, watch: Watch) -> Iterator[Server]:
-    """Answer requests while the block runs. Raises RplError if the address is in use, UsageError."""
+    """Answer requests while the block runs. Raises UsageError if an option is not valid, and RplError if the address
+    is in use.
+    """
     with Server(request, watch) as server, watch.running():
         answering = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
         answering.start()

@@ -167,7 +167,9 @@ SOURCE_COLUMNS = COLUMNS[: COLUMNS.index("Network_Namespace") + 1]  # the 60 of 
 
 
 def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
-    """Return the status of the channel. Raises NotConfigured 3074/1200, RplError 1201/1872 if a record is damaged."""
+    """Return the status of the channel. Raises NotConfigured 3074/1200 if there is no such channel, and RplError
+    1201/1872 if a record is damaged.
+    """
     return status_and_threads(config, channel_name, now)[0]
 
 

@@ -1,4 +1,4 @@
-"""`skip`: let the applier skip transactions, by number (sql_slave_skip_counter) or by GTID."""
+"""`skip`: let the applier skip a number of transactions (sql_slave_skip_counter), or transactions with given GTIDs."""
 
 from __future__ import annotations
 

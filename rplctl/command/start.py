@@ -51,9 +51,10 @@ def start(
 ) -> StartResult:
     """Start the threads.
 
-    Raises NotConfigured, UsageError 1277, RepositoryConflict, and the error of a thread that ends at once. If start
-    stays until a condition is reached, it also raises WaitTimeout or StoppedEarly. `begun`: called in this case when
-    all threads run.
+    Raises NotConfigured if there is no such channel, UsageError 1277 for a wrong UNTIL condition, RepositoryConflict
+    if both repositories hold data, and the error of a thread that ends at once. If start waits for a condition, it
+    also raises WaitTimeout or StoppedEarly if the wait ends before the condition is met. `begun`: called when all
+    threads run, if start waits.
     """
     check_request(request)
     if not (request.foreground or request.until_synced):

@@ -28,7 +28,9 @@ class StopResult:
 def stop(
     config: Config, channel_name: str, roles: tuple[str, ...] = ROLES, timeout_s: float = STOP_TIMEOUT_S
 ) -> StopResult:
-    """Stop the running threads. Raises NotConfigured, RplError if the threads belong to another user."""
+    """Stop the running threads. Raises NotConfigured if there is no such channel, and RplError if the threads belong
+    to another user.
+    """
     channel = Channel(channel_name, config.datadir)
     if not running(channel):
         _refuse_unknown(config, channel)

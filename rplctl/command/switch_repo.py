@@ -33,7 +33,7 @@ def switch_repo(
     config: Config, channel_name: str, to: str, repository: str = "both", *, dry_run: bool = False
 ) -> list[SwitchStep]:
     """Switch the repositories of the channel. Raises UsageError 3081 if a thread runs, RepositoryConflict if both
-    repositories hold data, NotConfigured.
+    repositories hold data, and NotConfigured if there is no such channel.
     """
     if to.upper() not in RepositoryKind.__members__:
         raise UsageError(f"--to {to}: the kind must be table or file")

@@ -158,8 +158,9 @@ Says = Callable[[VerifyProgress], None]
 def verify(
     config: Config, channel_name: str, request: VerifyRequest | None = None, says: Says = lambda _: None
 ) -> VerifyResult:
-    """Compare the tables. Raises UsageError, SourceError, TargetError, NotRunning, for a stopped channel the errors of
-    `start`, WaitTimeout if the applier makes no progress, RplError if there is no table to compare.
+    """Compare the tables. Raises UsageError if the request is not valid, SourceError or TargetError if this server
+    reports an error, NotRunning if a thread stops, WaitTimeout if the applier makes no progress, and RplError if there
+    is no table to compare. For a stopped channel, also raises the errors of `start`.
     """
     request = request or VerifyRequest()
     refuse_changes(config)
@@ -397,7 +398,8 @@ class _Verify:
         self, resolver: Resolver, name: TableName, model: TableModel
     ) -> tuple[TableModel, TableModel | None, tuple[str, ...]]:
         """Return the definitions of both sides and their differences, without those that unapplied DDL will resolve.
-        Raises Altered, Ahead, and the errors of Resolver.
+        Raises Altered if a definition changes meanwhile, Ahead if unapplied DDL may explain a difference, and the
+        errors of Resolver.
         """
         about, side = resolver.source.about, resolver.side
         model, _, create = read_table(about, model.database, model.name)

@@ -23,7 +23,9 @@ log = logging.getLogger(__name__)
 
 
 class InDoubt(TargetError):
-    """The target became unreachable during COMMIT, and the outcome could not be read. Never transient."""
+    """The error for a COMMIT during which the target became unreachable, and whose outcome could not be read. It is
+    never transient.
+    """
 
 
 _is_stopping: ContextVar[Callable[[], bool]] = ContextVar("_is_stopping", default=lambda: False)

@@ -11,7 +11,7 @@ Recovery chooses between the file and the marker:
   from a backup. The marker counts, because it is as old as the rows.
 * A file ahead of a marker that was left moving, which no crash causes: the marker counts, too.
 
-A file that is ahead is reported. "File" also means a table without transactions, which has no `left_at`.
+A file that is ahead is reported. "File" also means a nontransactional table, which has no `left_at`.
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | No
 
 
 def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
-    """Return `info`, the file's, with its own position or the marker's. Logs a warning if the file is ahead."""
+    """Return `info`, the record in the file, with its own position or with the marker's, whichever counts. A file that
+    is ahead is logged as a warning.
+    """
     counts = info.is_at(marker) or file_counts(info, in_step)
     if marker.exec_position.is_before(info.exec_position):
         log.warning(*_ahead(info, marker, counts))

@@ -87,7 +87,8 @@ def open_position_store(config: Config, channel: Channel, engine: Engine) -> Pos
 def open_branches(config: Config, channel: Channel, target: Target, store: PositionStore) -> Branches | None:
     """Open the worker connections; None if one connection commits.
 
-    Raises ConfigError if the target permits no others, TargetError.
+    Raises ConfigError if the target does not support several connections, and TargetError if the target reports an
+    error.
     """
     count = config.replica_parallel_workers
     if count < 2:

@@ -43,7 +43,8 @@ def open_two_phase(
 ) -> XaPositionStore | None:
     """Resolve prepared transactions, and return the position store of mode `xa`; None in another mode.
 
-    Raises ConfigError if two-phase commit is requested and the target cannot do it, TargetError.
+    Raises ConfigError if two-phase commit is requested and the target does not support it, and TargetError if the
+    target reports an error.
     """
     verbs, wanted = two_phase_verbs(engine.dialect.name), config.commit_mode == "xa"
     weaknesses = two_phases_for(config, engine) if wanted else []
@@ -143,7 +144,7 @@ def terminate_predecessor(channel: Channel, engine: Engine) -> None:
 def two_phases_for(config: Config, engine: Engine) -> list[str]:
     """Return the weaknesses of two-phase commit on the target, if an option requests two phases.
 
-    Raises ConfigError if two-phase commit is impossible there, TargetError.
+    Raises ConfigError if the target does not support two-phase commit, and TargetError if the target reports an error.
     """
     verbs = verbs_for(config, engine.dialect.name)
     if config.commit_mode == "xa":

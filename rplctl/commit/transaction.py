@@ -6,10 +6,10 @@ file follows (mode marker).
 With `log_bin` the binary log of applied transactions follows COMMIT. Everything from COMMIT on is under the position
 store's guard (WL#9452 F-2.2): a reader of the state of the logs sees both or neither.
 
-A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a non-transactional
-table, has the order: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). Its statements that
-commit by themselves are recorded first, so that each is executed once (noted.py); rows of MyISAM tables with a key
-share a commit with many others (own_tables/group_begun.py). If several connections commit a batch
+A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a nontransactional
+table, has the order: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). Its statements
+that commit by themselves are recorded first, so that each is executed once (noted.py); rows of MyISAM tables with a
+key share a commit with many others (own_tables/group_begun.py). If several connections commit a batch
 (`commit_in_branches`), the steps are those of branches.py. An error during COMMIT is ambiguous: the transaction may be
 durable although the client got an error. The stored position decides, read on a new connection, which is waited for: a
 transaction is never blindly repeated or skipped.

@@ -9,7 +9,7 @@
 Invariant: a prepared transaction of this channel is committed if a participant's `recover` names it, else rolled back,
 before anything else is applied or the position moves (resolve.py). Transactions with another prefix are never changed.
 An error after step 2 is not a failure: the transaction is finished on another connection, at the latest by the next
-start. DDL, groups on tables without transactions and groups without changes have no prepare (`commit_after`): their
+start. DDL, groups on nontransactional tables and groups without changes have no prepare (`commit_after`): their
 position is written after them.
 """
 

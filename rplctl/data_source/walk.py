@@ -57,7 +57,9 @@ class Walk:
     """A walk that is positioned at `place`, after a transaction. `versions`: all models of the requested tables."""
 
     def __init__(self, options: Options, asked: Asked | None = None) -> None:
-        """Walk to the start of the options. Raises SourceError, UsageError, and RplError for an invalid schema file."""
+        """Walk to the start of the options. Raises SourceError if a log is missing, UsageError if an option is not
+        valid, and RplError for an invalid schema file.
+        """
         self._options, self.asked = options, asked or Asked.table(options.table)
         names = self._names()
         self.place = BinlogPosition(names[0], FIRST_EVENT_POSITION)

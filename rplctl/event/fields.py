@@ -236,7 +236,9 @@ def _print_integers(values: Any, unsigned: Any, sheet: Any, starts: Any, lengths
 
 @lean_kernel
 def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> Any:
-    """Add the encoded length of each field and its separator to `sizes`. True if no byte needs an escape."""
+    """Add the encoded length of each row's field and its separator to `sizes`, one number per row. True if no byte
+    needs an escape. For the arguments see `_put`.
+    """
     escapes = 0
     for i in range(len(starts)):
         p = starts[i]
@@ -256,7 +258,10 @@ def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> An
 
 @lean_kernel
 def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: Any, cursor: Any) -> None:
-    """Write each field at the cursor of its row, and advance the cursor."""
+    """Write each field and its separator to `out` at the cursor of its row, and advance the cursor. `starts` (int64;
+    -1: NULL) and `lengths`: the bytes of each row's field in `data`. `plain`: no byte needs an escape. `cursor`: the
+    offset in `out` for each row. `_measure` has computed the size of `out`.
+    """
     for i in range(len(starts)):
         p = starts[i]
         at = cursor[i]
@@ -289,7 +294,7 @@ def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: 
 
 @lean_kernel
 def _measure_length_prefixed(starts: Any, lengths: Any, sizes: Any) -> None:
-    """Add the length of each length-prefixed field to `sizes`."""
+    """Add the length of each row's length-prefixed field to `sizes`. For the arguments see `_put`."""
     for i in range(len(starts)):
         if starts[i] < 0:
             sizes[i] += 1
@@ -301,7 +306,9 @@ def _measure_length_prefixed(starts: Any, lengths: Any, sizes: Any) -> None:
 
 @lean_kernel
 def _put_length_prefixed(data: Any, starts: Any, lengths: Any, out: Any, cursor: Any) -> None:
-    """Write each field at the cursor of its row, and advance the cursor."""
+    """Write each length-prefixed field to `out` at the cursor of its row, and advance the cursor. For the arguments
+    see `_put`.
+    """
     for i in range(len(starts)):
         p = starts[i]
         at = cursor[i]
@@ -351,7 +358,7 @@ def _find_fields(text: Any, starts: Any, ends: Any) -> None:
 
 @lean_kernel
 def _find_frames(text: Any, columns: Any, ends: Any) -> Any:
-    """Write the end of each row to `ends`, and return the number of rows."""
+    """Write the end of each row of `columns` fields to `ends`, and return the number of rows."""
     at = 0
     rows = 0
     field = 0

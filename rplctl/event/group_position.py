@@ -1,4 +1,6 @@
-"""The source position in the group kernel (`groups` has the rule), and the effect of a FORMAT_DESCRIPTION on it."""
+"""The source position in the group kernel, and the effect of a FORMAT_DESCRIPTION on this position. The docstring of
+`groups` has the rules.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _BACKWARDS_FROM: Final = 3 << 30  # a step this large modulo 2^32 is a step back
 
 @lean_kernel
 def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags: int, event_class: int) -> bool:
-    """Move the source position past an event that is not a ROTATE; False if the position would go backwards."""
+    """Move the source position in `registers` past an event that is not a ROTATE. False if the position would go
+    backwards.
+    """
     if flags & FLAG_RELAY_LOG:
         return True
     if event_class == DESCRIPTION:
@@ -74,7 +78,9 @@ def description_checksum(data: ByteArray, at: int, end: int) -> int:
 
 @lean_kernel
 def move_position(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> bool:
-    """Move the source position past one event; False if the position would go backwards."""
+    """Move the source position in `registers` past the event at offset `at`. False if the position would go backwards
+    or is too large.
+    """
     flags, length = u16(data, at + 17), u32(data, at + 9)
     if event_class == ROTATE and flags & FLAG_RELAY_LOG == 0:
         high = u32(data, at + HEADER_LENGTH + 4)

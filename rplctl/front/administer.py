@@ -55,8 +55,9 @@ def connection_name(words: Statement, front: Front) -> str | None:
 
 
 def _channels(front: Front, given: str | None, *, every: bool = False) -> list[str]:
-    """Return the channels of a statement. Without a name it means all channels in MySQL, the default connection in
-    MariaDB.
+    """Return the channels of a statement. A statement without a name means all channels in MySQL, and the default
+    connection in MariaDB.
+    `every`: a statement of MariaDB means all connections.
     """
     if given is not None:
         return [given]

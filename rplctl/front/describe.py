@@ -45,7 +45,9 @@ def no_such_table(front: Front, session: ClientSession, name: str) -> RplError:
 
 
 def describe(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """DESCRIBE table, and EXPLAIN of a statement. Raises RplError 1146, and 1235 if the statement's tables exist."""
+    """DESCRIBE table, and EXPLAIN of a statement. Raises RplError 1146 if a table does not exist, and 1235 for a
+    statement whose tables exist, because rplctl has no plan to show.
+    """
     if words.token.value in _EXPLAINED:
         while not words.at_end:
             if words.next().value in ("FROM", "JOIN", "INTO", "UPDATE") and words.token.kind in ("word", "quoted"):

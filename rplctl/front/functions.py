@@ -103,7 +103,9 @@ def _unix_timestamp(moment: object = None) -> float:
 
 
 def _seconds(timeout: Any) -> float | None:
-    """Return the timeout in seconds, or None for a wait without a limit: None and 0 mean this, as on a server."""
+    """Return the timeout in seconds; None for a wait without a limit. As on a server, a timeout of NULL or 0 means no
+    limit.
+    """
     return float(timeout) if timeout else None
 
 

@@ -47,8 +47,8 @@ class MysqlRequest:
 
 
 class MysqlServer:
-    """The server of the MySQL protocol. Raises UsageError, RplError if an address is in use, NotConfigured without an
-    instance folder.
+    """The server of the MySQL protocol. Raises UsageError if an option is not valid, RplError if an address is in use,
+    and NotConfigured without an instance folder.
     """
 
     def __init__(self, request: MysqlRequest, config_of: ConfigOf) -> None:

@@ -136,7 +136,9 @@ def refuse_yet(front: Front, session: ClientSession, words: Statement) -> Answer
 
 
 def prepare(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """PREPARE name FROM 'text' or @variable. Raises RplError 1064, and 1295 for PREPARE inside of it."""
+    """PREPARE name FROM 'text' or @variable. Raises RplError 1064 if the text is not understood, and 1295 if the text
+    is itself a PREPARE.
+    """
     name = words.name().lower()
     words.expect("FROM")
     text = str(session.variables.get(words.name().lower(), "")) if words.accept("@") else words.string()

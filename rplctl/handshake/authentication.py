@@ -41,7 +41,9 @@ _REQUEST_PUBLIC_KEY_OF_SHA256 = b"\x01"
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """The operator's settings for one connection."""
+    """The operator's settings for one connection: TLS, and the RSA key for passwords without TLS.
+    `public_key_path`: the file with the pinned key. `get_public_key`: True to accept the key that the server sends.
+    """
 
     tls: TlsSettings = field(default_factory=TlsSettings)
     public_key_path: str = ""
@@ -50,7 +52,7 @@ class Security:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The trust that the settings and the connection's current state allow together."""
+    """The conditions for sending a secret, from the operator's settings and the current state of the connection."""
 
     encrypted: bool  # the operator requested a protected connection, and the connection is protected
     verified: bool  # the server's certificate was checked against a CA

@@ -1,4 +1,4 @@
-"""The group of transactions on non-transactional tables that is being applied, stored during this time (WL#3970).
+"""The group of transactions on nontransactional tables that is being applied, stored during this time (WL#3970).
 
 A change of a MyISAM table stays if the applier is killed. One commit covers many transactions of the source, so it
 would be unknown which of them are applied. Invariant: the target stores the begin and the end of the group before its

@@ -37,7 +37,7 @@ def keep_prepared(
 def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the events in parts of PIECE_BYTES each; the last part may be shorter.
 
-    There is at least one part, and an event may span several parts.
+    An event may span several parts. Without events, there is one empty part.
     """
     waiting = bytearray()
     for event in events:

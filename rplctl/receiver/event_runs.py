@@ -34,7 +34,8 @@ _GTID_LIST: Final = int(EventType.GTID_LIST)
 class EventFilter:
     """A filter for events that the relay log does not get.
 
-    These are events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists exclude.
+    It removes the events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists
+    exclude.
     `skipping`: the current group is of an excluded domain.
     """
 

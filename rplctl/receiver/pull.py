@@ -130,9 +130,10 @@ class Pull:
                 self._writer.close()
 
     def is_over_space_limit(self) -> bool:
-        """True if the relay logs exceed their limit.
+        """True if the relay logs exceed `relay_log_space_limit`, so that the receiver must wait for the applier.
 
-        False while the applier waits for rows of a copy: applier and receiver would wait for each other.
+        False while a snapshot of a copy is claimed, because the applier and the receiver would then wait for each
+        other.
         """
         limit = self._config.relay_log_space_limit
         if not limit or relay_log_space(self._channel) <= limit:

@@ -294,7 +294,8 @@ class Receiver:
 def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogInfo) -> DumpStart:
     """Return the start of a dump: recovery's next event; with GTIDs, all events that are neither fetched nor applied.
 
-    It is a file and position, a MySQL GTID set (MASTER_AUTO_POSITION) or a MariaDB GTID position (MASTER_USE_GTID).
+    The start is a file and position, a MySQL GTID set (MASTER_AUTO_POSITION) or a MariaDB GTID position
+    (MASTER_USE_GTID).
     """
     if info.enabled_auto_position:
         fetched = MysqlGtidSet.parse(recovered.retrieved_gtid_set)
@@ -310,7 +311,9 @@ def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogIn
 def open_source(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> SourceStream:
-    """Connect and request all events from `start` on. Raises SourceError, `transient` if another attempt may help."""
+    """Connect and request all events from `start` on. Raises SourceError if the source does not answer or refuses; the
+    error is transient if another attempt may help.
+    """
     if info.master_binlog_dir:
         return FolderStream(Path(info.master_binlog_dir), config.datadir, start)
     return open_stream(info, password, start, replica, config)

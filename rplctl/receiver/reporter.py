@@ -83,7 +83,7 @@ class Reporter:
     ) -> None:
         """Report received events.
 
-        `timestamp`: of the last event, by the source's clock, or 0. `relay_end`: end of the relay log.
+        `timestamp`: the time of the last event by the source's clock, or 0. `relay_end`: the end of the relay log.
         """
         self.status.read_timestamp = float(timestamp) or self.status.read_timestamp
         self.status.read_log_name, self.status.read_log_pos = position.log_name, position.log_pos

@@ -44,7 +44,8 @@ def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) 
 def find_place_by_gtid(index: RelayLogIndex, executed: str) -> LogPlace | None:
     """Return the position before the first transaction that is not in `executed`, or the end of the relay log.
 
-    None without a relay log. Raises RelayLogError 1594, transient, because recovery repairs damage or fetches again.
+    None without a relay log. Raises RelayLogError 1594 if a relay log is damaged. The error is transient, because
+    recovery repairs the relay log or fetches it again.
     """
     found: LogPlace | None = None
     place: LogPlace | None = None

@@ -83,8 +83,8 @@ def first_fetched(
 ) -> BinlogPosition | None:
     """Return the source position at which fetching began, if nothing is applied yet; None if it cannot be determined.
 
-    No relay log was removed then, because the applier's first relay log still exists. Even if relay logs are out of
-    order, the one that was fetched first begins before the others.
+    None also if the applier's first relay log is gone or a start is damaged. If the first relay log exists, no relay
+    log was removed. If relay logs without GTIDs are out of order, the lowest start is where fetching began.
     """
     first = info.relay_log_name or numbered_log_name(index.channel.relay_log_base, 1)
     at_start = info.relay_log_pos <= FIRST_EVENT_POSITION and not (info.master_log_name or info.gtid_executed)

@@ -1,8 +1,8 @@
-"""The source of the relay logs on disk, and the GTIDs executed when fetching began.
+"""The source of the relay logs on disk, and the GTIDs that the channel had executed when it began to fetch them.
 
-They are in `relay_origin.json` in the run folder, and useful.py uses them. Invariant: the file is written before the
-first relay log that it describes and before the first one is purged, and it is removed with the last one. Without it
-(relay logs of an older rplctl), all relay logs are accepted.
+Both are in `relay_origin.json` in the run folder, and useful.py uses them. Invariant: the file is written before the
+first of these relay logs is created. It is updated before the first of them is purged, and removed after all of them
+are removed. Without the file (relay logs of an older rplctl), all relay logs are accepted.
 """
 
 from __future__ import annotations

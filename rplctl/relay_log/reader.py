@@ -96,8 +96,9 @@ class RelayLogReader:
     def open(self, info: RelayLogInfo) -> bool:
         """Go to the applier's position. False if the receiver has not fetched that far yet; try again later.
 
-        Without a relay log name, the position is that of the executed source position; without that too, the first
-        relay log. Raises RelayLogError if neither leads on.
+        If `info` has no usable relay log position, the position is found by the executed GTIDs or source position. If
+        `info` has no executed position either, it is the start of the first relay log. Raises RelayLogError if no
+        position is found.
         """
         self._place, self._seen_size = None, -1
         names = self._index.names()
@@ -122,7 +123,9 @@ class RelayLogReader:
         return self._place is not None
 
     def _useless(self, why: str, info: RelayLogInfo) -> RelayLogError:
-        """Return a transient error: the receiver's recovery removes such relay logs when it connects."""
+        """Return an error for relay logs that do not continue the records, with the reason `why`. It is transient,
+        because the receiver's recovery removes these relay logs when it connects.
+        """
         return RelayLogError(
             f"{why[0].upper()}{why[1:]}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,

@@ -101,7 +101,8 @@ class RelayLogWriter:
     def append(self, data: Buffer, count_events: int) -> RelayLogPosition:
         """Append complete raw events, and return the new end. Syncs after every `sync_relay_log` events.
 
-        Raises RelayLogError 1595, transient if the disk is full; the file is then as before the call.
+        Raises RelayLogError 1595 if the file cannot be written; the error is transient if the disk is full. After an
+        error, the file is as before the call.
         """
         self._check_usable()
         view = byte_view(data).data
@@ -239,7 +240,7 @@ class RelayLogWriter:
             )
 
     def _failure(self, error: OSError, name: str) -> RelayLogError:
-        """Return MySQL's 1595 for an operating system error, transient if the disk is full."""
+        """Return MySQL's error 1595 for an error of the operating system. It is transient if the disk is full."""
         full = error.errno in _DISK_FULL
         return RelayLogError(
             f"{self.failure}; {name}: {error.strerror} ({error.errno})",

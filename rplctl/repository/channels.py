@@ -69,7 +69,9 @@ class ChannelOptions:
         return any(target_key(o := self.of(n)) == key and record.kind(o) is RepositoryKind.TABLE for n in names)
 
     def named_with(self, key: TargetKey) -> list[str]:
-        """Return the channels whose sections store a record in the target, even if the channels do not exist yet."""
+        """Return the names of the sections that store a record as a TABLE in the target `key`. The channels of these
+        sections need not exist yet. Return [] if no section names a target.
+        """
         if not self._differ:
             return []
         mine = [name for name in self._sections.values() if target_key(self.of(name)) == key]

@@ -229,8 +229,8 @@ def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Fiel
 
 
 def _apply_mariadb_keys(values: dict[str, Any], lines: list[str]) -> dict[str, Any]:
-    """Return the values with those of the `key[=value]` lines up to END_MARKER. The first line of a key counts; unknown
-    keys and blank lines are ignored.
+    """Return `values`, updated from the lines `key=value` up to END_MARKER. A line `key` without a value restores the
+    default. Only the first line of a key is used; unknown keys and blank lines are ignored.
     """
     known = {field.name: field for field in MARIADB_KEYS} | _MARIADB_12_KEYS
     seen: set[str] = set()

@@ -12,14 +12,14 @@
           20  4   CRC-32 of the page with these four bytes zero
           24  n   record; zeros up to P, a multiple of 512 (the worklog's 20 bytes hold no log name)
 
-The committed page is never written. Each step is durable before the next step begins:
-    prepare    write the other page, fsync; write the XID, fsync: from now on the record is prepared
-    commit     write byte 8, fsync; write XID = 0 without fsync, because a page older than the committed one is ignored
-    rollback   write XID = 0, fsync
+The committed page is never written. Each step is durable before the next step begins: prepare write the other page,
+fsync; write the XID, fsync: from now on the record is prepared commit write byte 8, fsync; write XID = 0 without
+fsync, because a page older than the committed one is ignored rollback write XID = 0, fsync
 Invariant: after a torn write at any byte, the file holds the state before or after the step, even if the last clearing
 of the XID is lost. A torn write cannot change the number of the committed page, which is one byte. A half-written or
-half-cleared XID differs from the XID of the newer page, so nothing is prepared; its fsync had not returned. The worklog
-clears the XID in the same write as the page number: there a torn write could lose a commit.
+half-cleared XID differs from the XID of the newer page, so nothing is prepared; the fsync of this XID had not
+returned. WL#3970 clears the XID in the same write as the page number: with that order, a torn write could lose a
+commit.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ShadowPageFile:
         self.open()
 
     def open(self) -> None:
-        """Read an existing file. Raises FileNotFoundError, or RplError 1872 if the file is damaged."""
+        """Read an existing file. Raises FileNotFoundError if there is no file, and RplError 1872 if it is damaged."""
         self.close()
         self._descriptor = open_plain(self.path, os.O_RDWR, follow=False)
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)

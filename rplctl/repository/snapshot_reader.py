@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 def open_records(
     record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
 ) -> RecordsAtOnce[Info]:
-    """Open the records of the channels and read each record once. Raises TargetError, and the errors of `find`.
+    """Open the records of the channels and read each record once. Raises TargetError if a target does not answer, and
+    the errors of `find`.
 
-    `configs`: channel → its options, which name FILE or TABLE. `reader` returns the reader for the target of such
-    options; it is called for channels that use a TABLE.
+    `configs`: channel → its options, which name FILE or TABLE. `reader`: returns the reader for the target that the
+    options of a channel name; called for channels that use a TABLE.
     """
     records = RecordsAtOnce(record, configs, reader)
     for name in configs:

@@ -284,8 +284,8 @@ class Switch:
         self._finish(intent)
 
     def fill_in(self) -> None:
-        """Write a record without data into the wanted repository. It contains the settings that RESET left in the other
-        one.
+        """Write a record without data into the wanted repository. It contains the settings that RESET left in the
+        other repository.
         """
         if self.new.stored() is None:
             self.write(self.old.stored() or self.record.empty(self.channel.name))

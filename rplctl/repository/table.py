@@ -202,8 +202,8 @@ class TableReader:
         self._connection = connection
 
     def check(self, record: Record[Any], channel: str) -> bool:
-        """False if there is no such table. Raises RplError 1201/1872, for the given channel, if the table cannot be
-        used.
+        """False if there is no such table. Raises RplError 1201/1872 if the table cannot be used; the error names the
+        channel.
         """
         with mapped_errors(qualified_name(self._dialect, record.table), None):
             is_there = table_exists(self._connection, record)

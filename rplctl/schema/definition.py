@@ -120,7 +120,9 @@ def create_database(found: DatabaseModel) -> Sql:
 
 
 def sequence_definition(text: str, name: str) -> Sql:
-    """Return the text of SHOW CREATE SEQUENCE with IF NOT EXISTS. Raises RplError for any other text."""
+    """Return CREATE SEQUENCE IF NOT EXISTS for the sequence `name`. `text`: the result of SHOW CREATE SEQUENCE. Raises
+    RplError if the text is anything but one CREATE SEQUENCE of this name.
+    """
     tokens = _tokens(text, f"CREATE SEQUENCE {name}", has_queries=True)
     words = [token.value for token in tokens[:2]]
     if words != ["CREATE", "SEQUENCE"] or not _is_named(tokens[2:], name):

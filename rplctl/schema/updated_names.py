@@ -1,4 +1,4 @@
-"""The tables that a statement updates, in the order of their names in it, for the replication filters.
+"""The tables that a statement updates, in the order in which the statement names them, for the replication filters.
 
 Only names are parsed, so a statement that `parse.py` does not understand can still be excluded. The tables are those
 that MySQL's grammar marks as updating: `CREATE TABLE a LIKE b` updates a; `RENAME TABLE a TO b` updates both; GRANT ON

@@ -81,7 +81,9 @@ def purged_gtids(ask: Query, kept: Kept) -> str:
 
 
 def look(ask: Query) -> Kept:
-    """Query the source's state. Raises SourceError, with 1227 if the account may not see the logs."""
+    """Query the source's state. Raises SourceError if the source reports an error: 1227 if the account may not see the
+    logs.
+    """
     began = time.time()
     clock = clock_of(began, float(ask(written("SELECT UNIX_TIMESTAMP(NOW(6))"))[0][0]), time.time())
     names = joined(", ", map(text_literal, VARIABLES))

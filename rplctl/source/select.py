@@ -62,7 +62,7 @@ class SelectedRows:
     def pieces(self) -> Iterator[ByteArray]:
         """Yield the packets of all rows in parts. A part may end anywhere, and the next part overwrites its memory.
 
-        Raises SourceError, also for an error packet of the server after some rows.
+        Raises SourceError if the connection is lost, or if the server sends an error, perhaps after some rows.
         """
         buffer = np.empty(PIECE_BYTES, np.uint8)
         held = 0  # last bytes, which may be the header of the end packet

@@ -178,7 +178,7 @@ class TableChunk:
 
 
 class Target(Protocol):
-    """A connection to a target database, which one thread uses at a time."""
+    """A connection to a target database, for one thread at a time. An error of the target is a TargetError."""
 
     kind: str  # the kind's name in the registry
     bulk_rows: int  # a table with at least so many net changes is sent encoded (`TableChunk.bulk`); 0: never
@@ -228,19 +228,14 @@ class Target(Protocol):
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         """Apply the net changes of all chunks: first the deletes, then the updates, then the inserts.
 
-        Raises CountMismatch or KeylessMismatch if the target's rows are not as expected, and TargetError if it reports
-        an error.
+        Raises CountMismatch or KeylessMismatch if the target's rows are not as expected.
         """
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
-        """Apply one change to exactly one row. Raises TargetError if that fails: 1062 (duplicate key), 1032 (row not
-        found), 1452 (foreign key) …
-        """
+        """Apply one change to exactly one row. Raises TargetError 1062 (duplicate), 1032 (no row), 1452 (no parent)."""
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
-        """Return the value of `column` in the row that the image identifies. Raises TargetError 1032 if there is no
-        such row.
-        """
+        """Return `column` of the row that the image identifies. Raises TargetError 1032 if there is no such row."""
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
         """Execute a parsed DDL statement in the open transaction."""
@@ -284,21 +279,19 @@ class StatementTarget(Target, Protocol):
         """True if the statement, as the source executed it, may do more than change rows; such a statement commits."""
 
     def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
-        """Return the current definitions; None for a missing object. `identity`: set all fields. Raises TargetError if
-        the target reports an error.
-        """
+        """Return the current definitions; None for a missing object. `identity`: set all fields."""
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
         """Return the state of the tables' rows; `altered` is '' if the server does not report the last change."""
 
     def make_tables(self, statements: Sequence[Sql]) -> None:
-        """Execute DDL that SHOW CREATE TABLE printed under sql_mode=''. Each statement commits, in a separate session.
-        A collation that only the source's vendor has is replaced by the nearest collation of the target.
+        """Execute DDL that SHOW CREATE TABLE printed under sql_mode='', in a session of its own. A collation that only
+        the source's vendor has is replaced by the target's nearest one.
         """
 
     def judge_primary_keys(self, policy: str) -> None:
-        """Apply REQUIRE_TABLE_PRIMARY_KEY_CHECK to the next statements. Raises TargetError 1235 if the target has no
-        such setting.
+        """Apply REQUIRE_TABLE_PRIMARY_KEY_CHECK to the next statements. Raises TargetError 1235 if that is
+        impossible.
         """
 
     def roll_back_to(self, savepoint: str) -> None:
@@ -308,15 +301,15 @@ class StatementTarget(Target, Protocol):
         """Turn the check of foreign keys on or off for the next row changes of this transaction."""
 
     def introduce(self, description: FormatDescription) -> None:
-        """Name the source of the events, before a transaction that may call `replay_rows`."""
+        """Send the source's FORMAT_DESCRIPTION, before a transaction that may call `replay_rows`."""
 
     def can_replay(self, description: FormatDescription) -> bool:
-        """False for events of the other vendor, and if `introduce` can no longer be called for their source."""
+        """True if the server takes events of this description: its own vendor's and, on MySQL, one that `introduce`
+        sent.
+        """
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
-        """Apply a rows event as the server's own applier does, without firing triggers. Raises TargetError if the
-        target reports an error.
-        """
+        """Apply a rows event as the server's own applier does, without firing triggers."""
 
     def table_model(self, database: str, table: str) -> TableModel | None:
         """Return the current definition of the table; None if the table does not exist."""
@@ -330,7 +323,7 @@ class StatementTarget(Target, Protocol):
     def is_transactional(self, model: TableModel) -> bool: ...
 
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
-        """Return the non-transactional tables that the statement may change besides `named`; if that is empty, all."""
+        """Return the further nontransactional tables that the statement may change; all of them if `named` is empty."""
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
         """Return the tables that a foreign key with an action references: changing them changes other rows."""
@@ -354,9 +347,7 @@ class TwoPhaseVerbs(Protocol):
     def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
 
     def end_prepared(self, engine: Engine, verb: str, xid: str) -> None:
-        """Commit or roll back (`verb`) a prepared transaction, unless it has already ended. Raises TargetError if the
-        target reports an error.
-        """
+        """Commit or roll back (`verb`) a prepared transaction, unless it has already ended."""
 
     def check(self, engine: Engine, option: str, branches: int = 1) -> list[str]:
         """Return the settings of this server that weaken two-phase commit. With several `branches`, the server's own

@@ -65,7 +65,9 @@ def type_class(column: Column) -> str:
 
 
 def keeps_blanks(old: Column, new: Column, context: DdlContext) -> bool:
-    """True if the source's new values keep the trailing blanks of CHAR (sql_mode PAD_CHAR_TO_FULL_LENGTH)."""
+    """True if the source converted a CHAR with its trailing blanks to text or binary (sql_mode
+    PAD_CHAR_TO_FULL_LENGTH).
+    """
     return context.pads_char and old.type == "char" and type_class(new) in ("text", "binary")
 
 

@@ -87,12 +87,12 @@ class LakeTables(Protocol):
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
         """Claim the batch number durably for the writer with this mark; the writer may claim it again. Raises LockBusy
-        if another writer has claimed this batch or a later one; TargetError.
+        if another writer has claimed this batch or a later one, and TargetError if the lake reports an error.
         """
 
     def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
-        """Commit all files of the batch to the table atomically. Raises LockBusy if another writer has committed in the
-        meantime, TargetError.
+        """Commit all files of the batch to the table atomically. Raises LockBusy if another writer has committed in
+        the meantime, and TargetError if the lake reports an error.
         """
 
 

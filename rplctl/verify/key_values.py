@@ -75,7 +75,9 @@ def literal(value: Plain, column: Column) -> Sql:
 
 
 def where_keys(columns: Sequence[Column], keys: Sequence[Key]) -> Sql:
-    """Return ` WHERE …` for rows with one of the keys, for MySQL and MariaDB. Their collations may match more rows."""
+    """Return ` WHERE …` for rows with one of the keys, for MySQL and MariaDB. The condition may also match rows whose
+    keys the column's collation treats as equal.
+    """
     if len(columns) == 1:
         found = joined(", ", [literal(value, columns[0]) for (value,) in keys])
         return written(" WHERE {} IN ({})", quote(columns[0].name), found)

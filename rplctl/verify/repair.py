@@ -264,7 +264,9 @@ class Repairer:
         staged.unknown.difference_update(known)
 
     def _write(self, staged: _Staged, faults: Sequence[Fault]) -> None:
-        """Write the rows without committing. Raises _Refused, _KeysChanged, after removing the undo SQL."""
+        """Write the rows without committing. Raises _Refused if the target refuses a row, and _KeysChanged if the
+        source has changed a written row. Before such an error, the undo SQL is removed.
+        """
         inserted, deleted, updated = (
             [fault for fault in faults if fault.kind == kind] for kind in ("missing", "extra", "different")
         )

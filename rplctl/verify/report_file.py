@@ -135,7 +135,8 @@ def write_report(path: Path, header: Header, differences: Iterable[Difference], 
 def read_report(path: Path) -> Report:
     """Return the report without its differences.
 
-    Raises UsageError for a file that is not a report, is of a later format, or is incomplete; OSError.
+    Raises UsageError for a file that is not a report, is of a later format, or is incomplete, and OSError if the file
+    cannot be read.
     """
     try:
         return _read(path)

@@ -83,7 +83,7 @@ class Resolver:
 
     @property
     def rounds(self) -> int:
-        """The number of attempts for rows in motion. If the target holds still, they stay in motion."""
+        """The number of attempts for unstable rows. If the target holds still, another attempt does not help."""
         return 1 if self.holds_still else MOST_ROUNDS
 
     def resolve(self, pair: Pair, keys: list[Key]) -> Resolution:
@@ -106,7 +106,9 @@ class Resolver:
         return Resolution(found, keys)
 
     def resolve_hashes(self, pair: Pair, hashes: set[int]) -> tuple[int, int, bool]:
-        """Return the number of missing and of extra rows of a table without a key, and whether it was in motion."""
+        """Return the number of missing and of extra rows of a table without a key, and True if the table was
+        unstable.
+        """
         for _ in range(self.rounds):
             with self.staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as changed:
                 if not changed.is_all:

@@ -1,4 +1,4 @@
-"""The source's rows: all of a table for its hashes, and those with some keys at a known position of the log.
+"""The source's rows: all rows of a table, for hashes, and the rows with some keys, at a known position of the log.
 
 Invariant: nothing is locked and nothing is written. An exception are suspects of a source without GTIDs: the SELECT
 that reads them takes share locks while it runs. No snapshot is held between two pieces of a table.
@@ -66,9 +66,9 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
 
 
 def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[Sql] | None = None) -> Iterator[Batch]:
-    """Yield hashes of all rows, or of those of `wheres`.
+    """Yield hashes of all rows, or of the rows that the conditions `wheres` select.
 
-    Raises SourceError, RplError for a value that cannot be read.
+    Raises SourceError if the source reports an error, and RplError for a value that cannot be read.
     """
     columns, modes = pair.hashed(of_target=False)
     for where in (piece.where for piece in pieces(source, pair.source, max_load)) if wheres is None else wheres:

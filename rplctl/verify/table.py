@@ -1,4 +1,5 @@
-"""Compares one table: hashes of both sides, or checksums of both, then the rows of unequal buckets; returns its totals.
+"""Compares one table: first the hashes or checksums of both sides, then the rows of unequal buckets. Returns the
+table's totals.
 
 Invariant: a reported difference was resolved by position; hashes only select the rows to examine.
 """

@@ -1,4 +1,5 @@
-"""The target's rows: all of a table for its hashes, and those with some keys next to the staged rows of the source.
+"""The target's rows: all rows of a table, for hashes, and the rows with some keys, next to the staged rows of the
+source.
 
 `stage` writes rows of the source with the applier's own encoder to a temporary table with the same columns, and both
 tables are read in the same way: any conversion by the target affects both. Invariant: nothing is written except the
@@ -66,7 +67,10 @@ class TargetSide(ABC):
 
     @abstractmethod
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
-        """Return the differences of the table's definition. `create`: the text of SHOW CREATE TABLE on the source."""
+        """Return the differences between the table's definitions on the source and the target, each as text. `source`,
+        `create`: the source's definition, as a model and as the text of SHOW CREATE TABLE. `known`: the definition
+        that the applier uses. A text is a statement that repairs the difference, or a comment after `--`.
+        """
 
     @abstractmethod
     def scan(self, pair: Pair) -> Iterator[Batch]:
@@ -192,7 +196,7 @@ class ServerSide(TargetSide):
     def asked(self) -> Iterator[Ask]:
         """Yield a function for queries in a session like the source's, for one thread.
 
-        Raises TargetError, also from the function.
+        This method and the function raise TargetError if the target reports an error.
         """
         with self._session() as driver:
 

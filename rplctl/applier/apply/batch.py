@@ -245,7 +245,9 @@ class BatchApplier:
         return changes
 
     def _attempt(self, work: Work) -> Applied | Rejected:
-        """Apply a batch by one strategy. Raises transient errors, Stopped, and every error of strategy ALONE."""
+        """Apply a batch by one strategy. Raises Stopped if STOP is requested, an error that is transient, and every
+        error of strategy ALONE.
+        """
         batch = work.batch
         match work.strategy:
             case Strategy.PASS_OVER:
@@ -261,8 +263,8 @@ class BatchApplier:
                 return outcome_of(partial(self.bulk.apply, batch, commit), batch)
 
     def _pass_over(self, batch: Batch) -> int:
-        """Move the position. A dump by GTID begins with the start of the log again; the position does not go back for
-        that.
+        """Move the position past a batch that is skipped. After a reconnect by GTID, the control events at the start
+        of the log arrive again; they do not move the position back.
         """
         if batch.transaction_count or not batch.source_position.is_before(self.info.exec_position):
             self._committer.commit(batch, lambda: None, self.bulk.rules, how=self._committer.positions_follow)

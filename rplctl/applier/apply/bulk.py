@@ -133,8 +133,8 @@ class BulkApplier:
         """Decode and apply job by job, in one transaction: the memory depends on the size of a job, not of the batch.
 
         `commit` executes its argument in that transaction. Raises Inconsistent, NotTransactional, KeylessMismatch or
-        CountMismatch if the batch does not fit in bulk, ConflictingGroups if another attempt may succeed. Nothing of
-        the batch is applied then.
+        CountMismatch if the batch does not fit in bulk, and ConflictingGroups if another attempt may succeed. After
+        such an error, no change of the batch is applied.
         """
         try:
             return self._apply(batch, commit)
@@ -231,8 +231,8 @@ class BulkApplier:
     def _check_bulk(self, chunks: list[TableChunk]) -> bool:
         """Check that the tables take these chunks in bulk. True if the target's foreign key checks must be off.
 
-        Raises TargetError if a table does not match its model; NotTransactional, Inconsistent, KeylessMismatch if bulk
-        is impossible.
+        Raises TargetError if a table does not match its model, and NotTransactional, Inconsistent or KeylessMismatch
+        if bulk is impossible.
         """
         models = self._tables.catalog.tables
         changed = {(chunk.database, chunk.table) for chunk in chunks}

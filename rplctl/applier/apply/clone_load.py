@@ -1,9 +1,9 @@
 """Loads chunk files of a copy (`rplctl clone`) into the target, at their position of the source's log.
 
-Rows are loaded while the applier stays exactly at the snapshot's low watermark L. All events of its tables before L
-were skipped, so rows and events never overlap, and all later events are applied strictly, with foreign keys. A channel
-with GTIDs is at L if it has applied exactly the transactions that were logged before L, from any server. Invariant: a
-chunk and its row of the clone state are one transaction that checks the position; none is loaded twice.
+Rows are loaded while the applier stays exactly at the snapshot's low watermark L. All events of the snapshot's tables
+before L were skipped, so rows and events never overlap, and all later events are applied strictly, with foreign keys.
+A channel with GTIDs is at L if it has applied exactly the transactions that were logged before L, from any server.
+Invariant: a chunk and its row of the clone state are one transaction that checks the position; none is loaded twice.
 """
 
 from __future__ import annotations
@@ -82,9 +82,7 @@ class CloneLoader:
         *,
         by_gtid: bool,
     ) -> None:
-        """Read the clone state, and write the plan for the cloner. Raises TargetError if the clone state cannot be
-        read, and OSError if the plan cannot be written.
-        """
+        """Read the clone state, and write the cloner's plan. Raises TargetError or OSError if one of them fails."""
         self._channel, self._target, self._store, self._work = channel, target, store, work
         self._pipeline = pipeline
         self._by_gtid = by_gtid
@@ -148,9 +146,7 @@ class CloneLoader:
         self._work.leave_out(self._left_out.union(self._waiting))
 
     def step(self) -> bool:
-        """Load the rows that are due. True if anything was loaded or removed. Raises TargetError if the target rejects
-        a statement, and LockBusy if the stored position is not this channel's.
-        """
+        """Load due rows. True if anything was loaded or removed. Raises LockBusy if the stored position is not ours."""
         if self._is_behind:
             self.look()
         self.until = Until()

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class GivenUp(Exception):
-    """Another piece failed, so this piece is given up."""
+    """The error for a piece that is given up, because another piece has failed."""
 
 
 class Pieces:
@@ -112,7 +112,8 @@ class Pieces:
 class Tries:
     """Counts failures of chunks.
 
-    A chunk that fails in the same way every time is not an accident: the source sends it so.
+    If a chunk fails in the same way every time, the source itself sends the damaged bytes, and more attempts do not
+    help.
     """
 
     def __init__(self) -> None:

@@ -102,10 +102,10 @@ class ChangeLog(Savepoints, Protocol):
 class OrderedRange:
     """Applies one run of events that the channel's filters accept.
 
-    `statements`: of a target that executes the source's statements; None if the target takes only rows and planned DDL.
+    `statements`: executes the source's statements; None if the target takes only rows and planned DDL.
     `cascades_lost`: tables whose foreign key actions the target will not execute in this transaction.
-    `again`: some of the run's rows may already be on the target (own_tables/group_begun.py).
-    `changes`: of a target that stores changes instead of rows. `tasks`: the tasks that decode the rows, if any.
+    `again`: some of the run's rows may already be on the target (own_tables/group_begun.py). `changes`: stores
+    changes, for a target that stores no rows. `tasks`: the tasks that decode the rows, if any.
     `config`: has the options for DDL that the target cannot execute, and the filters for the tables of a DROP or
     RENAME.
     """
@@ -160,7 +160,9 @@ class OrderedRange:
             raise
 
     def _apply(self, run: EventRun, notes: StatementNotes | None = None) -> OrderedResult:
-        """Apply the run. `notes`: of a whole transaction; None for events that were prepared before their XA COMMIT."""
+        """Apply the run. `notes`: the statement notes of a whole transaction; None for events that were prepared
+        before their XA COMMIT.
+        """
         if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             self._prepare(run, int(prepare[0]))
             return self.result

@@ -81,7 +81,7 @@ class TableSource(ABC):
     def check_bulk(self, models: Sequence[TableModel]) -> None:
         """Check that the tables take rows in bulk.
 
-        Raises NotTransactional, or Inconsistent if the source's order is needed.
+        Raises NotTransactional if a table cannot be rolled back, and Inconsistent if the source's order is needed.
         """
 
     def cascading_parents(self) -> Collection[TableName]:
@@ -104,7 +104,7 @@ class TableSource(ABC):
         return False
 
     def kept_by(self, run: EventRun) -> list[TableName]:
-        """Return the tables without transactions whose rows the run changes, as far as its events show."""
+        """Return the nontransactional tables whose rows the run changes, as far as its events show."""
         return []
 
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
@@ -114,7 +114,9 @@ class TableSource(ABC):
         """
 
     def take_moves(self) -> list[Move]:
-        """Return the moves of whole tables by the group's statements. Planned DDL has its moves in the plan."""
+        """Return, once, the tables that the group's statements have moved with all their rows, such as RENAME TABLE.
+        For planned DDL, the plan has these moves.
+        """
         return []
 
     def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
@@ -170,8 +172,8 @@ class LiveTables(TableSource):
         """True if the run may commit by itself.
 
         In two-phase commit, this holds for a run that the source did not commit by XID, because a ROLLBACK keeps the
-        changes of MyISAM tables, prepared or not. It also holds for a run that changes tables without transactions on
-        this target.
+        changes of MyISAM tables, prepared or not. It also holds for a run that changes nontransactional tables of this
+        target.
         """
         return not (in_xa and (run.types == EventType.XID).any() and self.can_roll_back(run))
 
@@ -185,7 +187,7 @@ class LiveTables(TableSource):
         return all(model is None or self._target.is_transactional(model) for model in models)
 
     def kept_by(self, run: EventRun) -> list[TableName]:
-        """Return the tables without transactions that the run may change.
+        """Return the nontransactional tables that the run may change.
 
         A statement whose text does not show its tables may change any of them.
         """
@@ -204,8 +206,8 @@ class LiveTables(TableSource):
     def _changed_by(self, query: Query, description: FormatDescription) -> set[TableName]:
         """Return the tables that a statement changes.
 
-        A statement that joins tables, or reaches others by a view, trigger or function, may change any table without
-        transactions.
+        A statement that joins tables, or reaches others by a view, trigger or function, may change any
+        nontransactional table.
         """
         context = _context(query, description)
         try:
@@ -254,8 +256,8 @@ class LiveTables(TableSource):
     def roll_back(self) -> None:
         """Roll back to the source's last commit.
 
-        The source logged its ROLLBACK because it had changed a table without transactions, or had dropped one (a failed
-        CREATE OR REPLACE TABLE … SELECT).
+        The source logged its ROLLBACK because it had changed a nontransactional table, or had dropped a table (a
+        failed CREATE OR REPLACE TABLE … SELECT).
         """
         self._target.roll_back_to(COMMIT_WAS_HERE)
 

@@ -101,9 +101,10 @@ class OrderedBatches:
             return self._requeue(batch, names)
 
     def apply_without_rollback(self, batch: Batch) -> Applied | Rejected:
-        """Apply transactions on tables without transactions, with one commit for all.
+        """Apply transactions on nontransactional tables, with one commit for all.
 
-        A crash before the commit applies them once more (own_tables/group_begun.py). A group that cannot be repeated is
+        A crash before the commit applies them once more (own_tables/group_begun.py). A group that cannot be repeated
+        is
         rejected.
         """
         statements = self._tables.statements

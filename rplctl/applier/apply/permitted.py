@@ -45,7 +45,8 @@ def check_permitted(run: EventRun, info: RelayLogInfo, config: Config, know: Kno
 
     `know` returns the catalog with these tables of the target.
 
-    Raises RplError 13508, 3750 with the event's position.
+    Raises RplError 13508 for an event that REQUIRE_ROW_FORMAT forbids, and 3750 for a table without a primary key. The
+    error has the event's position.
     """
     has_policy = info.require_table_primary_key_check == "ON"
     if not (info.require_row_format or has_policy):

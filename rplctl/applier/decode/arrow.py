@@ -76,7 +76,7 @@ def column_array(  # noqa: PLR0913 - which cells, and how they are read
 ) -> pa.Array:
     """Return column `number` of the images `rows` (-1: no image) as an Arrow array of the type `wanted`.
 
-    Raises BinlogFormatError, RplError 1292 for an invalid date.
+    Raises BinlogFormatError for a damaged value, and RplError 1292 for an invalid date.
     """
     cells, kind = cells_of(images, rows, number), fmt.real_type
     if not len(cells):

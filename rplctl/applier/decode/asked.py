@@ -17,7 +17,7 @@ from rplctl.schema.statement import DdlAction, DropDatabase, TableName, tables_o
 class Asked:
     """A request for changes by databases, table names and times (seconds since 1970, both included).
 
-    An empty set asks for all.
+    An empty set of databases or names asks for the changes of all.
     """
 
     databases: frozenset[str] = frozenset()

@@ -55,7 +55,8 @@ class CopyPiece:
 def copied_chunk(piece: CopyPiece) -> TableChunk:
     """Return the rows of the piece as inserts.
 
-    Raises FileNotFoundError, BinlogFormatError, and RelayLogError 1595, which is transient if the disk is full.
+    Raises FileNotFoundError if the chunk file is gone, BinlogFormatError if a row is damaged, and RelayLogError 1595
+    if a large row cannot be written to a file; this error is transient if the disk is full.
     """
     columns = selected_columns(piece.columns, takes_numbers=piece.takes_numbers)
     folder = Path(piece.path).parent

@@ -179,7 +179,7 @@ def is_own(database: str) -> bool:
 def mentions_own(sql: str | bytes) -> bool:
     """True if the statement contains the name of rplctl's own database.
 
-    Few do, so the names in others are not parsed.
+    Few statements contain it. Only in these statements are the names parsed.
     """
     return OWN_DATABASE in sql.lower() if isinstance(sql, str) else OWN_DATABASE.encode() in sql.lower()
 

@@ -108,7 +108,8 @@ def read_tables(
 ) -> Iterator[TableRows]:
     """Yield the row images of each table that the run changes, or of those in `wanted`.
 
-    Raises BinlogFormatError, RplError 1146 and 1677, 1235 for rows that a MERGE table wrote into other tables.
+    Raises BinlogFormatError if an event is damaged, RplError 1146 or 1677 if a table has no model or another one, and
+    RplError 1235 for rows that a MERGE table wrote into other tables.
     """
     is_map = run.types == EventType.TABLE_MAP
     if not IS_ROWS[run.types].any():
@@ -185,7 +186,8 @@ def read_run(
 ) -> EventRun:
     """Return the events of data[start:end], with checksums verified and compressed events unpacked.
 
-    `context`: offsets of the table maps in force at `start`. Raises BinlogFormatError 1594, 1743 for a wrong checksum.
+    `context`: offsets of the table maps in force at `start`. Raises BinlogFormatError 1594 if the last event is
+    incomplete, and 1743 if a checksum does not match.
     """
     offsets, types = intact_events(data, start, end, description.checksum_algorithm)
     lengths = [int.from_bytes(data[at + 9 : at + 13].tobytes(), "little") for at in context]

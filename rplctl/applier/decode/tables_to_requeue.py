@@ -21,7 +21,9 @@ from rplctl.schema.updated_names import named_tables
 
 
 def tables_to_requeue(run: EventRun, rules: ReplicationFilter) -> list[TableName]:
-    """Return the target's names of the tables to copy again: replicated tables that are not waiting."""
+    """Return the target's names of the replicated tables that a statement of the run changes, if the statement also
+    names a table that is not yet copied.
+    """
     found: dict[TableName, None] = {}
     for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
         query = parse_query(run.event(number), run.description)

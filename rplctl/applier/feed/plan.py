@@ -223,8 +223,8 @@ def _ends_in_xid(groups: RelayGroups, number: int) -> bool:
 def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
     """True if the group ends in ROLLBACK, and each other statement in it only changes rows.
 
-    Any other statement may be DDL, which also commits the groups before it. Raises BinlogFormatError 1594, 1743 for
-    damage.
+    Any other statement may be DDL, which also commits the groups before it. Raises BinlogFormatError 1594 or 1743 if
+    an event is damaged.
     """
     description = groups.format_description
     assert description is not None

@@ -1,7 +1,7 @@
 """Skips transactions by GTID as if they were empty (MySQL manual).
 
-These are the transactions that the operator lists, and those of a MySQL source that are already in the executed set, as
-after a change to an earlier position.
+The skipped transactions are those that the operator lists, and transactions of a MySQL source that are already in the
+executed set, as after a change to an earlier position.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 
 
 class SkipList:
-    """The transactions that one run of the applier skips. `count`: how many more are skipped whatever they are.
+    """The transactions that one run of the applier skips. `count`: how many of the next transactions are skipped,
+    whatever their GTIDs.
 
     `note`: called with a text about executed transactions that came again, and the position after them.
     """

@@ -134,7 +134,7 @@ def body_length(header: bytes | bytearray) -> int:
 def read_answer(attempt: Attempt, data: bytes, catalog: Catalog) -> Answer:
     """Return the result of the attempt, after comparing it with the request.
 
-    Raises WrongAnswer, also with the text of a task that failed.
+    Raises WrongAnswer if the answer does not match the request or, with the task's text, if the task failed.
     """
     _, channel, token, number, kind, rows, length = _FIELDS.unpack_from(data)
     body = memoryview(data)[HEADER_LENGTH:]

@@ -1,7 +1,8 @@
-"""The Spark tasks for rows of a copy, and for rows events whose order counts: chunks, encoded as for a split.
+"""The Spark tasks for rows of a copy, and for rows events whose order counts. They return chunks that are encoded as
+those of a split.
 
-Errors are returned as values, as in split_task. A missing chunk file is not an error: the cloner has begun the table
-again.
+Errors are returned as values, as in split_task. A missing chunk file is not an error, because the cloner removes the
+file when it begins the table again.
 """
 
 from __future__ import annotations

@@ -76,7 +76,9 @@ def _kills_since(before: int) -> str:
 
 
 def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
-    """Return how Spark's Java process ended, as a sentence; '' while it runs, or if it is not a child process."""
+    """Return a sentence about the end of Spark's Java process; '' while it runs, or if this process has not started
+    it. `kills_before`: the result of `memory_kills` at the start; a later kill is part of the sentence.
+    """
     code = process.poll() if process is not None else None
     if process is None or code is None:
         return ""
@@ -90,7 +92,8 @@ def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
 def await_end_of_java(error: Exception) -> None:
     """Wait for the JVM's end if `error` says that the JVM does not answer.
 
-    A JVM's sockets close before its parent sees it dead. If the applier ended it in between, the cause would be lost.
+    A JVM's sockets close before its parent sees it dead. If the applier ended the JVM in between, the cause would be
+    lost.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkContext
@@ -103,7 +106,7 @@ def await_end_of_java(error: Exception) -> None:
 
 
 def in_words(failure: str, kills_before: int) -> tuple[str, str]:
-    """Return (error text, hint) for the text of a TasksFailed."""
+    """Return (error text, hint) for the text of a TasksFailed. `kills_before`: see `end_of_java`."""
     again = "nothing is lost; to try again, run: rplctl start"
     if any(words in failure for words in _WORKER_DIED):
         died = "Spark's Python worker died in each attempt at a task (it was killed, or it crashed)"

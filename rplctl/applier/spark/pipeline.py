@@ -149,7 +149,8 @@ class Pipeline:
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
         """Return all chunks of a batch in split order.
 
-        Raises Inconsistent, UnknownTables, and the errors of the tasks.
+        Raises Inconsistent if the changes of a piece contradict each other, UnknownTables if the catalog lacks models,
+        and the other errors of the tasks.
         """
         results = self._results(splits, catalog)
         try:
@@ -218,7 +219,9 @@ class Pipeline:
         return [replace(result, by_spark=True) for result in results]
 
     def _of_files(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Decode the splits on executors that see the relay log; return number → result without the others."""
+        """Decode the splits on executors that see the relay log; return number → result of the splits that were
+        decoded.
+        """
         assert self.cluster is not None
         probe = self.cluster.probe
         found = self._there({n: replace(split, probe=probe) for n, split in splits.items()}, catalog)
@@ -251,7 +254,9 @@ class Pipeline:
         return self._there({n: _carrying(s, carried(s.path, s.start, s.end)) for n, s in small}, catalog)
 
     def _there(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Decode each split on an executor; return number → result without those whose bytes it cannot read."""
+        """Decode each split on an executor; return number → result of the splits whose bytes the executor could
+        read.
+        """
         if not splits:
             return {}
         task = partial(run_on_executor, versions=own_versions())

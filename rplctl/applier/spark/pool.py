@@ -73,9 +73,7 @@ class Worker:
         self._catalogs: dict[str, Catalog] = {}  # channel → the catalog that the task has
 
     def give(self, attempt: Attempt, catalog: Catalog, pickled: PickledCatalog) -> None:
-        """Send the attempt, with the changes of the catalog that the task lacks. Raises OSError if the task has
-        died.
-        """
+        """Send the attempt, and the changes of the catalog that the task lacks. Raises OSError if the task has died."""
         known = self._catalogs.get(attempt.channel)
         if known is catalog:
             request = Request(attempt)
@@ -133,9 +131,7 @@ class _Held:
         self._looked = self._since
 
     def receive(self) -> bytes | None:
-        """Return the complete answer; None while a part of it is missing. Raises WrongAnswer if the bytes do not begin
-        an answer, and OSError if the connection is lost.
-        """
+        """Return the answer; None while incomplete. Raises WrongAnswer for other bytes, OSError if the task died."""
         while True:
             wanted = (HEADER_LENGTH if self._length is None else self._length) - len(self._answer)
             if wanted > 0:
@@ -315,9 +311,7 @@ class Pool:
             self._drop(worker)
 
     def run(self, channel: str, pieces: Sequence[RangePiece], catalog: Catalog) -> list[Answer]:
-        """Return the answers in the order of the pieces. Raises TasksFailed, which names the range, if the repeated
-        attempts at a range fail.
-        """
+        """Return the answers in the order of the pieces. Raises TasksFailed if ATTEMPTS attempts at a range fail."""
         turn, pickled = _Turn(channel), PickledCatalog()
         todo, found = deque(range(len(pieces))), dict[int, Answer]()
         failures: list[list[str]] = [[] for _ in pieces]

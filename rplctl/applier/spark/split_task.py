@@ -1,8 +1,8 @@
-"""The work of a task for one split: bytes of the relay log in, encoded chunks out (design D1).
+"""The work of a task for one split: it reads bytes of the relay log and returns encoded chunks (design D1).
 
-Tasks are pure and never write to the target; one may run twice. A result above SPOOL_THRESHOLD goes to a 0600 file of
-its own in the channel's spool folder, and only its name is returned. Errors are returned as values: an exception would
-arrive as a Java stack trace.
+Tasks are pure and never write to the target, so a task may run twice. A result above SPOOL_THRESHOLD goes to a 0600
+file of its own in the channel's spool folder, and the task returns only the name of the file. Errors are returned as
+values: an exception would arrive as a Java stack trace.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """The result of a split. It has exactly one of these, or none (Inconsistent):
+    """The result of a split. If the changes contradict each other, it has none of these fields; otherwise, it has
+    exactly one:
 
     * `inline`: encoded chunks
-    * `spooled`: the path of a file with encoded chunks
-    * `chunks`
+    * `spooled`: the path of a file with encoded chunks * `chunks`: chunks that are not encoded
     * `error`: an error's fields; with error 1146, `unknown` has the tables whose models the catalog lacks
     * `is_unseen`: the file is missing
     """

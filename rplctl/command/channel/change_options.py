@@ -293,7 +293,9 @@ def without_zeros(changes: MasterChanges) -> MasterChanges:
 
 
 def check_changes(changes: MasterChanges) -> None:
-    """Check the ranges and forms of single values. Raises UsageError, with MySQL's number if there is one."""
+    """Check the ranges and forms of single values. Raises UsageError, with MySQL's number if there is one, for a value
+    that is not permitted.
+    """
     for row in changes.given():
         value = getattr(changes, row.name)
         if isinstance(value, int) and not isinstance(value, bool):

@@ -221,15 +221,15 @@ def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
 
 
 def _ways(changes: MasterChanges, master: MasterInfo) -> tuple[bool, bool]:
-    """Return how the channel will find its position: (by MySQL's GTIDs, by MariaDB's GTIDs). Neither means by file and
-    position.
+    """Return how the channel will find its position: (by MySQL's GTIDs, by MariaDB's GTIDs). If both are False, the
+    channel uses file and position.
     """
     auto = changes.master_auto_position
     return master.enabled_auto_position if auto is None else auto, bool(_use_gtid(changes, master))
 
 
 def _moves(changes: MasterChanges, record: str) -> dict[str, Any]:
-    """Return field of the record → its given value."""
+    """Return the new values of the record's fields that the options set, by field name."""
     stores = ((row.name, *row.stores.split(".")) for row in changes.given())
     return {field: getattr(changes, name) for name, owner, field in stores if owner == record}
 

@@ -163,7 +163,7 @@ def store_change(repositories: Repositories, result: ChangeResult, statement: st
 def _carry_out(
     repositories: Repositories, master: MasterInfo | None, relay: RelayLogInfo | None, *, purges: bool
 ) -> None:
-    """Write the records of the pending file. None: that record is unchanged."""
+    """Write the records of the pending file. A record that is None stays unchanged."""
     channel = repositories.channel
     if purges:
         purge_all(channel)
@@ -246,7 +246,7 @@ def _pending_path(channel: Channel) -> Path:
 
 
 def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
-    """Return the content of the pending file. Raises RplError, because without it the change is unknown."""
+    """Return the content of the pending file. Raises RplError if it is damaged, because the change is then unknown."""
     try:
         record = parsed_json(read_plain(path))
         is_whole = isinstance(record, dict) and {"master_info", "relay_log_info", "purge"} <= record.keys()
@@ -323,7 +323,7 @@ class _Foreseen(Generic[Info]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PendingChange:
-    """The content of the pending file. None: that record is unchanged."""
+    """The content of the pending file. A record that is None stays unchanged."""
 
     master: MasterInfo | None
     relay: RelayLogInfo | None

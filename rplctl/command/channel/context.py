@@ -104,7 +104,7 @@ class Repositories:
         return belonging_of(self.config, self.channel, self.engine)
 
     def relay(self) -> RelayLogInfo:
-        """Return RelayLogInfo: a new one if there is none, one with settings only after RESET."""
+        """Return RelayLogInfo. If there is no record, return a new one. After RESET, the record has only settings."""
         return self.relay_log_info.stored() or RelayLogInfo(channel_name=self.channel.name)
 
     def target_has(self, table: str) -> bool:
@@ -244,7 +244,9 @@ def reach_engine(engine: Engine) -> None:
 
 @contextmanager
 def ask_source(config: Config, master: MasterInfo) -> Iterator[Query]:
-    """Yield a function that runs queries on the source with the channel's account. Both raise SourceError."""
+    """Yield a function that runs queries on the source with the channel's account. Opening the session and each query
+    raise SourceError if the source does not answer or refuses.
+    """
     from rplctl.source.survey import survey
 
     session = survey(master, reveal(master.user_password, config.datadir), config)
@@ -311,7 +313,9 @@ def one_look() -> Iterator[None]:
 
 
 def open_repositories(config: Config, name: str) -> Repositories:
-    """Return the repositories of the channel. Raises ConfigError, TargetError if a TABLE cannot be reached."""
+    """Return the repositories of the channel. Raises ConfigError if an option is not valid, and TargetError if a TABLE
+    cannot be reached.
+    """
     engine = engine_of(config)
     channel = Channel(name, config.datadir)
     master, relay = open_master_info(config, channel, engine), open_relay_log_info(config, channel, engine)
@@ -387,7 +391,7 @@ def refuse_unknown(config: Config, channel: str) -> None:
 
 
 def running(channel: Channel) -> dict[str, int]:
-    """Return role → pid of the threads that run now. The lock of a running thread is held."""
+    """Return role → pid of the threads that run now. A thread counts as running while a process holds its lock."""
     pids = {role: lock_holder(channel, role) for role in ROLES}
     return {role: pid for role, pid in pids.items() if pid is not None}
 

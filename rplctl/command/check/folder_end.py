@@ -28,14 +28,14 @@ _KIND, _SERVER_ID, _DOMAIN = 4, 5, 27  # offsets in an event; the domain is MARI
 
 
 class LeftOut:
-    """The groups of a log that the receiver ignores, by server id and by MariaDB's domain."""
+    """The rules by which the receiver ignores groups of a log: server ids, and domains of MariaDB's GTIDs."""
 
     def __init__(self, master: MasterInfo) -> None:
         self.servers = list(master.ignored_server_ids)
         self._only, self._never = master.do_domain_ids, master.ignore_domain_ids
 
     def of(self, data: ByteArray, scan: GroupScan) -> NDArray[np.bool_]:
-        """Return an array that is True for each group of the scan that is ignored."""
+        """Return an array with one value per group of the scan: True if the receiver ignores the group."""
         found = np.isin(_u32(data, scan.start + _SERVER_ID), self.servers)
         if self._only or self._never:
             has_gtid = np.flatnonzero(scan.gtid_offset >= 0)

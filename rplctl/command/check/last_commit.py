@@ -23,10 +23,11 @@ _HEADER: Final = Struct("<4xBIII2x")  # type code, server id, length, end_log_po
 
 
 def last_commit(folder: Path, left_out: Collection[int]) -> BinlogPosition | None:
-    """Return the position after the commit, and the log events of a server's stop, that end the newest log.
+    """Return the position at the end of the newest log, if the log ends with a commit.
 
-    Return None if the log ends otherwise, if the commit is of a server in `left_out`, or if the log is too large.
-    Raises SourceError if a file is not a binary log.
+    Events of the log itself, which a server writes when it stops, may follow the commit. Return None if the log ends
+    otherwise, if the commit is of a server in `left_out`, or if the log is too large. Raises SourceError if a file is
+    not a binary log.
     """
     names = log_names(folder)
     if not names:

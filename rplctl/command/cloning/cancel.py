@@ -43,7 +43,9 @@ class CancelResult:
 
 @one_engine()
 def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> CancelResult:
-    """Cancel the copy. Raises UsageError 3081 if a thread runs, NotConfigured, TargetError."""
+    """Cancel the copy. Raises UsageError 3081 if a thread runs, NotConfigured if there is no such channel, and
+    TargetError if the target reports an error.
+    """
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         channel = repositories.channel
         refuse_while_running(channel)

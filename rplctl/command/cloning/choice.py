@@ -2,7 +2,7 @@
 
 Invariant: a table that the target already has is copied only with `replace`, and together with all tables that
 reference it: foreign keys change their rows when its rows change, but its events are skipped during the copy. Tables
-that the account may not see are not left out: clone refuses, and names the missing GRANT.
+that the account may not see are not excluded: clone refuses, and names the missing GRANT.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # measured with MariaDB on 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The tables to copy, by the target's names. Without names, all tables that the target lacks. `replace`: also
-    tables that the target already has.
+    """The tables to copy. `databases`, `tables`: their names in the target; if both are empty, all tables that the
+    target lacks are copied. `replace`: tables that the target already has are copied, too.
     """
 
     databases: tuple[str, ...] = ()

@@ -55,8 +55,8 @@ class ReleasedLock:
 
 
 def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:
-    """Take the lock and pass it on to a separate process. Raises LockBusy 1205, or LockBusy if such a process already
-    holds it.
+    """Take the lock and pass it on to a separate process. Raises LockBusy 1205 if the lock is not free in time, and
+    LockBusy if a separate process already holds it.
     """
     check_folder(config)
     with closing(_seat(config, lock)) as seat:

@@ -98,7 +98,9 @@ def unit_folder(given: Path | None) -> Path:
 
 
 def write_units(config: Config, folder: Path, *, force: bool) -> Units:
-    """Write the units. Raises UsageError before the first write if an existing file has other contents; RplError."""
+    """Write the units. Raises UsageError before the first write if an existing file has other contents, and RplError
+    if a unit cannot be written.
+    """
     is_system = folder != user_folder()
     wanted = dict(_units(config, is_system=is_system))
     try:

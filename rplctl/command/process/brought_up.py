@@ -109,7 +109,8 @@ def left_as_it_is(config: Config, channel: Channel) -> Iterator[bool]:
     """Start and stop nothing, for a dry run. Yield True if no applier runs or can be started within the block, so that
     the target does not change.
 
-    Raises LockBusy, NotRunning like `brought_up`, TargetError 1205 if an applier has the target's file open.
+    Raises LockBusy if another command holds the channel's lock, NotRunning like `brought_up`, and TargetError 1205 if
+    an applier has the target's file open.
     """
     _refuse_nothing_applied(channel)
     with ExitStack() as held:

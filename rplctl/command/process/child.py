@@ -257,9 +257,11 @@ def _note_stopped(channel: Channel, role: str) -> None:
 
 
 def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
-    """Stop the process that holds the lock. Return None if no process holds it, True if SIGKILL was needed, else False.
+    """Stop the process that holds the lock. Return None if no process holds it, False if it stopped in time. Return
+    True if it was killed, or if only the channel's work in it was aborted.
 
-    Raises LockBusy, including for a thread that does not stop in a process that also serves other channels.
+    Raises LockBusy if the process cannot be stopped. This includes a thread that does not stop in a process that also
+    serves other channels.
     """
     pid = _holder(channel, role)
     if pid is None:

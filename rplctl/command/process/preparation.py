@@ -202,7 +202,8 @@ def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) 
     """Refuse a target that does not belong to the stored position, before anything is created in it. On the operator's
     request (`take_over_target`), take over the target of another instance.
 
-    Raises UnfitTarget, LockBusy if the other instance's applier runs, TargetError.
+    Raises UnfitTarget if the target is refused, LockBusy if the other instance's applier runs, and TargetError if the
+    target reports an error.
     """
     if APPLIER not in request.roles or APPLIER in running(channel):
         return ()

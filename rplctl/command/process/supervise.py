@@ -40,7 +40,7 @@ _LAST_LOOK_S = 0.5  # seconds after the receiver's end, from which on the applie
 
 
 class Ending(StrEnum):
-    """The ways in which a run ends. The words are part of `start --json`."""
+    """The ways in which a run ends. `start --json` prints these words."""
 
     REACHED = "reached"
     STOPPED = "stop"  # by `rplctl stop`, or a signal to the thread itself

@@ -1,10 +1,11 @@
 """The interface of a participant, the position in two-phase commit: prepare, commit, rollback, recover (WL#3970).
 
-A participant votes last, except that the binary log's record is the decision if there is one. A durable `prepare` is
-the decision: a prepared transaction in the target is committed if `recover` names it, else rolled back. Invariant: only
-`commit` and `commit_by_xid` move the position, to the prepared name *and* offset (the worklog's draft kept the old
-name). `rollback` never does: it is for a stopped or failed transaction. A logged ROLLBACK of a group that changed
-tables without transactions is an ordinary change, whose position follows it (`commit_after`).
+The target prepares first, then the participant. A durable `prepare` of the participant is the decision, unless a
+binary log is written: then its record is the decision. At the next start, a prepared transaction in the target is
+committed if `recover` names it; otherwise, it is rolled back. Invariant: only `commit` and `commit_by_xid` move the
+position, to the prepared log name *and* offset (the draft of WL#3970 kept the old name). `rollback` does not move the
+position: it is for a stopped or failed transaction. A ROLLBACK that the source has logged, because its group changed
+nontransactional tables, is applied as an ordinary change: the position is written after it (`commit_after`).
 """
 
 from __future__ import annotations
@@ -23,16 +24,20 @@ class PositionParticipant(ABC):
         self._repository = repository
 
     def open(self) -> RelayLogInfo:
-        """Return the committed record, at start, after `recover`."""
+        """Return the committed record. The start calls this after `recover`."""
         return self._repository.read()
 
     @abstractmethod
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Make the step durable. Raises LockBusy if the stored position is not `expected`, RplError, TargetError."""
+        """Make the step durable. Raises LockBusy if the stored position is not `expected`, and RplError or TargetError
+        if the step cannot be written.
+        """
 
     @abstractmethod
     def commit(self) -> None:
-        """Make the prepared position the position. This can no longer fail the transaction, which is decided."""
+        """Make the prepared position the committed one. The transaction is already decided, so an error here does not
+        undo it.
+        """
 
     @abstractmethod
     def rollback(self) -> None:
@@ -60,7 +65,9 @@ class PositionParticipant(ABC):
 
     @abstractmethod
     def close(self, last: RelayLogInfo) -> None:
-        """End in an orderly stop: afterwards the repository alone has the position."""
+        """Store the position in the repository at an orderly stop. After this call, no other place has a position that
+        counts.
+        """
 
 
 def prepared_position(xid: str, new: RelayLogInfo) -> PreparedPosition:

@@ -118,8 +118,8 @@ def _lines(info: object, fields: Sequence[Field], fixed: dict[str, str]) -> list
 
 
 def _changed(info: MasterInfo | RelayLogInfo, default: MasterInfo | RelayLogInfo, held: set[str]) -> list[str]:
-    """Return the names of settings that differ from their default and are not held. The channel is left out, because
-    the file name contains it.
+    """Return the names of settings that differ from their default and that the format does not hold. The channel's
+    name is omitted, because the file name contains it.
     """
     names = [name for name in type(info).__slots__ if name not in held and name not in ("channel_name", "uuid")]
     return [name for name in names if getattr(info, name) != getattr(default, name)]

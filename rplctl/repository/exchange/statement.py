@@ -1,7 +1,7 @@
 """Write the settings of export-info as a CHANGE MASTER TO statement for a running server, in that server's syntax.
 
 Servers without FILE repositories (MySQL ≥ 8.4) need the statement; on other servers it saves a restart. Empty settings
-are left out. The GTID set is a comment, because it may overwrite the server's own set: the operator decides.
+are omitted. The GTID set is a comment, because it may overwrite the server's own set: the operator decides.
 """
 
 from __future__ import annotations

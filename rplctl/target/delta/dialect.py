@@ -68,7 +68,9 @@ def _require(packages: Sequence[str]) -> None:
 
 
 def _refuse_another(place: Place) -> None:
-    """Raise ConfigError if the folder is not a lake of rplctl or if the lake has another layer; TargetError."""
+    """Raise ConfigError if the folder is not a lake of rplctl or if the lake has another layer. Raises TargetError if
+    the folder cannot be read.
+    """
     folder, mark = Path(place.root), _mark(place)
     with _named(place):
         if place.is_local and folder.is_dir() and not (folder / place.own_folder).exists() and any(folder.iterdir()):

@@ -214,8 +214,8 @@ class BulkLoader:
 
 
 def _whole(loaded: Loaded, rows: EncodedRows, model: TableModel) -> Loaded:
-    """Return the counts if all rows were loaded. Raises CountMismatch, or the driver's error 1265 if only a value did
-    not fit.
+    """Return the counts if all rows were loaded. Raises the driver's error 1265 if only a value did not fit, and
+    otherwise CountMismatch.
     """
     if loaded.warnings and (loaded.records, loaded.skipped) == (rows.count, 0):
         raise err.DataError(er.WARN_DATA_TRUNCATED, f"Data truncated in a load into {model.qualified_name}")

@@ -86,8 +86,8 @@ class TableFacts:
         return self._names(written("{} WHERE DELETE_RULE {} OR UPDATE_RULE {}", _PARENTS, _ACTS, _ACTS))
 
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> Names:
-        """Return the non-transactional tables that a statement may change besides `named`, through triggers or through
-        functions that it calls. If `named` is empty, return all of these tables.
+        """Return the nontransactional tables that a statement may change in addition to `named`, through triggers or
+        through functions that it calls. If `named` is empty, return all of these tables.
         """
         words, functions = statement.lower(), self._names(_FUNCTIONS)
         calls = any(not name.isascii() or name.lower().encode() in words for _, name in functions)

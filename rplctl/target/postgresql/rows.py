@@ -158,7 +158,7 @@ def leaves_out_computed(model: TableModel, columns: Sequence[int]) -> bool:
 
 
 def escaped(sql: Sql) -> Sql:
-    """Double the percent signs in names, because psycopg interprets these in a text with parameters."""
+    """Double the percent signs in names, because psycopg reads a percent sign as the start of a parameter."""
     return percent_doubled(sql)
 
 

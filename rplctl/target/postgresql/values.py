@@ -90,8 +90,8 @@ def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator
 def parameters(
     values: Sequence[Value], columns: Sequence[Column], nul: NulInText = NulInText.STOP
 ) -> Iterator[str | LargeBytes | None]:
-    """Yield the parameters of a row as `parameter` returns them; large values as LargeBytes. Raises TargetError, 1153
-    for a row that is too long for a message.
+    """Yield the parameters of a row as `parameter` returns them; large values as LargeBytes. Raises TargetError if
+    PostgreSQL cannot store a value, and TargetError 1153 for a row that is too long for a message.
     """
     sizes = (len(value) for value in values if isinstance(value, str | bytes | memoryview | LargeText))
     if sum(sizes) > MOST_MESSAGE_BYTES:
