@@ -1,11 +1,11 @@
 """Named crash points, compiled into the released program (WL#3970 test matrix).
 
-`crash_commit_after=kill@3` kills the process with SIGKILL when it passes that point the third time. `@N` defaults to 1,
-and commas separate several points. There are three ways to arm a point, as in the worklog: RPLCTL_FAILPOINTS in the
+`crash_commit_after=kill@3` kills the process with SIGKILL when it passes that point the third time. `@N` defaults to
+1, and commas separate several points. There are three ways to arm a point, as in WL#3970: RPLCTL_FAILPOINTS in the
 environment, `start --crash-points`, and `crash-test --arm` at run time. The last one writes a file into the channel's
 run folder, which the running thread checks whenever it passes a point. The file is removed at the kill, so that the
 next start is not affected. Unknown names raise an error with the known names, at start and before anything is armed at
-run time. The names are those of the worklog and the server; rplctl's own names follow the same pattern.
+run time. The names are those of WL#3970 and the server; rplctl's own names follow the same pattern.
 """
 
 from __future__ import annotations

@@ -11,8 +11,10 @@ All processes use one order (WL#9452, design D8); nobody waits for a lock while 
     gtids            appliers share it while they commit a position, log-status holds it exclusively
 
 The lock `read`, FLUSH TABLES WITH READ LOCK, is separate: appliers share it for a batch; its exclusive holder takes no
-other lock. While holding `gtids`, nobody waits for a lock of the target. Invariant: shared holders do not starve a
-process that waits for the exclusive lock. All processes first pass a gate, and the waiting process blocks this gate.
+other lock. While holding `gtids`, nobody waits for a lock of the target.
+Invariant: shared holders do not starve a process that waits for the exclusive lock. All processes first pass a gate,
+and
+the waiting process blocks this gate.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """WL#9452: a consistent snapshot of positions, GTIDs and the target's own log, taken while everything runs.
 
-The steps of one collection, as in the worklog's make_row: privilege; `log_status` lock; channel map; resources in the
-order channels → GTIDs → target. All resources are locked, then collected, then unlocked in reverse order, even after an
-error. The first failing resource ends the collection with 3722 and its column. Slow steps (connecting, checking the
+The steps of one collection, as in make_row of WL#9452: privilege; `log_status` lock; channel map; resources in the
+order channels → GTIDs → target. All resources are locked, then collected, then unlocked in reverse order, even after
+an error. The first failing resource ends the collection with 3722 and its column. Slow steps (connecting, checking the
 privilege, the first execution of a statement) come before the first lock. Pure computations (GTID sets) come after the
 last one. If a lock is not available at once, all locks are released and taken again, so that nobody waits longer than
 one round (`Collected.held_s`).
@@ -52,7 +52,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LogResource:
-    """A participant of log_status (the worklog's Instance_log_resource).
+    """A participant of log_status (Instance_log_resource in WL#9452).
 
     `lock` returns True if the lock was taken within that time. `collect` raises RplError.
     """

@@ -3,7 +3,7 @@
 Invariants: a process that rplctl starts imports nothing from the working directory, whoever owns it: its command,
 environment and folder come from `own_python`, `own_environment` and OWN_FOLDER. Its files are private (OWN_UMASK). A
 signal goes only to a process that has the lock file open at that moment. A pid in a file proves nothing: it may be
-damaged, older than the last reboot, from another container, or reused (unlike a pidfd).
+damaged, older than the last reboot, from another container, or reused for another process.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Purge binary logs: up to one log, before a time, or older than `binlog_expire_logs_seconds`.
 
-Invariant: the last log is never purged, because it has the end of the log. Register, index and order are the relay
-log's (relay_log.purge), so a kill at any point neither loses a listed file nor restores a purged one. A log that a
-replica reads is not purged, nor are the logs after it. The reader shares the lock of a separate file, which blocks no
-commit.
+Invariant: the last log is never purged, because it has the end of the log. The purge register, the index and the order
+of the steps are those of relay logs (relay_log.purge), so a kill at any point neither loses a listed file nor restores
+a purged one. A log that a replica reads is not purged, nor are the logs after it. The reader shares the lock of a
+separate file, which blocks no commit.
 """
 
 from __future__ import annotations

@@ -388,7 +388,7 @@ class Applier:
     def _begin_spark(self, work: BatchApplier, size: int = 0) -> None:
         """Start Spark if it is needed. The driver decodes batches until Spark runs. `size`: bytes of the next batch.
 
-        Clusters, and the pool of spark=always, are waited for. Raises the error with which the start failed.
+        On a cluster and with spark=always, wait for the start. Raises the error with which the start failed.
         """
         pipeline, is_here = self._pipeline, is_on_this_machine(self._config.spark_master)
         is_here = is_here and not (self._is_always and size)

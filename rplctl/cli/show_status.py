@@ -1,6 +1,6 @@
 """Options and output of `show-status`: the state of each channel, once or repeatedly.
 
-The column names are those of the worklogs, or those of MySQL since 8.0.22: master → source, slave → replica.
+The column names are those of MySQL before 8.0.22 or, on request, those since 8.0.22: master → source, slave → replica.
 """
 
 from __future__ import annotations

@@ -456,7 +456,7 @@ class Cloner:
 
 
 def _exact_place(held: Opened, end: BinlogPosition, source: Source) -> Place:
-    """Return the position of a snapshot: `end`, the log's end when it was opened, if no transaction is in between."""
+    """Return the snapshot's position; `end`, the end of the log, if there is no transaction between the two."""
     low = held.low
     assert low.position is not None
     is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)

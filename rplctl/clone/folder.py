@@ -9,12 +9,14 @@ them.
         read.json           how much of each table is read, so that another process can continue
         complete.json       the number of chunks of each table: all of them are here, or loaded
 
-A snapshot that continues another one (`continues`) reuses the read part of its tables, and the chunk numbers go on. The
-old snapshot is loaded first. Rows that changed between the positions of the two are in the first files of the new one,
-which exist before its claim.
+A snapshot that continues another one (`continues`) reuses the part of its tables that was read, and continues its
+chunk numbers. The old snapshot is loaded first. Rows that changed between the positions of the two are in the first
+files of the new one, which exist before its claim.
 
-Invariant: a file has its name when it is complete and, except for chunk files and read.json, durable. A snapshot counts
-only with its claim: without claim.json none of it is loaded any more, and its table group is read again. The folder may
+Invariant: a file has its name when it is complete and, except for chunk files and read.json, durable. A snapshot
+counts
+only with its claim: without claim.json none of it is loaded any more, and its table group is read again. The folder
+may
 be lost: only the clone state in the target decides which chunks are loaded.
 """
 

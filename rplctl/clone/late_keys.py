@@ -17,7 +17,7 @@ from rplctl.schema.model import Key, TableModel
 def late_keys(model: TableModel, others: Iterable[TableModel], *, primary: bool = False) -> tuple[Key, ...]:
     """Return the late keys of a table. `others`: tables whose foreign keys may refer to it.
 
-    `primary`: True if a primary key may be late. No key has to number rows then.
+    `primary`: True if a primary key may be late. A key of an AUTO_INCREMENT column may then be late, too.
     """
     needed = {key.columns[0].casefold() for key in model.foreign_keys}
     if not primary:

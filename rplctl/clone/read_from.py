@@ -1,8 +1,8 @@
 """A replica that is read instead of the source (`clone --read-from`): its address, and whether it is a copy of the
 source.
 
-Transactions have the same GTIDs on both. Invariant: a replica with transactions of its own, or one that skips some of
-the source's, is not a copy and is refused.
+Transactions have the same GTIDs on the source and the replica. Invariant: a replica with transactions of its own, or
+one that skips some of the source's, is not a copy and is refused.
 """
 
 from __future__ import annotations

@@ -220,7 +220,9 @@ def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName])
 
 
 def ddl_behind(groups: RelayGroups, place: BinlogPosition, tables: frozenset[TableName]) -> BinlogPosition | None:
-    """Return the end of the first group after `place` that is `named_by_ddl`; None if there is none."""
+    """Return the end of the first group after `place` whose DDL may name one of the tables (see `named_by_ddl`); None
+    if there is none.
+    """
     ends = ((number, groups.scan.source_position(number)) for number in range(len(groups.scan)))
     return next((at for number, at in ends if place.is_before(at) and named_by_ddl(groups, number, tables)), None)
 

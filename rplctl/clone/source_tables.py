@@ -50,7 +50,8 @@ _KINDS = {
 class Wanted:
     """The tables that may be copied, with the source's names.
 
-    `databases`: only these; () = any. `named`: single tables; () = all that `accepts` accepts.
+    `databases`: the only databases to copy from; () = any. `named`: single tables; () = all tables that `accepts`
+    accepts.
     """
 
     accepts: Callable[[str, str], bool]

@@ -1,7 +1,7 @@
 """Table groups: tables that foreign keys link, directly or not, which one snapshot must show together.
 
 Cascades of foreign keys are not in the log. Rows of a child and of its parent must therefore be from one position,
-after which the applier follows the foreign keys of both.
+after which the applier follows the foreign keys of both tables.
 """
 
 from __future__ import annotations

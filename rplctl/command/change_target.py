@@ -1,4 +1,4 @@
-"""`change-target`: let channels write to their target at another address, after the target was moved there.
+"""`change-target`: let channels write to their target at a new address, after the target was moved.
 
 Invariant: the options name the new target only after a check of each of these channels: the target holds rows of this
 instance and of the channel's source, at the recorded position or a later one. The only change is one atomic write of

@@ -136,7 +136,7 @@ class Branches:
             until_answered(lambda: self._verbs.end_prepared(self._engine, "COMMIT", self._name(number)))
 
     def roll_back(self) -> None:
-        """Roll back all branches before the decision, including prepared ones."""
+        """Roll back all branches, including prepared ones. The caller has not decided the batch."""
         for number in list(self._begun):
             self._undo(number)
 

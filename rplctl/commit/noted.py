@@ -1,12 +1,10 @@
 """Statements that commit by themselves, on targets that are servers: each is executed exactly once (design D28).
 
 Order, with the crash points between the steps: note → COMMIT → the statement, which commits → … → the position moves
-and the note is removed, in one transaction. The note has the position, the statement and the definitions of all
-objects
+and the note is removed, in one transaction. The note has the position, the statement and the definitions of all objects
 that the statement changes, before it runs.
 
-Invariant: an applier that finds a note at its position compares these definitions with the current ones. Unchanged:
-the
+Invariant: an applier that finds a note at its position compares these definitions with the current ones. Unchanged: the
 statement is executed. Changed as the statement changes them: it was executed. Otherwise the channel stops and shows
 both. A CREATE OR REPLACE whose table is missing is executed: MySQL receives it as a DROP and a CREATE. If the
 statement's answer has arrived, there is no doubt: from then on the note says how much of the transaction is committed.
@@ -23,8 +21,7 @@ No decision is possible, and the channel stops after a crash, if
 - nontransactional tables are changed by statements, or by rows that cannot be applied again, and the server does not
   show that they are unchanged (only MyISAM does, for tables that were not changed in that second).
 
-In mode xa a logged ROLLBACK that shares the commit of others has no note: its changes of MyISAM tables may be
-repeated.
+In mode xa a logged ROLLBACK that shares the commit of others has no note: its changes of MyISAM tables may be repeated.
 Statements that may be executed twice (TRUNCATE, GRANT, ALTER SEQUENCE) have no note: schema/affected.py.
 """
 

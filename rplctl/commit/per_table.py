@@ -1,13 +1,14 @@
 """Commit mode `per-table` (design D23): tables of a lake commit one by one, then the position.
 
-    1 transaction of internal tables: the position is as expected; models of DDL; the intent: batch n, its positions,
-    each table's files before its COMMIT: nothing happened crash_before_update_pos, crash_after_apply,
-    crash_commit_before 2 batch n of the channel is claimed, in the lake itself crash_per_table_after_intent 3 each
-    table takes its files with (channel, n) crash_per_table_after_claim, …_between_tables 4 transaction of internal
-    tables: the position moves, the intent is closed crash_per_table_before_update_pos, crash_commit_after
+    1 transaction of internal tables: the position is as expected; models of DDL; the intent: batch n, its
+      positions, each table's files                              before its COMMIT: nothing happened
+      crash_before_update_pos, crash_after_apply, crash_commit_before
+    2 batch n of the channel is claimed, in the lake itself      crash_per_table_after_intent
+    3 each table takes its files with (channel, n)               crash_per_table_after_claim, …_between_tables
+    4 transaction of internal tables: the position moves, the intent is closed
+      crash_per_table_before_update_pos, crash_commit_after
 
-Invariant: after 1 the batch is decided, with the same bounds and the same files, whichever process finishes it; a
-table
+Invariant: after 1 the batch is decided, with the same bounds and the same files, whichever process finishes it; a table
 that has n is skipped, so each change is in each table once. Between 1 and 4 a reader may see the batch in some tables
 and not in others, so the mode is never called `transaction`. A batch that changes no table is one transaction. The
 fence is the compare-and-swap in 1 and 4, and the claim: for each number the lake has one batch, with its files, before

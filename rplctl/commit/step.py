@@ -41,8 +41,9 @@ class Step(NamedTuple):
 class PositionStore(ABC):
     """The store of the position (position_store.py).
 
-    `log`: the binary log of applied transactions; None if `log_bin` is off. `branches`: more connections that commit,
-    or None. `notes`: the statement notes of a target that executes statements, or None.
+    `log`: the binary log of applied transactions; None if `log_bin` is off.
+    `branches`: more connections that commit, or None. `notes`: the statement notes, if the target
+    executes statements, or None.
     `guard`: held from COMMIT until `committed` returns, so that log-status never sees a GTID executed in one place
     only.
     `owner`: the owner of the channel's rows in the target, set by `open` (D29).

@@ -1,6 +1,6 @@
 """The transaction that has both data and position.
 
-Order, with the worklogs' crash points between the steps: BEGIN → compare-and-swap the position → apply → COMMIT → the
+Order, with the crash points of WL#3970 between the steps: BEGIN → compare-and-swap the position → apply → COMMIT → the
 file follows (mode marker).
 
 With `log_bin` the binary log of applied transactions follows COMMIT. Everything from COMMIT on is under the position
@@ -11,8 +11,8 @@ table, has the order: read the position → apply → compare-and-swap → COMMI
 that commit by themselves are recorded first, so that each is executed once (noted.py); rows of MyISAM tables with a
 key share a commit with many others (own_tables/group_begun.py). If several connections commit a batch
 (`commit_in_branches`), the steps are those of branches.py. An error during COMMIT is ambiguous: the transaction may be
-durable although the client got an error. The stored position decides, read on a new connection, which is waited for: a
-transaction is never blindly repeated or skipped.
+durable although the client got an error. The stored position decides. It is read on a new connection, and the applier
+waits until the target accepts one. So a transaction is never blindly repeated or skipped.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def xid_prefix(channel: Channel) -> str:
 def branch_prefix(channel: Channel) -> str:
     """Return the prefix of the names of a batch's several transactions (branches.py).
 
-    Code that resolves the channel's other transactions does not find these.
+    It differs from `xid_prefix`, so code that resolves the channel's other transactions does not find the branches.
     """
     return xid_prefix(channel).replace("rplctl:", "rplctl-branch:", 1)
 

@@ -109,8 +109,8 @@ Gtid: TypeAlias = MysqlGtid | MariadbGtid
 
 
 def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:
-    """Return the GTID of one complete event of MySQL or MariaDB. Raises BinlogFormatError for any other or a damaged
-    event.
+    """Return the GTID of one complete event of MySQL or MariaDB. Raises BinlogFormatError for another type of event,
+    or if the event is damaged.
     """
     body = open_event(event, description.checksum_length)
     type_code = event[4]

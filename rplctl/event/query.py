@@ -118,8 +118,8 @@ class ExecuteLoadQuery:
 
 
 def parse_query(event: bytes, description: FormatDescription) -> Query:
-    """Return the statement of one complete QUERY or QUERY_COMPRESSED event. Raises BinlogFormatError for any other or
-    a damaged event.
+    """Return the statement of one complete QUERY or QUERY_COMPRESSED event. Raises BinlogFormatError for another type
+    of event, or if the event is damaged.
     """
     if event[4:5] not in (bytes([EventType.QUERY]), bytes([EventType.QUERY_COMPRESSED])):
         raise format_error("A QUERY event was expected", event)
@@ -127,8 +127,8 @@ def parse_query(event: bytes, description: FormatDescription) -> Query:
 
 
 def parse_execute_load(event: bytes, description: FormatDescription) -> ExecuteLoadQuery:
-    """Return the statement of one complete EXECUTE_LOAD_QUERY event. Raises BinlogFormatError for any other or a
-    damaged event.
+    """Return the statement of one complete EXECUTE_LOAD_QUERY event. Raises BinlogFormatError for another type of
+    event, or if the event is damaged.
     """
     query, load = _parse(event, open_event(event, description.checksum_length))
     if load is None or not load[1] <= load[2] <= len(query.sql_bytes):

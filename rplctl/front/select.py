@@ -169,7 +169,9 @@ def _translated(front: Front, session: ClientSession, words: Statement) -> tuple
 
 
 def _has_standard_names(front: Front, session: ClientSession, words: Statement) -> bool:
-    """True if MySQL since 8.0 names a column as its table does: in the views of the data dictionary."""
+    """True if all tables of the statement are views of MySQL's data dictionary. MySQL since 8.0 then names the
+    result's columns in the spelling of the view, not of the statement.
+    """
     tables = [] if front.is_mariadb else named_tables(session, words)
     return bool(tables) and set(tables) <= _DICTIONARY
 

@@ -261,8 +261,8 @@ def _state(thread: ThreadReport, running: str) -> Row:
 
 
 def _transactions(*which: str) -> Row:
-    """Return the columns about single transactions. They are empty, because rplctl does not store those GTIDs and
-    times.
+    """Return the columns about single transactions. They are empty, because rplctl does not store the GTIDs and times
+    of single transactions.
     """
     row: Row = {}
     for name in which:

@@ -111,9 +111,10 @@ class Ed25519(Plugin):
 
 
 class Parsec(Plugin):
-    """PARSEC: an Ed25519 signature whose seed is PBKDF2-HMAC-SHA512 of the password.
+    """The plugin PARSEC, which sends an Ed25519 signature. The seed is PBKDF2-HMAC-SHA512 of the password.
 
-    Signs 32 bytes of the server and 32 bytes of the client (MariaDB ≥ 11.6; manual: Authentication Plugin - PARSEC).
+    The signature is of 32 bytes from the server and 32 bytes from the client (MariaDB ≥ 11.6; manual: Authentication
+    Plugin - PARSEC).
     """
 
     name = "parsec"
@@ -176,7 +177,9 @@ class CachingSha2(Plugin):
 
 
 class Sha256(CachingSha2):
-    """sha256_password: no fast path; sends the password itself, or encrypts it with the RSA key."""
+    """The plugin sha256_password. It has no fast path: it sends the password over TLS, or encrypted with the RSA
+    key.
+    """
 
     name = "sha256_password"
     key_request = _REQUEST_PUBLIC_KEY_OF_SHA256
@@ -199,7 +202,7 @@ class ClearPassword(Plugin):
 
 
 class Dialog(ClearPassword):
-    """MariaDB's PAM: rplctl answers only one question, that for the password."""
+    """The plugin of MariaDB's PAM. rplctl answers only one question: that for the password."""
 
     name = "dialog"
 

@@ -1,8 +1,8 @@
 """Observations of the receiver apart from its stream: the source's clock, end and purging, and its own disk.
 
-Every `source_poll` seconds a short session of its own queries the source. If its account may not see the logs, the next
-poll is an hour later. Invariant: an observation never ends the receiver and never triggers an action; the values are
-only shown by `show-status`, `check` and `metrics`.
+Every `source_poll` seconds a short session of its own queries the source. If the channel's account may not see the
+logs, the next poll is an hour later. Invariant: an observation never ends the receiver and never triggers an action;
+the values are only shown by `show-status`, `check` and `metrics`.
 """
 
 from __future__ import annotations

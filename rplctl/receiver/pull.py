@@ -71,7 +71,9 @@ class Pull:
         *,
         resume: bool,
     ) -> None:
-        """Prepare for the first batch: record the source (the wrong-server guard), and where the relay log goes on."""
+        """Prepare for the first batch: record the source (the wrong-server guard), and the position at which the relay
+        log continues.
+        """
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
         if known != info:  # before the first event, so that a kill does not lose the source of the relay logs
             repository.flush(known, force=True)
@@ -322,9 +324,11 @@ class MasterInfoFlusher:
 
 
 def known_log(info: MasterInfo, recovered: RecoveryResult) -> bytes:
-    """Return the FORMAT_DESCRIPTION of the source's log that has the next event; b'' if it is unknown or not needed.
+    """Return the FORMAT_DESCRIPTION of the source's log that has the next event; b'' if it is unknown or must not be
+    compared.
 
-    The time at which a log began identifies the log, because RESET MASTER reuses the names. The source itself refuses a
+    The time at which a log began identifies the log, because RESET MASTER reuses the names. The source itself refuses
+    a
     position after the new log's end (1236), but it would silently continue from a position inside it, in the middle of
     other transactions. The time (resolution: a second) is compared only without GTIDs, and only if the relay log ends
     with a complete transaction at the position.

@@ -100,8 +100,8 @@ def first_fetched(
 def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -> str:
     """Return the proof that relay logs are out of order, '' if not: one does not begin where the one before it ends.
 
-    Without GTIDs, only a log that begins no later than its predecessor is checked; one must do so if any two are out of
-    order. With GTIDs, positions of several sources occur, so all are read.
+    Without GTIDs, only a log that begins no later than its predecessor is checked: if any two logs are out of order,
+    there is such a log. With GTIDs, positions of several sources occur, so all are read.
     """
     for name, following in pairwise(names):
         start, begins = start_of(index.path(name)), start_of(index.path(following))
@@ -159,8 +159,9 @@ def _boundary_in(
 ) -> Boundary | None:
     """Return the boundary of a group at the source position; None if the position is inside the group.
 
-    It is after the group if the group ends exactly there. It is before the group if the group only moves positions, or
-    begins there: after its log's FORMAT_DESCRIPTION, which moves no position as a relay log's second event.
+    It is after the group if the group ends exactly at the position. It is before the group if the group only moves
+    positions, or begins at the position: after its log's FORMAT_DESCRIPTION, which moves no position as a relay log's
+    second event.
     """
     if scan.source_position(group) == source:
         return boundary_after(data, before, first_groups(scan, group + 1))

@@ -104,7 +104,7 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
     """Map the current bytes of the file, read-only; the file is not cut during the block. Raises OSError if it cannot
     be opened or mapped.
 
-    After the block, the array may still be used for complete groups, but only for these.
+    After the block, the array may still be used, but only for the bytes of complete groups.
     """
     descriptor = open_plain(path, follow=False)
     try:

@@ -7,7 +7,7 @@ Invariants:
   otherwise the position is found by source position (relay logs were fetched again after a loss, WL#4621), or by GTID
   in a channel that uses GTIDs: its source may change, and a position of one source means nothing for another;
 * "not there yet" is a result (False, None), damage is a RelayLogError 1594. It is `transient` if recovery will repair
-  it; a receiver that was started together with the applier may be about to do so.
+  it; a receiver that was started together with the applier may be about to run recovery.
 """
 
 from __future__ import annotations

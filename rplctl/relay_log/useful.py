@@ -4,9 +4,9 @@ If the records are in tables of the target, a restore of the target sets them ba
 
 Invariant: relay logs are applied only with the records that they were fetched for:
 
-    the same source the address (host and port, or folder) in MasterInfo is the one they were fetched from no gap with
-    GTIDs: the GTIDs that were executed when fetching began, and those in relay logs that were purged since, are
-    executed; without GTIDs, the positions in the source's log show a gap
+    the same source     the address (host and port, or folder) in MasterInfo is the one that they came from
+    no gap              with GTIDs: the record has the GTIDs that were executed when fetching began, and the GTIDs in
+                        relay logs that were purged since; without GTIDs, the positions in the source's log show a gap
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class InfoRepository(Protocol[Info]):
         """Return the stored record. Raises NotConfigured if there is no record, RplError 1201/1872 if it is damaged."""
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
-        """Store the record. FILE always writes, and calls fsync if the flush is forced or due by `sync_*`. TABLE writes
-        only if the flush is forced or due.
+        """Store the record. A FILE is always written, and synced if `force` is set or the period of `sync_*` is
+        reached. A TABLE is written only in these two cases.
 
         `events`: the number of events (MasterInfo) or transactions (RelayLogInfo) since the last call.
         """

@@ -28,8 +28,8 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
     """Upgrade both tables to the newest definition, or create them. `rep_engine`: MySQL's ENGINE name, or UNLOGGED on
     PostgreSQL.
 
-    An older layout is upgraded in place, including tables that were created by hand from the worklog or copied from a
-    MySQL server. Raises ConfigError if the engine name is invalid, TargetError if the database reports an error,
+    An older layout is upgraded in place, including tables that were created by hand from WL#2775 or copied from a
+    MySQL server. Raises ConfigError if the engine name is invalid, TargetError if the database reports an error, and
     RplError if a newer rplctl created the tables.
     """
     if rep_engine and not _ENGINE_NAME.fullmatch(rep_engine):

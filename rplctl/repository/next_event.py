@@ -1,8 +1,8 @@
 """`rplctl_next_event`: the next event to execute, one row per channel, readable by SQL on the target (WL#4621).
 
-It is the information schema of the worklog. The view reads the positions that are committed with the rows: the commit
-marker if the channel has one, else `slave_relay_log_info`. So it is exact for every state of the rows that a reader can
-see. With commit_mode=xa and a FILE the position is in that file, and the view has no row for the channel.
+It is the information schema of WL#4621. The view reads the positions that are committed with the rows: the commit
+marker if the channel has one, else `slave_relay_log_info`. So it is exact for every state of the rows that a reader
+can see. With commit_mode=xa and a FILE the position is in that file, and the view has no row for the channel.
 Invariant: the view never blocks a change of a table. It is dropped before one of its tables is rebuilt and created
 again afterwards. If the account may not create views, there is no view.
 """

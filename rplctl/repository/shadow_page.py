@@ -10,16 +10,16 @@
           8   8   XID for which the page was prepared; 0 = the first record
           16  4   n, length of the record
           20  4   CRC-32 of the page with these four bytes zero
-          24  n   record; zeros up to P, a multiple of 512 (the worklog's 20 bytes hold no log name)
+          24  n   record; zeros up to P, a multiple of 512 (the 20 bytes of WL#3970 hold no log name)
 
-The committed page is never written. Each step is durable before the next step begins: prepare write the other page,
-fsync; write the XID, fsync: from now on the record is prepared commit write byte 8, fsync; write XID = 0 without
-fsync, because a page older than the committed one is ignored rollback write XID = 0, fsync
+The committed page is never written. Each step is durable before the next step begins:
+    prepare    write the other page, fsync; write the XID, fsync: from now on the record is prepared
+    commit     write byte 8, fsync; write XID = 0 without fsync, because a page older than the committed one is ignored
+    rollback   write XID = 0, fsync
 Invariant: after a torn write at any byte, the file holds the state before or after the step, even if the last clearing
 of the XID is lost. A torn write cannot change the number of the committed page, which is one byte. A half-written or
-half-cleared XID differs from the XID of the newer page, so nothing is prepared; the fsync of this XID had not
-returned. WL#3970 clears the XID in the same write as the page number: with that order, a torn write could lose a
-commit.
+half-cleared XID differs from the XID of the newer page, so nothing is prepared; the fsync of this XID had not returned.
+WL#3970 clears the XID in the same write as the page number: with that order, a torn write could lose a commit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Page:
 
 
 class ShadowPageFile:
-    """One open shadow-page file. The operations have the worklog's names (af_open, af_update, af_prepare, …)."""
+    """One open shadow-page file. The operations have the names of WL#3970 (af_open, af_update, af_prepare, …)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

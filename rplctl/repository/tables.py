@@ -103,8 +103,8 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
 
 
 def is_older_layout(columns: set[str]) -> bool:
-    """True if these are the worklog's columns or MySQL's without rplctl's. A table that lost a single column has
-    neither.
+    """True for the columns of WL#2775, and for MySQL's columns without rplctl's. False for a table that has lost a
+    single column.
     """
     is_worklog = "master_id" in columns and "channel_name" not in columns
     return is_worklog or ({"number_of_lines", "channel_name"} <= columns and "master_id" not in columns)

@@ -1,9 +1,9 @@
 """The MySQL definition of a table: details that row events lack (design D18).
 
-Row events of MariaDB have no names, signedness, charsets or labels, and a target of another kind cannot return these.
-So the target stores the model as JSON, in the transaction of the DDL that created the model.
-Invariant: `columns` are in the order of the table maps, with hidden columns (MySQL's `my_row_id`, MariaDB's `row_start`
-and `row_end`). Every text column has its charset once the model is in a catalog.
+Row events of MariaDB have no names, signedness, charsets or labels, and a target that does not speak MySQL cannot
+return this information. So the target stores the model as JSON, in the transaction of the DDL that created the model.
+Invariant: `columns` are in the order of the table maps, with hidden columns (MySQL's `my_row_id`, MariaDB's
+`row_start` and `row_end`). Every text column has its charset once the model is in a catalog.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ def physical_name(database: str, table: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Return the name as such a target compares it: ASCII letters without case, all other characters exactly."""
+    """Return the name as a target with one namespace compares it: ASCII letters without case, all other characters
+    exactly.
+    """
     return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
 
 

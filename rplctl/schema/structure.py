@@ -83,7 +83,7 @@ def check_column_names(columns: tuple[Column, ...], table: str) -> None:
 
 
 def add_constraints(model: TableModel, constraints: tuple[Constraint, ...], context: DdlContext) -> TableModel:
-    """Add keys first, because a foreign key looks for a suitable key, then foreign keys and checks."""
+    """Add keys, then foreign keys and checks. Keys are first, because a foreign key looks for a suitable key."""
     for constraint in constraints:
         if isinstance(constraint, AddKey):
             model = add_key(model, constraint.key, if_not_exists=constraint.if_not_exists)

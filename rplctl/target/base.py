@@ -207,9 +207,7 @@ class Target(Protocol):
     def lock_wait(self) -> str: ...  # which lock of another session a statement waits for; called from another thread
 
     def interrupt(self) -> None:
-        """Make the running statement fail at once, from another thread. The caller must then roll back the transaction;
-        `interrupt` does not wait.
-        """
+        """Make the running statement fail, from another thread, without waiting. The caller must then roll back."""
 
     def abort(self) -> None:
         """Cut off the target from another thread, as if this process had died. Calls that wait for the target fail."""
@@ -218,7 +216,7 @@ class Target(Protocol):
         """True if, after `interrupt` and `rollback`, the changes are undone and their locks are released."""
 
     def check_table(self, model: TableModel) -> None:
-        """Check the table's columns. Raises TargetError 1146 if the table is missing, 1677 if a column is missing."""
+        """Check the columns. Raises TargetError 1146 if the table is missing, 1677 if a column is missing."""
 
     def takes_multisets(self, model: TableModel) -> bool:
         """True if equal rows of the keyless table are interchangeable: no column, trigger or foreign key that only the

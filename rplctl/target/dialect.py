@@ -74,8 +74,8 @@ class Dialect(ABC):
 
     @abstractmethod
     def open_engine(self, url: str) -> Engine:
-        """Return an engine that uses real transactions, also for DDL if the kind supports that. Raises ConfigError if
-        the URL is not valid.
+        """Return an engine that uses real transactions, also for DDL if the kind supports transactional DDL. Raises
+        ConfigError if the URL is not valid.
         """
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """The source's rows: all rows of a table, for hashes, and the rows with some keys, at a known position of the log.
 
-Invariant: nothing is locked and nothing is written. An exception are suspects of a source without GTIDs: the SELECT
-that reads them takes share locks while it runs. No snapshot is held between two pieces of a table.
+Invariant: nothing is locked and nothing is written. The only exception is a source without GTIDs, when suspects are
+read: the SELECT takes share locks while it runs. No snapshot is held between two pieces of a table.
 """
 
 from __future__ import annotations

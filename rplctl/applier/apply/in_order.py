@@ -104,8 +104,8 @@ class OrderedRange:
 
     `statements`: executes the source's statements; None if the target takes only rows and planned DDL.
     `cascades_lost`: tables whose foreign key actions the target will not execute in this transaction.
-    `again`: some of the run's rows may already be on the target (own_tables/group_begun.py). `changes`: stores
-    changes, for a target that stores no rows. `tasks`: the tasks that decode the rows, if any.
+    `again`: some of the run's rows may already be on the target (own_tables/group_begun.py).
+    `changes`: stores changes, for a target that stores no rows. `tasks`: the tasks that decode the rows, if any.
     `config`: has the options for DDL that the target cannot execute, and the filters for the tables of a DROP or
     RENAME.
     """
@@ -306,7 +306,9 @@ class OrderedRange:
         return count
 
     def _decoded_here(self, rows: TableRows) -> RowsOfEvent:
-        """Return the changes, each decoded in its turn: a JSON diff needs the target's document at that time."""
+        """Return the changes, each decoded just before it is applied: a JSON diff needs the target's document at that
+        time.
+        """
         changes = row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
         kind, flags = int(rows.events.kind[0]), int(rows.events.flags[0])
         return RowsOfEvent(model=rows.model, kind=kind, flags=flags, changes=changes)

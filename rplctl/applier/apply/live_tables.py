@@ -238,7 +238,7 @@ class LiveTables(TableSource):
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
         """Begin a group in its transaction, before the first event.
 
-        Only a group that may be rolled back costs a savepoint.
+        A savepoint is set only for a group with a ROLLBACK or an XA statement.
         """
         if kept and self.notes is not None:
             self.notes.begin_kept(kept)
@@ -250,7 +250,7 @@ class LiveTables(TableSource):
             self.commit_was_here()
 
     def commit_was_here(self) -> None:
-        """Set a savepoint for a commit of the source; the transaction goes on (savepoint_groups.py)."""
+        """Set a savepoint for a commit of the source; the transaction continues (savepoint_groups.py)."""
         run(self._target.connection, written("SAVEPOINT {}", COMMIT_WAS_HERE))
 
     def roll_back(self) -> None:

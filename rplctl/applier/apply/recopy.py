@@ -1,9 +1,9 @@
 """`on_uncomputable_ddl=recopy`: copy tables again at a statement whose effect on rows only the source knows (1846).
 
-The statement is not executed. Its tables, and those that foreign keys link with them, become tables of a copy, as after
-`rplctl clone --tables … --replace`: their definition and rows are read from the source without a lock while the channel
-goes on. Invariant: none of the statement was executed before, and the rows of the clone state commit together with the
-position after the statement, so that a crash leaves both or neither.
+The statement is not executed. Its tables, and those that foreign keys link with them, become tables of a copy, as
+after `rplctl clone --tables … --replace`: their definition and rows are read from the source without a lock while the
+channel continues. Invariant: none of the statement was executed before, and the rows of the clone state commit
+together with the position after the statement, so that a crash leaves both or neither.
 """
 
 from __future__ import annotations

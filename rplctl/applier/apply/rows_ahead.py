@@ -1,8 +1,8 @@
 """Decodes rows events of a run that is applied in order in advance, by tasks of the pool, one stretch at a time.
 
 Invariant: a stretch ends before the first statement that may change a table, and decoded rows are used only with the
-catalog that they were decoded with. The driver decodes in its turn the events that a task skips: events with errors,
-and JSON diffs of documents that only the target has.
+catalog that they were decoded with. The driver decodes the events that a task skips, when it reaches them: events with
+errors, and JSON diffs of documents that only the target has.
 """
 
 from __future__ import annotations

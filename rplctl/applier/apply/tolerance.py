@@ -94,7 +94,7 @@ class Tolerance:
         return not self.idempotent and self.ignored == frozenset()
 
     def ignores(self, error: RplError) -> bool:
-        """True if replica_skip_errors skips the rest of the event that failed so."""
+        """True if replica_skip_errors skips the rest of an event that failed with this error."""
         if error.transient or isinstance(error, RelayLogError | LockBusy):
             return False
         return self.ignored is None or error.errno in self.ignored

@@ -98,7 +98,9 @@ class ReplicationFilter:
         return database not in self.ignore_db
 
     def accepts_tables(self, names: Iterable[TableName]) -> bool:
-        """True if the rules accept the updated tables of one statement or row event, in its order."""
+        """True if the rules accept the tables that one statement or row event updates. `names`: in the order of the
+        text.
+        """
         names = tuple(names)
         for database, table in names:
             decision = self._decision(f"{database}.{table}")

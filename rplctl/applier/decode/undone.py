@@ -14,7 +14,8 @@ from rplctl.event.types import EventType
 
 
 def without_undone(run: EventRun) -> EventRun:
-    """Return the run without rows that were rolled back and the statements that did so.
+    """Return the run without the rows that were rolled back, and without the statements ROLLBACK, ROLLBACK TO and
+    SAVEPOINT.
 
     DDL commits the rows before it.
     """

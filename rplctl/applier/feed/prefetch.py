@@ -1,6 +1,6 @@
 """Work in advance: the next piece of the log is read and decoded while the target applies the one before.
 
-Invariant: this work applies nothing. A result is used only if it is exactly what the caller asks for in its turn.
+Invariant: this work applies nothing. A result is used only if it is exactly the work that the caller requests next.
 Otherwise, and after an expected error, the caller does the work again, and reports the errors.
 """
 

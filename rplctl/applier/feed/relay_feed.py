@@ -1,8 +1,8 @@
 """Supplies groups of the relay log after the committed position, while the receiver may rewrite the files.
 
 Invariant: the groups of `next` begin at the position in its argument, or directly after the last groups; none is
-missed. Damage that the receiver's recovery repairs (a torn tail, files fetched again) is waited for, whether it was
-found by the reading or the decoding of groups. If it lasts, it is an error.
+missed. If the receiver's recovery repairs some damage (a torn tail, files fetched again), the applier waits for the
+repair, whether the damage was found while groups were read or decoded. Damage that lasts is an error.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ class Pool:
             self._has_ended.set()
 
     def _run_jobs(self, context: SparkContext) -> None:
-        """Run the job, and again after each end, as long as its tasks answer in between."""
+        """Run the job. If it ends, run it again, as long as its tasks have answered in the meantime."""
         from py4j.protocol import Py4JJavaError
 
         ends = 0

@@ -69,11 +69,11 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """The result of a split. If the changes contradict each other, it has none of these fields; otherwise, it has
-    exactly one:
+    """The result of a split. If the changes contradict each other, it has none of these fields; otherwise, exactly one:
 
     * `inline`: encoded chunks
-    * `spooled`: the path of a file with encoded chunks * `chunks`: chunks that are not encoded
+    * `spooled`: the path of a file with encoded chunks
+    * `chunks`: chunks that are not encoded
     * `error`: an error's fields; with error 1146, `unknown` has the tables whose models the catalog lacks
     * `is_unseen`: the file is missing
     """

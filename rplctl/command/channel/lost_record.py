@@ -19,7 +19,7 @@ from rplctl.status import read_status
 
 
 def is_lost(repositories: Repositories, master: MasterInfo) -> bool:
-    """True if RelayLogInfo is missing although logs were received: neither a new channel nor one after RESET SLAVE."""
+    """True if RelayLogInfo is missing although logs were received. False for a new channel, and after RESET SLAVE."""
     received = master.flushed_relay_log_name or RelayLogIndex(repositories.channel).names()
     return bool(received) and not repositories.relay_log_info.exists()
 

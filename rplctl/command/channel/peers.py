@@ -1,7 +1,7 @@
 """Query the source and the target of a channel within one deadline.
 
-A server that SIGSTOP has frozen accepts a query and never answers; behind a firewall that drops packets it looks the
-same. Invariant: these queries change nothing, so an abandoned query has no effect.
+A server that SIGSTOP has frozen accepts a query and never answers; a server behind a firewall that drops packets looks
+the same. Invariant: these queries change nothing, so an abandoned query has no effect.
 """
 
 from __future__ import annotations

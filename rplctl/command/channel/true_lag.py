@@ -30,7 +30,7 @@ class TrueLag:
 
 
 def true_lag(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> TrueLag:
-    """Return the lag. `now`: Unix seconds by the local clock."""
+    """Return the channel's lag and its origin (`heartbeat` or `source`). `now`: Unix seconds by the local clock."""
     said, applied = threads.receiver.status, threads.applier.status
     there = now + said.clock_difference
     beats = heartbeats(applied.heartbeats)

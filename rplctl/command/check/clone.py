@@ -28,7 +28,9 @@ _MOST_NAMED: Final = 10
 
 
 def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
-    """Yield the findings. There are none if the target does not answer, because another finding reports that."""
+    """Yield the findings. There are none if the target does not answer, because another finding reports this
+    failure.
+    """
     try:
         with one_engine():
             repositories = open_repositories(config, channel.name)

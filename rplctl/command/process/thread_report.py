@@ -64,8 +64,8 @@ def threads_of(channel: Channel, now: float | None = None) -> Threads:
 
 
 def report_of(channel: Channel, role: str, now: float | None = None) -> ThreadReport:
-    """Return the report of a thread. A thread that starts or stops meanwhile is seen before or after that, never in
-    between. `now`: the present time, for tests.
+    """Return the report of a thread. If the thread starts or stops meanwhile, the report is from before or after this
+    change, never from between. `now`: the present time, for tests.
     """
     pid, status = _seen(channel, role)
     moment = time.time() if now is None else now

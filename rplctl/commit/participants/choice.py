@@ -67,7 +67,9 @@ def possible_participants(config: Config, channel: Channel, engine: Engine, pref
 def forget_others(
     config: Config, channel: Channel, engine: Callable[[], Engine], chosen: PositionParticipant | None = None
 ) -> None:
-    """Bring the repository to the position in the shadow-page file or the binary log, and stop using these."""
+    """Bring the repository to the position in the shadow-page file or the binary log, and stop using the file and the
+    record.
+    """
     for position in _outside(config, channel, engine):
         if type(position) is not type(chosen):
             position.close(position.open())

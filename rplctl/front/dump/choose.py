@@ -79,7 +79,7 @@ def _by_position(log: SendableLog, request: DumpRequest, names: list[str]) -> tu
 
 
 def _is_boundary(log: SendableLog, name: str, position: int) -> bool:
-    """True if an event begins at the position, or the sendable part of the log ends there."""
+    """True if an event begins at the position, or if the sendable part of the log ends at the position."""
     end = log.look(name).end
     with closing_descriptor(open_plain(RelayLogIndex(log.files).path(name), follow=False)) as descriptor:
         offset = FIRST_EVENT_POSITION

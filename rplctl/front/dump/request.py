@@ -4,7 +4,8 @@
     COM_BINLOG_DUMP (0x12)      u32 position, u16 flags, u32 server_id, file name
     COM_BINLOG_DUMP_GTID (0x1e) u16 flags, u32 server_id, u32 name length, name, u64 position, u32 data length, GTID set
 
-Before, the client sends settings as user variables: heartbeat period, checksum, UUID, MariaDB's GTID position.
+Before these requests, the client sends settings as user variables: heartbeat period, checksum, UUID, MariaDB's GTID
+position.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ class MirrorTarget(DeltaTarget):
         return super().take_staged()
 
     def _stage_rows(self) -> None:
-        """Write the net changes into new files, and stage these. Raises CountMismatch if the target's rows are not as
-        expected.
+        """Write the net changes into new files, and stage the files. Raises CountMismatch if the target's rows are not
+        as expected.
         """
         for model, overlay in self._overlays.values():
             if not overlay.entries:

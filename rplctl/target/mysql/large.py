@@ -136,7 +136,7 @@ def _split_large(rows: RowSet) -> tuple[list[Row], RowSet]:
 
 def _without_large_alike(before: RowSet, after: RowSet) -> RowSet:
     """Return the new image without unchanged large values: sources log all columns of a row, but the UPDATE can skip
-    these.
+    unchanged ones.
     """
     old = dict(zip(before.columns, before.rows[0], strict=True))
     kept = [(c, v) for c, v in zip(after.columns, after.rows[0], strict=True) if not _is_large(v) or old.get(c) != v]
