@@ -1,8 +1,8 @@
 """Reads the rows of pt-heartbeat in the target while an applier runs, for its status file (man rplctl, heartbeat).
 
-All appliers of a process share one reader and its own connection, because their connections are in transactions most of
-the time. If the table is missing, as in most instances, the reader checks for it every 15 seconds. Invariant: the
-reader never ends an applier and never makes it wait.
+All appliers of a process share one reader. The reader has a connection of its own, because the appliers' connections
+are in transactions most of the time. If the table is missing, as in most instances, the reader checks for it every 15
+seconds. Invariant: the reader never ends an applier and never makes it wait.
 """
 
 from __future__ import annotations

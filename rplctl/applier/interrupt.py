@@ -20,7 +20,7 @@ GRACE_SECONDS = 1.0  # for the rollback; then the process ends without it
 
 
 class Stopped(Exception):
-    """STOP came during a batch, which was rolled back. The exception never leaves the applier."""
+    """The exception for STOP during a batch, which was rolled back. It never leaves the applier."""
 
 
 class Interrupter:
@@ -118,8 +118,8 @@ class Interrupter:
     def _end_if_it_hangs(self) -> None:
         """End the process if the interrupted work still runs after the grace period.
 
-        This method takes no lock, because an action that hangs holds it. It tries again: a process that serves other
-        channels can end only after they do.
+        This method takes no lock, because an action that hangs may hold the lock. The method tries again, because a
+        process that serves other channels can end only after these channels.
         """
         while not self._closed.wait(GRACE_SECONDS):
             if self._may_cut:

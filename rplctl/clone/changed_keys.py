@@ -1,9 +1,9 @@
 """The keys of the rows that the relay log changes between two positions of the source's log.
 
-A snapshot that reuses rows read at the first position needs them: all other rows are unchanged at the second one.
-Invariant: a table whose changes are uncertain is not in the result: foreign keys act on it, its key has an unsupported
-type or too long values, or an event changed it other than by plain rows. A condition matches one key: if a collation
-treats two keys as equal, a row is still not read twice.
+A snapshot that reuses rows read at the first position needs these keys: all other rows are unchanged at the second
+position. Invariant: a table whose changes are uncertain is not in the result: foreign keys act on it, its key has an
+unsupported type or too long values, or an event other than a plain rows event changed it. A condition matches one key:
+if a collation treats two keys as equal, a row is still not read twice.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SURE: Final = (
 
 
 class Unsure(Exception):
-    """The changes of the tables cannot be determined."""
+    """The error if the changes of the tables cannot be determined."""
 
 
 def key_columns(model: TableModel) -> tuple[int, ...]:

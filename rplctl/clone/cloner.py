@@ -105,7 +105,7 @@ class _Stopped(Exception): ...
 
 
 class _Written(Exception):
-    """A table group was changed during every attempt to read it."""
+    """The error for a table group that was changed during every attempt to read it."""
 
     def __init__(self, names: Sequence[TableName], when: str) -> None:
         super().__init__(f"{_listed(names)}: changed {when}; read again after the other tables")

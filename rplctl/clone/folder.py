@@ -78,9 +78,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot that was claimed. `tables`: those that exist on the source; the others of the group were dropped.
+    """A snapshot that was claimed. `tables`: the tables of the group that exist on the source; the others were
+    dropped.
 
-    `counts`: for each table, the number of chunks that are those of the snapshot `continues`; 0: the table begins here.
+    `counts`: for each table, the number of chunks that belong to the snapshot named in `continues`; 0: the table
+    begins in this snapshot.
     """
 
     folder: Path

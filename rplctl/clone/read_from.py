@@ -54,7 +54,9 @@ def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
 
 
 def refuse_other(replica: Query, source: Query, address: str) -> None:
-    """Raise SourceError unless every transaction of the replica is the source's, by GTIDs that both log."""
+    """Raise SourceError unless every transaction of the replica is also one of the source, according to the GTIDs that
+    both servers log.
+    """
     step = step_of(replica)
     if step is Step.SHARE_LOCK or step is not step_of(source):
         raise SourceError(f"{address} and the source do not both have GTIDs of one vendor", hint=_NEEDS)

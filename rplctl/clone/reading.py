@@ -58,7 +58,8 @@ class Beside:
 class Source:
     """The source of a copy.
 
-    `log`: a session on the server whose log the channel reads. It is `query`, unless a replica of that server is read.
+    `log`: a session on the server whose log the channel reads. It is the same session as `query`, unless a replica of
+    that server is read.
     `copy`: the address of that replica, else ''. `lag`: returns the lag of a replica.
     `applied`: the applier's GTIDs of the source's vendor. `relay`: the applier's position.
     """

@@ -37,9 +37,9 @@ def shown_by(held: Snapshot, replica: Query) -> str | None:
 class ShownEnd:
     """Finds L in the groups from the source.
 
-    `surely`: GTIDs that the snapshot shows; `shown`: those and others that it may show; `position`: the snapshot shows
-    all transactions before it. `names`: the tables by which a change of the table group is recognised
-    (received.changed).
+    `surely`: GTIDs that the snapshot shows; `shown`: these GTIDs, and others that the snapshot may show.
+    `position`: the snapshot shows all transactions before this position.
+    `names`: the tables by which a change of the table group is recognised (received.changed).
     `plain`: the same tables with their original names.
     """
 

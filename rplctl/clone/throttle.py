@@ -54,7 +54,7 @@ Lag = Callable[[str], "int | None"]  # HOST[:PORT] of a replica → seconds; Non
 
 
 class HistoryGrows(Exception):
-    """The snapshot must be given up; another one continues it."""
+    """The error if too many old row versions accumulate. The snapshot must be given up; another one continues it."""
 
 
 def read_limits(channel: Channel) -> Limits:

@@ -277,8 +277,8 @@ def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine
 
 
 def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
-    """Yield one finding for each setting with which a power cut can lose something, or one finding that no setting
-    does.
+    """Yield one finding for each setting with which a power cut can lose something, or one finding which says that no
+    setting can.
     """
     together = "rows and position together: the rows are fetched and applied again"
     separate = "rows without their position (commit_mode=xa): these rows are lost"

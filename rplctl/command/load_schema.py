@@ -102,7 +102,7 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResu
 
 
 def forget_made_empty(repositories: Repositories, equal: Collection[TableName]) -> None:
-    """Remove the marks of tables that have their rows now, so that `check` no longer reports them."""
+    """Remove the marks of tables that now have the source's rows, so that `check` no longer reports them."""
     if repositories.target_has("rplctl_table_models"):
         loaded = {*_made_empty(repositories).values()}.intersection(equal)
         _keep_marks(repositories.engine(), repositories.channel.name, loaded)

@@ -147,7 +147,7 @@ def is_equal(table: Totals) -> bool:
 
 
 def is_compared(table: Totals) -> bool:
-    """True if the table was compared: at least one of its rows, if it has any."""
+    """True if the table was compared: at least one of its rows or, for an empty table, none."""
     return not table.not_comparable and (not table.in_motion or bool(table.equal + table.differences))
 
 
@@ -194,7 +194,7 @@ def verify(
 
 
 class Ahead(Exception):
-    """The definition of a table differs, perhaps because of DDL between the positions of both sides."""
+    """The error for a table whose definition differs, perhaps because of DDL between the positions of both sides."""
 
 
 class _Verify:

@@ -63,7 +63,9 @@ class TargetState(StrEnum):
 
 
 class UnfitTarget(TargetError):
-    """The target does not belong to the stored position. Permanent: only the operator can end it."""
+    """The error for a target that does not belong to the stored position. It is permanent: only the operator can
+    resolve it.
+    """
 
     def __init__(self, state: TargetState, message: str, *, channel: str, position: str, hint: str) -> None:
         super().__init__(message, errno=er.SLAVE_RLI_INIT_REPOSITORY, channel=channel, position=position, hint=hint)

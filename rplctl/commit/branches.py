@@ -99,7 +99,8 @@ class Branches:
         """Decide the batch.
 
         Raises TargetError if it was not decided, InDoubt if this is unknown, LockBusy if another applier decided. If
-        the answer to the decision is lost, it is withdrawn unless it has arrived: a late one finds another name.
+        the answer to the decision is lost, the row gets another name, unless the decision has arrived. A decision that
+        arrives later finds the other name, and has no effect.
         """
         try:
             if not self.swap_decision(self._batch):

@@ -97,8 +97,8 @@ class XaPositionStore(PositionStore):
     def begin(self, target: Target, xid: str, *, foreign_keys: bool) -> None:
         """Open the branch on a connection that has this instance's mark.
 
-        A transaction that the last connection had prepared before it broke was not decided (`decided` comes first) and
-        still holds its locks, so it is rolled back.
+        The last connection may have prepared a transaction before the connection broke. This transaction was not
+        decided (a decided one is finished before), and it still holds its locks, so it is rolled back.
         """
         driver = target.connection.connection.driver_connection
         if driver is not self._claimed:

@@ -1,8 +1,8 @@
 """The source that this instance wrote last into the target as the owner of a channel's rows (design D29).
 
-It is stored in the run folder. An owner in the target that has neither this source nor the channel's present one is
-from another time: the target was restored from a backup. Invariant: the file is written after the owner's row and never
-before it. After a crash between the two, the row has the channel's present source.
+The record is in the run folder. An owner in the target that has neither this source nor the channel's present one is
+from another time: the target was restored from a backup. Invariant: the file is written after the owner's row and
+never before it. After a crash between the two, the row has the channel's present source.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The tables that SELECT can read, and their columns in the order of MySQL 9.7 (of 8.0 where both have the table).
+"""The tables that SELECT can read, and their columns. The order is that of MySQL 8.0 or, for a table that 8.0 lacks,
+of 9.7.
 
 The columns of the repository tables are in repository/record.py.
 """

@@ -52,7 +52,7 @@ _STATES = {
 
 
 class Closed(Exception):
-    """The client disconnected, was too slow, or sent an invalid packet."""
+    """The exception if the client disconnected, was too slow, or sent an invalid packet."""
 
 
 class Link:

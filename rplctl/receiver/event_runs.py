@@ -1,10 +1,10 @@
 """Kernels over one batch of events: how many can be appended unchanged, and the source position after them.
 
-Position rule (64-bit, ours; the header's field has 32 bits): an event with end_log_pos moves the position to the
-smallest one, not before the current one, with the same low 32 bits. An event without end_log_pos moves it by its length
-(MariaDB >= 11.4 in a group), unless it is artificial. ROTATE, FORMAT_DESCRIPTION and heartbeats end a run, because the
-receiver handles them itself. A GTID_LIST, which says which GTIDs were logged before a log of the source, is dropped:
-mariadb-binlog refuses one in the middle of a file.
+Rule for the position, which has 64 bits (the header's field has 32 bits): an event with end_log_pos moves the position
+to the smallest position that is not before the current one and has the same low 32 bits. An event without end_log_pos
+moves the position by the event's length (MariaDB >= 11.4 in a group), unless it is artificial. ROTATE,
+FORMAT_DESCRIPTION and heartbeats end a run, because the receiver handles them itself. A GTID_LIST, which says which
+GTIDs were logged before a log of the source, is dropped: mariadb-binlog refuses one in the middle of a file.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Compares a source's log with the events that a channel with GTIDs has received from it, before a new dump.
 
-After RESET MASTER, or after a restore without its last transactions, a server gives the same GTIDs to other
-transactions, and a dump by GTID would continue in them. Then its logs began at other times, or do not reach the
-received position, because each start of a server begins a new log. Therefore a second dump requests that position. The
-time at which the log began (resolution: a second) is compared as for a channel without GTIDs.
+After RESET MASTER, or after a restore that lost the last transactions, a server gives the same GTIDs to other
+transactions. A dump by GTID would continue among these other transactions. Each start of a server begins a new log, so
+the logs of such a server began at other times, or do not reach the received position. Therefore a second dump requests
+the received position. The time at which the log began (resolution: a second) is compared as for a channel without
+GTIDs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One process for the receivers of several channels (`start --shared-session`), one thread per channel.
 
 A process costs each receiver 50 MB, a thread a few. Threads share nothing: each channel has its own connection, lock,
-status and log. SIGTERM stops, and SIGHUP begins a new relay log for, the channels that name this process in a file
-(Channel.asked_path), or all channels if none does. Invariant: the end of one channel ends no other; the process ends
-with its last channel.
+status and log. SIGTERM stops channels, and SIGHUP begins their next relay logs. A signal is for the channels that name
+this process in a file (Channel.asked_path), or for all channels if no channel does. Invariant: the end of one channel
+ends no other; the process ends with its last channel.
 """
 
 from __future__ import annotations

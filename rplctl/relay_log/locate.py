@@ -61,8 +61,8 @@ def boundary_at(path: Path, offset: int) -> Boundary | None:
 def find_place(index: RelayLogIndex, source: BinlogPosition) -> LogPlace | None:
     """Return the relay log position of this source position; None if the relay log ends before it.
 
-    The receiver then has to fetch more. Raises RelayLogError if the relay logs begin after it or have a gap there, or
-    if it is inside a transaction.
+    The receiver then has to fetch more. Raises RelayLogError if the relay logs begin after the source position or have
+    a gap at it, or if the source position is inside a transaction.
     """
     names = index.names()
     for name in reversed(names):

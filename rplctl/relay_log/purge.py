@@ -22,7 +22,7 @@ from rplctl.relay_log.origin import forget_origin, note_purged
 def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
     """Remove the relay logs before the one that `up_to` is in, and return their names.
 
-    Nothing is removed if that log is not in the index, because then its position cannot be trusted (recovery decides).
+    Nothing is removed if that log is not in the index, because then the position cannot be trusted (recovery decides).
     """
     index = RelayLogIndex(channel)
     if index.names()[:1] == [up_to.log_name]:

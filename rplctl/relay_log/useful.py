@@ -48,9 +48,11 @@ def useless_because(
 
 
 def _holds_place(index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo) -> bool:
-    """True if the executed position is in these relay logs: at their begin, or where the record says.
+    """True if the executed position is in these relay logs: at their start, or at the relay log position in the
+    record.
 
-    It may also be after their end, if all transactions that a power failure has left in them are executed.
+    The position in the record may also be past their end, if all transactions that a power failure has left in them
+    are executed.
     """
     if start_of(index.path(names[0])) == executed.exec_position:
         return True

@@ -30,7 +30,9 @@ _SECONDS = re.compile(r"[0-9]{1,10}(\.[0-9]{1,9})?")
 
 
 class FieldError(ValueError):
-    """A stored value is invalid. The repository turns this error into 1201 or 1872 and adds the location."""
+    """The error for a stored value that is not valid. The repository turns this error into 1201 or 1872 and adds the
+    location.
+    """
 
 
 class Notation(ABC):

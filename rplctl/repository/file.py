@@ -30,8 +30,8 @@ _BLOCK = 4096  # bytes; the block size of a file system is 4096 or divides it
 
 
 def _has_lost_data(data: bytes) -> bool:
-    """True if the file looks as if a power cut lost some of its blocks. Such a file is empty, has zeros, or ends at a
-    block. If the system wrote it twice, it may end within a line, as no editor leaves it.
+    """True if the file looks as if a power cut lost some of its content. Such a file is empty, has zero bytes, or
+    lacks END_MARKER and ends at a block or within a line. Editors do not leave such a file.
     """
     is_cut = len(data) % _BLOCK == 0 or not data.endswith(b"\n")
     return not data or b"\0" in data or (is_cut and END_MARKER.encode() not in data)

@@ -29,7 +29,7 @@ from rplctl.repository.lines import format_master_info, format_relay_log_info, p
 
 
 class OlderLayout(RplError):
-    """A repository table has the layout of an older version, which `start` upgrades."""
+    """The error for a repository table with the layout of an older version, which `start` upgrades."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,8 @@
 """The readable part of a binary log that another rplctl writes: up to its last position record (applied_log.record).
 
-If that applier is killed, its recovery may truncate the bytes after this record and write them again with other
-offsets. The recovery looks for the same record. Invariant: no byte after the last record, ROTATE or STOP is returned.
+If the applier of that rplctl is killed, its recovery may truncate the bytes after this record and write them again
+with other offsets. The recovery looks for the same record. Invariant: no byte after the last record, ROTATE or STOP is
+returned.
 """
 
 from __future__ import annotations

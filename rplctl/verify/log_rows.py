@@ -1,7 +1,9 @@
-"""Rows of the source at a later position than that at which they were read, by applying the relay log's changes.
+"""Rows of the source at a later position than the one of their read, computed from the relay log's changes.
 
-A row that was read at some position between L and H, with all changes after L, is the source's row at any position from
-H on: values that the changes set are the last ones, and all others are unchanged. Invariant: no row is returned if this
+A row that was read at some position between L and H, with all changes after L, is the source's row at any position
+from
+H on: values that the changes set are the last ones, and all others are unchanged. Invariant: no row is returned if
+this
 is uncertain (a partial image of a row that moved to another key, or that is unknown; a default that only a server
 knows).
 """
@@ -42,7 +44,9 @@ def moved_rows(
 
 
 def _changes(rows: TableRows, keys: list[Key], pair: Pair) -> Iterator[tuple[Key, Key, RowSet | None]]:
-    """Yield for each change its key before and after it (() if there is no row), and the values that it sets."""
+    """For each change, yield the row's key before and after the change (() if there is no row), and the values that
+    the change sets.
+    """
     images = rows.images
     ours = replace(
         rows,

@@ -113,7 +113,7 @@ class _Staged:
 
 
 class _Refused(Exception):
-    """The target refused a row."""
+    """The error for a row that the target refuses."""
 
     def __init__(self, key: Key, error: TargetError) -> None:
         super().__init__(error.message)
@@ -121,7 +121,7 @@ class _Refused(Exception):
 
 
 class _KeysChanged(Exception):
-    """The source has changed a row that was already written."""
+    """The error if the source has changed a row that was already written."""
 
 
 @dataclass(frozen=True, slots=True)

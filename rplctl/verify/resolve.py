@@ -1,10 +1,11 @@
 """Resolves suspects by position: compares the source's rows at a position of its log with the target's at or after it.
 
-Rows that the relay log changes between the two positions are compared again, up to MOST_ROUNDS times, and then count as
-`in motion`, never as different. If it has changed all of them before the applier arrives, verify does not wait. If the
-target holds still, all rows that the relay log changes after the target's position are in motion. For the other rows
-the target decides: the source's rows go through the applier's encoder into a temporary table, and both tables are read
-in the same way. Invariant: a row is reported as different only if no event was on its way to the target.
+Rows that the relay log changes between the two positions are compared again, up to MOST_ROUNDS times, and then count
+as `in motion`, never as different. If the relay log has changed all of the rows before the applier arrives, verify
+does not wait. If the target holds still, all rows that the relay log changes after the target's position are in
+motion. For the other rows the target decides: the source's rows go through the applier's encoder into a temporary
+table, and both tables are read in the same way. Invariant: a row is reported as different only if no event was on its
+way to the target.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ _POLL_S: Final = 0.02
 
 
 class Altered(Exception):
-    """The table's definition has changed since its comparison began."""
+    """The error for a table whose definition has changed since its comparison began."""
 
 
 class Unjudged(Exception):
-    """The relay logs between the positions of both sides are purged, so the changes in between are unknown."""
+    """The error if the relay logs between the positions of both sides are purged, so that the changes in between are
+    unknown.
+    """
 
 
 class Applied(Protocol):

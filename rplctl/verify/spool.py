@@ -83,7 +83,9 @@ def spools(folder: Path, rows: int, unequal: npt.NDArray[np.bool_]) -> Iterator[
 
 
 def suspects(source: Spool, target: Spool, part: int) -> list[Key]:
-    """Return the keys of rows that the other side lacks in the same form, the source's first."""
+    """Return the keys of the rows that have no equal row on the other side: the keys of the source, then those of the
+    target.
+    """
     ours, theirs = (_joined(side.hashes(part)) for side in (source, target))
     found: dict[Key, Any] = dict.fromkeys(source.keys(part, ~np.isin(ours, theirs)))
     found.update(dict.fromkeys(target.keys(part, ~np.isin(theirs, ours))))

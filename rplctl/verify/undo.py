@@ -23,7 +23,7 @@ _MOST: Final = 999_999_999
 
 
 class NoUndo(Exception):
-    """No undo is possible for the row with this key, for this reason."""
+    """The error for a row that no undo can restore, with its key and the reason."""
 
     def __init__(self, key: Key, why: str) -> None:
         super().__init__(why)

@@ -1,8 +1,8 @@
 """The tables of a target that executes the source's own statements, and these statements (MySQL, MariaDB; D10, D11).
 
 INTVAR, RAND, USER_VAR and the blocks of LOAD DATA wait for the statement that they belong to. Invariant: they never
-outlive the group. Rows fire no triggers and write no history on a replica; in such tables, the server replays the
-event.
+outlive the group. On a replica, rows fire no triggers and write no history; for tables with triggers or history, the
+server replays the event.
 """
 
 # ruff: noqa: B027 - a table source leaves methods empty that it does not need
@@ -47,7 +47,9 @@ COMMIT_WAS_HERE = written("rplctl_commit_was_here")  # WL#3970's name with a pri
 
 
 class NotTransactional(Exception):
-    """A batch changes tables that cannot be rolled back, so it needs another strategy. Never leaves the applier."""
+    """The error for a batch that changes nontransactional tables and needs another strategy. It never leaves the
+    applier.
+    """
 
 
 class TableSource(ABC):

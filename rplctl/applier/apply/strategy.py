@@ -1,7 +1,8 @@
-"""The strategies that apply a batch, the reasons for rejecting it, and the next strategy after a rejection (design D2).
+"""The strategies that apply a batch, the reasons for rejecting it, and the next strategy after a rejection (D2).
 
 Invariant: a strategy that rejects a batch has committed nothing of `Rejected.batch`, and the position is before it.
-`NEXT` alone chooses the next strategy: a pair that it lacks raises the error (docs/architecture.md has the table).
+`NEXT` alone chooses the next strategy by strategy and reason. For a pair that `NEXT` lacks, the batch's error is
+raised (docs/architecture.md has the table).
 """
 
 from __future__ import annotations

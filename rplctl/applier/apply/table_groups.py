@@ -16,7 +16,9 @@ from rplctl.target.base import CountMismatch, TableChunk
 
 
 class ConflictingGroups(CountMismatch):
-    """Worker connections conflicted: their tables are one group now, and the batch may be tried again at once."""
+    """The error for a conflict of worker connections. Their tables are one group now, and the batch may be tried again
+    at once.
+    """
 
 
 class TableGroups:

@@ -43,19 +43,21 @@ class Asked:
         return self.since == -math.inf and self.until == math.inf
 
     def has_of(self, database: str) -> bool:
-        """True if a table of the database may be asked for."""
+        """True if the request may include a table of the database."""
         return not self.databases or database in self.databases
 
     def concerns(self, names: Sequence[TableName], database: str) -> bool:
-        """True if a statement that names these tables is asked for.
+        """True if the request includes a statement that names these tables.
 
-        `database`: the database in which it ran. Unless the statement names exactly one table, it also counts for that
-        database, without a table name.
+        `database`: the database in which the statement ran. If the statement names no table, or several, a request for
+        this database also includes it.
         """
         return any(name in self for name in names) or (len(names) != 1 and (database, "") in self)
 
     def concerns_ddl(self, actions: Sequence[DdlAction], database: str) -> bool:
-        """True if the actions are asked for, as in `concerns`; DROP DATABASE concerns all tables of its database."""
+        """True if the request includes the actions, as in `concerns`; DROP DATABASE concerns all tables of its
+        database.
+        """
         if any(isinstance(action, DropDatabase) and self.has_of(action.name) for action in actions):
             return True
         return self.concerns([name for action in actions for name in tables_of(action)], database)

@@ -140,7 +140,9 @@ def _name(rows: TableRows) -> TableName:
 
 
 def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
-    """Return the models that were in force, and those that table maps define by themselves."""
+    """Return a catalog with the models in force and, unless the file is a relay log, with models that are made from
+    table maps alone.
+    """
     known = {(model.database, model.name): model for model in piece.models}
     if piece.is_relay:
         return Catalog(known)

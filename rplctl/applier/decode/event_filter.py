@@ -180,7 +180,7 @@ def _database_offset(event: bytes) -> int:
 def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules: ReplicationFilter) -> bool:
     """True if the rules accept the tables that the statement updates.
 
-    Raises RplError 1064, with the position, if the rules need to know them and the text does not show them.
+    Raises RplError 1064, with the position, if the rules need the tables and the text does not show them.
     """
     if not rules.reads_statements and not is_own(database) and not mentions_own(event):
         return True

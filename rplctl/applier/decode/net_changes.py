@@ -54,7 +54,9 @@ _PRINTED = 32  # most bytes of a printed number or time
 
 
 class Inconsistent(Exception):
-    """The changes of a piece contradict each other, or its images are partial: apply them one by one."""
+    """The error for a piece whose changes contradict each other, or whose images are partial. The changes must be
+    applied one by one.
+    """
 
 
 def net_chunks(  # noqa: PLR0913 - what a split says

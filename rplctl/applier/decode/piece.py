@@ -25,8 +25,8 @@ class Piece:
 
     `source`: the source's position before them. `models`: the table models in force.
     `table_maps`: offsets of the table maps in force at `start`.
-    `transaction`: the one that the whole piece belongs to, if it begins or ends outside (a part of a large one, XA).
-    Otherwise the piece contains whole transactions.
+    `transaction`: the transaction of the whole piece, if it begins or ends outside of the piece (a part of a large
+    transaction, XA). Otherwise the piece contains whole transactions.
     `is_mixed`: statements or savepoints may be between the rows.
     `is_relay`: the file is a relay log. The event at an offset is `shift` bytes before it in the source's log, and a
     table without a model is an error.

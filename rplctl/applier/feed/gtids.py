@@ -72,7 +72,7 @@ def moved_by(batch: Batch, info: RelayLogInfo, config: Config) -> RelayLogInfo:
 def executed_after(executed: str, batch: Batch, given: Assigned | None = None) -> str:
     """Return `executed` plus the GTIDs of the batch; unchanged if its transactions neither have GTIDs nor get any.
 
-    If the previous source was of another vendor, its GTIDs have no meaning for this one, and are removed.
+    If the previous source was of another vendor, its GTIDs have no meaning for this source, and are removed.
     """
     offsets = batch.scan.gtid_offset[batch.first : batch.last]
     offsets = offsets[offsets >= 0]

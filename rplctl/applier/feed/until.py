@@ -62,7 +62,9 @@ def _before_source_position(groups: RelayGroups, until: BinlogPosition) -> int:
 
 
 def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
-    """Return the number of groups before the first listed one (BEFORE), or up to the one that completes the set."""
+    """Return the number of groups before the first group with a listed GTID (SQL_BEFORE_GTIDS), or up to the group
+    that completes the set (SQL_AFTER_GTIDS).
+    """
     scan = groups.scan
     with_gtid = np.flatnonzero(scan.gtid_offset >= 0)
     found = numbers_by_source(groups.data, scan.gtid_offset[with_gtid], lambda _: groups.format_description)

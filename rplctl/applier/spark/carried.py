@@ -35,7 +35,7 @@ class Archived:
     crc32: int
 
     def read(self) -> bytes | None:
-        """Return the bytes; None if the file lacks them, or has others."""
+        """Return the bytes; None if the file is missing or too short, or has other bytes."""
         try:
             descriptor = open_plain(Path(self.path))
         except (OSError, UnfitFile):

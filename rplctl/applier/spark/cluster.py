@@ -140,8 +140,8 @@ class Cluster:
     """The Spark cluster of one channel.
 
     `says`: shows a text as the applier's state, '' to show none. `archive`: the folder of binary logs that the channel
-    reads, which executors may see, too. A standalone master that was restarted does not know this context, and never
-    says so: a context that has lost all its executors is ended once, and the pipeline opens another.
+    reads, which executors may see, too. A standalone master that was restarted does not know this context, and does
+    not report this: a context that has lost all its executors is ended once, and the pipeline opens another.
     """
 
     def __init__(

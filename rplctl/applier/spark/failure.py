@@ -2,7 +2,7 @@
 
 Invariant: the report of a failed job names the process that died, its signal, and a lack of memory. And each job ends:
 Spark counts a task's failures up to `spark.task.maxFailures`, but it counts neither tasks that an executor refuses nor
-those of a lost executor (seen: 56,624 attempts in 25 s, no error). The watch here counts those, too.
+those of a lost executor (seen: 56,624 attempts in 25 s, no error). `limited_attempts` counts these tasks, too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ MEMORY_HINT = "check the memory by free -m and dmesg; add memory to the machine,
 
 
 class TasksFailed(Exception):
-    """Spark could not run a job, even after repeated attempts. The text is read while the JVM can still answer."""
+    """The error for a job that Spark could not run, even after repeated attempts. The text is read while the JVM can
+    still answer.
+    """
 
 
 def words_of(error: Exception) -> str:

@@ -64,7 +64,7 @@ _LISTENS = "0A"
 
 
 class Stranger(ConnectionRefusedError):
-    """Another user listens on the port on which our JVM did."""
+    """The error if another user listens on the port on which our JVM listened."""
 
 
 class OwnSocket(socket.socket):
@@ -91,7 +91,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 class JavaEnded(OSError):
-    """The JVM ended before it had a gateway, or it has none in time."""
+    """The error for a JVM that ended before it had a gateway, or that has no gateway in time."""
 
 
 @dataclass(frozen=True, slots=True)

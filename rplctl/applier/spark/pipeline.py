@@ -65,8 +65,8 @@ class Pipeline:
     """Runs batches on the caller's SparkContext. The catalog is broadcast; later changes by DDL are sent with each job.
 
     With spark=always, a pool's tasks decode all ranges. Otherwise this process runs a small job with the same function,
-    because a Spark job takes longer to start, and so it does until Spark runs. On a cluster, Spark runs all jobs: the
-    operator has chosen its machines.
+    because a Spark job takes longer to start. Until Spark runs, this process runs all jobs. On a cluster, Spark runs
+    all jobs: the operator has chosen its machines.
     `cluster`: the executors on other machines, if any. `open_context` is called again if the cluster ends the context.
     `open_pool`: returns the pool whose tasks occupy all cores of the context, or None.
     """
@@ -165,8 +165,8 @@ class Pipeline:
     def run(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
         """Run `task` on each piece, for tasks with small results, and return the results.
 
-        On a cluster that does not see the relay log, this process runs them, one after another. A pool's tasks run the
-        task that belongs to the type of the piece.
+        On a cluster that does not see the relay log, this process runs the tasks, one after another. A pool's tasks
+        run the task that belongs to the type of the piece.
         """
         if self._pool is not None:
             self.spark_jobs += 1
@@ -340,7 +340,7 @@ class Pipeline:
     def parallelism(self) -> int:
         """The number of tasks at a time.
 
-        In this process tasks run one after another, and it only limits their memory.
+        If this process decodes, tasks run one after another, and the number only limits their memory.
         """
         return self._context.defaultParallelism if self.has_begun and self.cluster else self._cores
 

@@ -4,8 +4,8 @@ Each task of the job connects to a private Unix socket (mode 0600, in a folder o
 peers of its own user that send the pool's token. The thread that needs rows gives its ranges to idle tasks by itself,
 so a small range costs one round trip, and no Spark job. Invariants: an answer counts only for its own attempt, on the
 connection of that attempt (answer.py). A range whose task dies, freezes or answers wrongly is given to a task again,
-ATTEMPTS times at most. If several channels wait, the one with the fewest tasks gets the next one. No thread holds a
-lock while it waits for a task.
+ATTEMPTS times at most. If several channels wait, the channel with the fewest tasks gets the next one. No thread holds
+a lock while it waits for a task.
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ def open_session(
 
 
 class _Ended(Exception):
-    """The JVM ended before Spark had started in it."""
+    """The error for a JVM that ended before Spark had started in it."""
 
 
 def _context_of(begun: Launch, name: str, run_folder: Path) -> SparkContext:

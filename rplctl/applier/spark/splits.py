@@ -1,6 +1,7 @@
 """Divides a batch into jobs, which are decoded one at a time, and each job into splits, one for each Spark task.
 
-Invariant: jobs follow each other in the log and cover the range; BatchSize sets the size of each when its turn comes.
+Invariant: jobs follow each other in the log and cover the range; BatchSize sets the size of each job just before the
+job.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Detect servers that become silent while a command reads their rows.
 
 A query may take hours, so the reading sessions have no timeout. Invariant: a server that answers on another connection
-is working, however long its query takes. If it does not answer there, it is silent, and the command ends with an error
-that names the server.
+is working, however long its query takes. If the server does not answer on the other connection, it is silent, and the
+command ends with an error that names the server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the end of a folder of binary logs from the events' headers, if its newest log ends with a commit.
 
-Most logs do, so that `start` need not load the compiled scan of `folder_end`, which takes a second of CPU time. If the
-headers are not enough, `folder_end` finds the end.
+Most logs end with a commit. For them, `start` need not load the compiled scan of `folder_end`, which takes a second of
+CPU time. If the headers are not enough, `folder_end` finds the end.
 """
 
 from __future__ import annotations

@@ -183,8 +183,8 @@ def _sources(database: str, rules: ReplicationFilter) -> list[str]:
 def _in_target(
     config: Config, tables: Mapping[TableName, _Found], begun: Collection[TableName]
 ) -> tuple[set[TableName], list[list[TableName]]]:
-    """Return the tables that exist in the target, and groups of tables that are the same table for the target, because
-    it compares names without case.
+    """Return the tables that exist in the target, and groups of tables whose names the target cannot distinguish,
+    because it ignores letter case.
     """
     with closing(open_target(config.target_url)) as target:
         server = statement_target(target)

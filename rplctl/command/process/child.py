@@ -41,7 +41,9 @@ _background: list[subprocess.Popen[bytes]] = []  # left running on purpose; reap
 
 
 class ServesOthers(LockBusy):
-    """An applier does not stop, and its process must not be killed, because it also serves other channels."""
+    """The error for an applier that does not stop and whose process must not be killed, because the process also
+    serves other channels.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Prepare the start of a channel's threads: resolve its records, and collect the options of the applier.
 
-This applies REQ-6, finishes an interrupted CHANGE MASTER or repository switch, and moves the records to the position of
-a target that was restored from a backup.
+The preparation applies REQ-6, finishes an interrupted CHANGE MASTER or repository switch, and moves the records to the
+position of a target that was restored from a backup.
 """
 
 from __future__ import annotations

@@ -107,8 +107,8 @@ Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted
 
 
 def environment_of(config: Config, request: StartRequest, *, keeps_password: bool) -> dict[str, str]:
-    """Return the environment of a thread's process: that of this process, without the password unless the channel's
-    record refers to it.
+    """Return the environment of a thread's process: this process's environment, with the options of the start.
+    `keeps_password`: False removes the password, because the channel's record does not refer to it.
     """
     found = {**ALLOCATOR, **os.environ}
     if not keeps_password:

@@ -271,7 +271,9 @@ def target_digest(target: Target) -> str:
 
 
 def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
-    """Return the changes of a table, including the tables of its later definitions, which have at least one row."""
+    """Return the changes of a table, and of the tables `FOLDER~2`, `FOLDER~3` … of its later definitions, up to the
+    first one without rows.
+    """
     found = tables.places(folder)
     for number in itertools.count(2):
         if not (more := tables.places(f"{folder}~{number}")):

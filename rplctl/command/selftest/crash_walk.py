@@ -1,8 +1,8 @@
 """Run the cases of `crash-test`: copy a received log, kill a child, and judge the state after the next start.
 
 Invariant: the expected rows are those of the source at the position (demo.crash_log), never those of an applier that
-was not killed. Every case runs to the end of its log. There rows, position and binary log must equal the source's, and
-no leftovers may exist.
+was not killed. Every case runs to the end of its log. At the end, rows, position and binary log must equal the
+source's, and no leftovers may exist.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The position in a TABLE of another engine than the data, which keeps each statement through a crash (Aria).
 
-Invariant: the row is the last participant: writing it is prepare and commit in one (WL#5125 variant 5), by one UPDATE
-on a connection of its own, after the target has prepared.
+Invariant: the row is the last participant: one write of the row is both prepare and commit (WL#5125 variant 5), by one
+UPDATE on a connection of its own, after the target has prepared.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def is_odd_date(value: Value, column: Column) -> bool:
 
 
 def literal(value: Value, column: Column) -> Sql:
-    """Return a value of the column as a constant. With any other default, DuckDB adds a column by an update, and then
-    cannot create an index or NOT NULL in the same transaction.
+    """Return a value of the column as a constant. With a default that is not a constant, DuckDB adds a column by an
+    update, and then cannot create an index or NOT NULL in the same transaction.
     """
     match value:
         case None:

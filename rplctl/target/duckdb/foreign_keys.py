@@ -215,7 +215,9 @@ class ForeignKeys:
                 self._driver.execute(written("UPDATE {} SET {} WHERE {}", child, names, _in(rows)))
 
     def _reached(self, parent: Sql, row: int) -> tuple[dict[Sql, set[int]], dict[Link, set[int]]]:
-        """Return the row numbers to delete by table, this row included, and by key the rows that get NULL."""
+        """Return the row numbers to delete for each table, this row included, and the rows that get NULL for each
+        key.
+        """
         gone: dict[Sql, set[int]] = {parent: {row}}
         nulls: dict[Link, set[int]] = {}
         work = [(parent, {row})]

@@ -75,7 +75,7 @@ class SingleChanges:
 
     def _inserted(self, rows: RowSet, model: TableModel) -> bool:
         """Insert one row with LOAD DATA LOCAL, and return True. If the server reports a skipped row or a warning, undo
-        this and return False, so that an INSERT reports the error.
+        the insert and return False, so that an INSERT reports the error.
         """
         cells = [(v, model.columns[c]) for v, c in zip(rows.rows[0], rows.columns, strict=True)]
         cells = [(value, column) for value, column in cells if column.generated is None]

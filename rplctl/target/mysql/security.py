@@ -1,6 +1,6 @@
 """The options after the question mark in the URL of a MySQL or MariaDB target, and their effect on the connection.
 
-    ssl_mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY  as in MySQL's client; the default depends on others
+    ssl_mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY  as in MySQL's client; others set the default
     ssl_ca, ssl_capath, ssl_crl, ssl_crlpath    authorities and revocations; without ssl_mode: VERIFY_IDENTITY
     ssl_check_hostname=0                        in addition to these: VERIFY_CA
     ssl_cert, ssl_key, ssl_cipher, tls_version, tls_ciphersuites

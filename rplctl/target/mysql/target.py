@@ -148,8 +148,8 @@ class MysqlTarget(OneConnection):
             self._connection.begin_twophase(xid) if xid else self._connection.begin()
 
     def _lets_stages_be_prepared(self) -> bool:
-        """Return True if XA transactions may use temporary tables. MySQL requires for this that a prepared transaction
-        remains attached to its connection (xa_detach_on_prepare=OFF), a setting that exists since 8.0.29.
+        """Return True if XA transactions may use temporary tables. On MySQL, this is only possible if a prepared
+        transaction remains attached to its connection (xa_detach_on_prepare=OFF, which exists since 8.0.29).
         """
         if self.server.is_mariadb:
             return True
@@ -355,8 +355,8 @@ class MysqlTarget(OneConnection):
     def introduce(self, description: FormatDescription) -> None:
         """Send the FORMAT_DESCRIPTION that BINLOG needs; MySQL accepts it only between transactions.
 
-        On MySQL, this leaves gtid_next undetermined, so it is set again. Without the privilege for BINLOG, do nothing:
-        only `replay_rows` fails then.
+        On MySQL, the statement leaves gtid_next undetermined, so gtid_next is set again. Without the privilege for
+        BINLOG, do nothing: only `replay_rows` fails then.
         """
         self._rows_session()
         if self._described == description or self.server.is_mariadb:

@@ -1,9 +1,9 @@
 """The PostgreSQL target: a schema for each source database, COPY for many rows, DDL in the position's transaction.
 
-Invariant: data and position commit together, also with DDL, and nothing is applied without the channel's advisory lock,
-which this connection holds (design D4). Foreign keys are checked at COMMIT, because net changes are applied table by
-table. If the source ran without foreign keys, they are off here too (session_replication_role), if the target's user
-may set this. `ddl_type.py` describes the stored values.
+Invariant: data and position commit together, also with DDL, and nothing is applied without the channel's advisory
+lock, which this connection holds (design D4). Foreign keys are checked at COMMIT, because net changes are applied
+table by table. If the source ran without foreign keys and the target's user may turn them off
+(session_replication_role), they are off here, too. `ddl_type.py` describes the stored values.
 """
 
 from __future__ import annotations

@@ -197,9 +197,9 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
 
 
 def _children_anew(parent: TableModel, after: Catalog) -> list[Sql]:
-    """Return statements that rebuild the tables with a foreign key to `parent` (the model before the change) which
-    became enforceable or stopped being so, because a key of the parent was added or dropped. SQLite refuses all changes
-    of both tables while a foreign key references columns without a key.
+    """Return statements that rebuild each child table whose foreign key to `parent` became enforceable, or is no
+    longer enforceable, because a key of the parent was added or dropped. `parent`: the model before the change. SQLite
+    refuses all changes of both tables while a foreign key references columns without a key.
     """
     before = replace(after, tables={**after.tables, (parent.database, parent.name): parent})
     statements: list[Sql] = []
