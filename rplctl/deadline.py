@@ -111,7 +111,7 @@ class Deadline:
 
 @contextmanager
 def own_work() -> Iterator[None]:
-    """Load modules within a query, without using the peer's time."""
+    """Load modules in the block, within a query, without using the peer's time."""
     own = _own_work.get()
     with nullcontext() if own is None else own.counted():
         yield

@@ -38,7 +38,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def note(descriptor: int, path: Path, text: str) -> None:
-    """Replace the content of an open lock file by a text for people. Not synced. Raises OSError with the path."""
+    """Replace the content of an open lock file by a text for people, without a sync. An OSError names the path."""
     with naming(path):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text.encode(), 0)

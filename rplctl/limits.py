@@ -1,6 +1,6 @@
-"""The limits that a shell or a service sets for this process (`ulimit`): raised if that is allowed.
+"""Raise the limits that a shell or a service sets for this process (`ulimit`), if the hard limits permit this.
 
-Invariant: below these limits, a command does nothing and reports the limit, instead of failing later.
+Invariant: if a limit stays too low, a command does nothing and reports the limit, instead of failing later.
 """
 
 from __future__ import annotations

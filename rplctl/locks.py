@@ -118,7 +118,7 @@ class FileLock:
         return self._descriptor
 
     def note(self, text: str) -> None:
-        """Write the holder's name into the file, for people. Raises OSError with the path."""
+        """Write the holder's name into the file, for people. An OSError names the path."""
         note(self._descriptor, self.path, text)
 
     def noted(self) -> str:
@@ -181,7 +181,9 @@ class RwLock:
 
 
 class InstanceLock:
-    """LOCK INSTANCE FOR BACKUP: any number of backups, or any number of commands that change files."""
+    """LOCK INSTANCE FOR BACKUP: held by any number of backups, or by any number of commands that change files, but
+    never by both kinds at the same time.
+    """
 
     def __init__(self, datadir: Path) -> None:
         folder = datadir / "run"

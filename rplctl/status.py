@@ -1,14 +1,14 @@
 """Status of a running receiver or applier: one small JSON file per thread, replaced atomically.
 
 `show-status` reads the file (states, errors, lag). No thread starts from a position in it: the repositories are the
-authority. The thread's lock (channel.py) shows if the thread runs, not this file. So a write error stops no thread. On
-a full disk, the file is overwritten in place, which needs no space. Otherwise, the log reports that the file is out of
-date.
+authority. The thread's lock (channel.py), not this file, shows if the thread runs. So a write error stops no thread.
+On a full disk, the file is overwritten in place, which needs no space. Otherwise, the log reports that the file is out
+of date.
 
-Invariant: a live process renews the file's time every PULSE_S, even while its thread is busy, and writes the file after
-each change. The exception is an applier that waits for work but does not report it any more. So an old time means that
-the process or thread is frozen, hangs, or has ended, not just that nothing happened (design D22, `silent_since`,
-`was_killed`).
+Invariant: a live process renews the file's time every PULSE_S, even while its thread is busy, and writes the file
+after each change. The exception is an applier that waits for work but does not report it any more. So an old time
+means that the process or thread is frozen, hangs, or has ended, not just that nothing happened (design D22,
+`silent_since`, `was_killed`).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def no_events(_: int) -> Iterator[ByteArray]:
 
 
 class BinaryLog:
-    """The binary log of one channel, for its applier. Files are touched only after `open` or `stage`."""
+    """The binary log of one channel, for its applier. Its files are read and written only after `open` or `stage`."""
 
     def __init__(self, files: BinaryLogFiles, config: Config, server_id: int) -> None:
         self.files = files

@@ -110,7 +110,7 @@ class Applier:
         self._read_lock = read_lock(config.datadir)
 
     def run(self) -> None:
-        """Apply until STOP, UNTIL or an error. Raises RplError for an error; the stored position is then exact."""
+        """Apply until STOP, UNTIL or an error. An error is raised as RplError; the stored position is then exact."""
         with contextlib.nullcontext() if self._has_lock else hold_lock(self._channel, "applier"):
             self._report = Report.open(self._channel, self._options.until, self._config)
             self._skips.open()

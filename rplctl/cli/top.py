@@ -182,8 +182,8 @@ def _cell(value: str, title: str, size: int) -> str:
 
 
 def spark(values: Sequence[int | None]) -> str:
-    """Return a bar chart of the values with a fixed number of characters, each for the highest value of its part; a
-    blank if no value is known.
+    """Return a bar chart of the values with a fixed number of characters. Each character shows the highest value of
+    its part of the time; it is a blank if no value is known.
     """
     parts = [values[len(values) * at // _SPARK : len(values) * (at + 1) // _SPARK] for at in range(_SPARK)]
     known = [[value for value in part if value is not None] for part in parts]

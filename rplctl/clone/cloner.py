@@ -237,7 +237,7 @@ class Cloner:
         return begun
 
     def _read_locked(self, group: int, names: list[TableName], source: Source) -> None:
-        """Read the tables in their state at the end of the reading, if none was changed meanwhile."""
+        """Read the tables in their state at the end of the reading, if no table was changed meanwhile."""
         with locked_rows(source.query, source.step, _SOURCE_S) as held:
             self._pause(_STABLE_S)  # rows of MyISAM become visible a moment after their statement is logged
             tables = self._tables(names, source, is_locked=True)

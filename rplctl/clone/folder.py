@@ -10,14 +10,12 @@ them.
         complete.json       the number of chunks of each table: all of them are here, or loaded
 
 A snapshot that continues another one (`continues`) reuses the part of its tables that was read, and continues its
-chunk numbers. The old snapshot is loaded first. Rows that changed between the positions of the two are in the first
-files of the new one, which exist before its claim.
+chunk numbers. The old snapshot is loaded first. Rows that changed between the positions of the two snapshots are in
+the first files of the new snapshot, which exist before its claim.
 
 Invariant: a file has its name when it is complete and, except for chunk files and read.json, durable. A snapshot
-counts
-only with its claim: without claim.json none of it is loaded any more, and its table group is read again. The folder
-may
-be lost: only the clone state in the target decides which chunks are loaded.
+counts only with its claim: without claim.json none of it is loaded any more, and its table group is read again. The
+folder may be lost: only the clone state in the target decides which chunks are loaded.
 """
 
 from __future__ import annotations
@@ -211,7 +209,7 @@ class CloneFolder:
                 Snapshot(path, 0, 0, Place(), ()).remove()
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the claimed snapshots, ordered by position. Raises RelayLogError 1594 for a damaged claim."""
+        """Return the claimed snapshots, ordered by position. Raises RelayLogError 1594 if a claim is damaged."""
         return sorted(self._snapshots(), key=lambda found: (found.position.order_key(), found.epoch))
 
     def _snapshots(self) -> Iterator[Snapshot]:

@@ -87,7 +87,9 @@ def missing_gtids(part: str, whole: str) -> str:
 
 
 def _has(state: MariadbGtidState, domain: int, server_id: int, sequence: int) -> bool:
-    """True if the state contains this GTID. A domain's last number belongs to one server, lower ones to any."""
+    """True if the state contains this GTID. The last number of a domain belongs to one server; lower numbers count for
+    any server.
+    """
     last = state.domains.get(domain, (0, 0))
     return sequence < last[1] or (server_id, sequence) == last
 

@@ -181,7 +181,9 @@ def _in_parts(changed_rows: ChangedKeys) -> Iterator[list[Sql]]:
 
 
 def check_names(groups: RelayGroups, begun: Snapshot) -> None:
-    """Raise BeginAgain if DDL names a table, because another table may have taken its name (gh-ost's swap)."""
+    """Raise BeginAgain if DDL after the snapshot names one of its tables, because another table may have taken its
+    name (gh-ost's swap).
+    """
     if at := ddl_behind(groups, begun.position, frozenset(table.name for table in begun.tables)):
         raise BeginAgain(f"DDL at {at} names {names_of(begun.tables)}")
 

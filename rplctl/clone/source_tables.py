@@ -160,7 +160,7 @@ def _objects(query: Query, wanted: Wanted) -> tuple[SkippedObject, ...]:
 def _prepared(query: Query) -> bool:
     """True if there are prepared XA transactions. Without the privilege XA_RECOVER_ADMIN, MySQL does not list them.
 
-    Then a later XA COMMIT of one stops the channel.
+    If such a transaction exists, its later XA COMMIT stops the channel.
     """
     try:
         return bool(query(written("XA RECOVER")))

@@ -1,7 +1,7 @@
 """`repair`: repair the rows that differ according to a report of verify, while the channel runs (man rplctl-design).
 
-This module decides which tables of the report can be repaired; `rplctl.verify.repair` repairs the rows. Invariant: only
-rows that differ now are written in the target, and their old values are in the undo SQL before.
+This module decides which tables of the report can be repaired; `rplctl.verify.repair` repairs the rows. Invariant:
+only rows that differ now are written in the target, and the undo SQL has their old values before the write.
 """
 
 from __future__ import annotations

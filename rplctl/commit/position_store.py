@@ -205,7 +205,7 @@ def resolve(config: Config, channel: Channel, engine: Engine) -> None:
 
 
 def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
-    """Open the store, and record here the source that its owner's row in the target has now."""
+    """Open the store, and record on this host the source that the owner's row in the target has now."""
     info = store.open()
     if store.owner is not None:
         note_written(channel, store.owner)

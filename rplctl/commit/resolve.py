@@ -134,7 +134,7 @@ def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> Non
 def terminate_predecessor(channel: Channel, engine: Engine) -> None:
     """Terminate an old connection of ours that hangs, because it has the fence and prepared rows.
 
-    Called before the fence, under the channel's lock.
+    Called before the fence is taken, under the channel's lock.
     """
     verbs = two_phase_verbs(engine.dialect.name)
     if verbs is not None and instance_name(channel.datadir):

@@ -36,7 +36,7 @@ def states() -> list[State]:
 
 
 def states_without_statements() -> list[State]:
-    """Return the states that a target without statements reaches."""
+    """Return the states before the first statement: the states of a target that cannot execute statements."""
     found = states()
     return found[: next(n for n, state in enumerate(found) if state.kind == "statement")]
 

@@ -79,7 +79,7 @@ class MysqlGtidSet:
     def parse(cls, text: str) -> MysqlGtidSet:
         """Parse the server's text form; blanks and empty parts are allowed.
 
-        Raises UsageError with ER_MALFORMED_GTID_SET_SPECIFICATION.
+        Raises UsageError with ER_MALFORMED_GTID_SET_SPECIFICATION if the text is not a set.
         """
         found: dict[Source, list[Interval]] = {}
         for part in text.split(","):
@@ -194,7 +194,9 @@ class MariadbGtidState:
 
     @classmethod
     def parse(cls, text: str) -> MariadbGtidState:
-        """Parse `0-1-5,1-2-7`; '' is the empty state. Raises UsageError with ER_INCORRECT_GTID_STATE."""
+        """Parse `0-1-5,1-2-7`; '' is the empty state. Raises UsageError with ER_INCORRECT_GTID_STATE if the text is
+        not a list of GTIDs, or ER_DUPLICATE_GTID_DOMAIN if two GTIDs have the same domain.
+        """
         domains: dict[int, tuple[int, int]] = {}
         for part in text.split(",") if text.strip() else []:
             numbers = part.strip().split("-")

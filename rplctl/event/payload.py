@@ -63,7 +63,9 @@ def unpack_event(event: ByteArray, description: FormatDescription, out: BinaryIO
 
 
 def decompress_payload(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
-    """Return the inner events of one TRANSACTION_PAYLOAD."""
+    """Return the inner events of one TRANSACTION_PAYLOAD. Raises BinlogFormatError if the event is damaged, or of
+    another type.
+    """
     if event[4] != EventType.TRANSACTION_PAYLOAD:
         raise format_error("A TRANSACTION_PAYLOAD event was expected", event)
     open_event(event, description.checksum_length)  # raises an error if the event is not complete

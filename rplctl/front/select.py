@@ -92,7 +92,9 @@ def named_tables(session: ClientSession, words: Statement) -> list[str]:
 
 
 def _fill(database: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    """Create the table and insert its rows. Its texts compare without regard to case, as on the servers by default."""
+    """Create the table and insert its rows. Texts in the table are compared without regard to case, as on the servers
+    by default.
+    """
     schema, _, name = table.partition(".")
     if not any(row[1] == schema for row in database.execute("PRAGMA database_list")):
         database.execute(f"ATTACH ':memory:' AS {schema}")

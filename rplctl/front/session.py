@@ -189,7 +189,9 @@ def _prepared(session: ClientSession, number: int, command: str) -> Prepared:
 
 
 def _keep_long_data(session: ClientSession, body: Reader) -> None:
-    """Add to the value of one parameter. A client reads no answer, so that the execution reports an error."""
+    """Add to the value of one parameter. The client reads no answer to this command, so the execution of the statement
+    reports an error.
+    """
     found = session.prepared.get(body.integer(4))
     index, data = body.integer(2), body.rest()
     if found is not None and index < found.count:

@@ -290,7 +290,9 @@ _OF_REPLICAS: Final = frozenset(
 
 
 def answer(front: Front, session: ClientSession, sql: str) -> Answer:
-    """Return the answer to a statement. Raises RplError with the vendor's number, 1227 if the role may not use it."""
+    """Return the answer to a statement. Raises RplError, with the number of the vendor that `front` imitates, if the
+    statement fails: 1227 if the role may not use it.
+    """
     if not front.is_mariadb:
         return _answer(front, session, sql)
     try:

@@ -51,7 +51,9 @@ class TlsSettings:
 
 
 def tls_context(settings: TlsSettings) -> ssl.SSLContext | None:
-    """Return the TLS context; None for DISABLED. Raises ConfigError with the name of the invalid option."""
+    """Return the TLS context; None for DISABLED. Raises ConfigError, with the option's name, if an option is
+    invalid.
+    """
     if settings.mode is TlsMode.DISABLED:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -84,7 +86,9 @@ def _load_files(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def _limit_suites(context: Any, settings: TlsSettings) -> None:
-    """Limit the suites of TLS 1.3. Raises ConfigError before Python 3.15, whose ssl module cannot limit them."""
+    """Limit the suites of TLS 1.3. Raises ConfigError if a suite is unknown, or if the ssl module cannot limit them
+    (before Python 3.15).
+    """
     if not settings.ciphersuites:
         return
     name = settings.named("tls_ciphersuites")

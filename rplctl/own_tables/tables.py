@@ -240,9 +240,10 @@ def channels_in(connection: Connection, table: Table) -> frozenset[str]:
 def create_own_tables(engine: Engine) -> None:
     """Create missing internal tables; never change rows. Raises TargetError if the target reports an error.
 
-    Only one process at a time creates the tables, and it takes the lock first. A transaction of MySQL keeps metadata
-    locks of what it has read, so two processes that read and then alter would wait for each other (1213, 3058). If all
-    tables exist, no process waits: hundreds of channels check at the same time when they start together.
+    Only one process at a time creates the tables: it first takes the target's lock for this (`lock_installation`). A
+    transaction of MySQL keeps metadata locks of what it has read, so two processes that read and then alter would wait
+    for each other (1213, 3058). If all tables exist, no process waits: hundreds of channels check at the same time
+    when they start together.
     """
     dialect = engine.dialect.name
     try:

@@ -32,11 +32,10 @@ _GTID_LIST: Final = int(EventType.GTID_LIST)
 
 
 class EventFilter:
-    """A filter for events that the relay log does not get.
+    """Removes events that must not enter the relay log.
 
-    It removes the events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists
-    exclude.
-    `skipping`: the current group is of an excluded domain.
+    They are the events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists
+    exclude. `skipping`: the current group is of an excluded domain.
     """
 
     def __init__(self, servers: Sequence[int], do_domains: Sequence[int] = (), ignored: Sequence[int] = ()) -> None:

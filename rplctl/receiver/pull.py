@@ -328,10 +328,9 @@ def known_log(info: MasterInfo, recovered: RecoveryResult) -> bytes:
     compared.
 
     The time at which a log began identifies the log, because RESET MASTER reuses the names. The source itself refuses
-    a
-    position after the new log's end (1236), but it would silently continue from a position inside it, in the middle of
-    other transactions. The time (resolution: a second) is compared only without GTIDs, and only if the relay log ends
-    with a complete transaction at the position.
+    a position after the new log's end (1236), but it would silently continue from a position inside it, in the middle
+    of other transactions. The time (resolution: a second) is compared only without GTIDs, and only if the relay log
+    ends with a complete transaction at the position.
     """
     by_gtid = info.enabled_auto_position or info.using_gtid != 0
     return b"" if by_gtid or recovered.needs_new_relay_log else recovered.format_description

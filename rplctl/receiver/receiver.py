@@ -62,7 +62,7 @@ class _StopWhileConnecting(BaseException):
 class Receiver:
     """One run of a channel's receiver.
 
-    `run` returns on SIGTERM or SIGINT; otherwise it raises RplError, and only that.
+    `run` returns on SIGTERM or SIGINT; otherwise it raises an RplError, and no other error.
     """
 
     def __init__(self, config: Config, channel: Channel, *, is_alone: bool = True) -> None:

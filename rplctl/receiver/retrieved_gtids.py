@@ -84,7 +84,9 @@ class RetrievedGtids:
 
 
 def _named(batch: EventBatch, first: int, stop: int, description: FormatDescription) -> Ints:
-    """Return the offsets of those events that are GTID events. Raises BinlogFormatError for a truncated one."""
+    """Return the offsets of those events that are GTID events. Raises BinlogFormatError if such an event is
+    truncated.
+    """
     starts = batch.offsets[first:stop]
     codes = batch.data[starts + 4]
     is_named = _IS_NAMED[codes]

@@ -118,7 +118,7 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
 
 
 def cut_file(path: Path, size: int) -> None:
-    """Cut the file to `size` bytes durably, after waiting for readers that scan it. Raises OSError with the path."""
+    """Cut the file to `size` bytes durably, after waiting for readers that scan it. An OSError names the path."""
     with naming(path):
         with closing_descriptor(open_plain(path, os.O_RDWR, follow=False)) as descriptor:
             flock(descriptor)
@@ -127,7 +127,7 @@ def cut_file(path: Path, size: int) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Make the content of the file durable. Raises OSError with the path."""
+    """Make the content of the file durable. An OSError names the path."""
     with naming(path):
         with closing_descriptor(open_plain(path, follow=False)) as descriptor:
             sync(descriptor, path.name)

@@ -223,7 +223,7 @@ class RelayLogReader:
     def _scan(self, data: ByteArray, place: LogPlace, limit_bytes: int, is_last: bool) -> GroupScan:
         """Return complete groups before the first damaged event.
 
-        Raises RelayLogError if that is the very next event.
+        Raises RelayLogError if the very next event is damaged.
         """
         at = place.boundary
         damage: BinlogFormatError | None = None

@@ -84,7 +84,7 @@ def format_relay_log_info(info: RelayLogInfo) -> bytes:
 
 
 def parse_master_info(data: bytes) -> MasterInfo:
-    """Parse a master.info of any server or of rplctl. Raises FieldError that names the line."""
+    """Parse a master.info of any server or of rplctl. Raises FieldError, with the line, if the text is invalid."""
     lines = _split(data)
     count = _count(lines, _FIRST_COUNTED_MASTER_INFO)
     if count is None:
@@ -103,7 +103,7 @@ def parse_master_info(data: bytes) -> MasterInfo:
 
 
 def parse_relay_log_info(data: bytes) -> RelayLogInfo:
-    """Parse a relay-log.info of any server or of rplctl. Raises FieldError that names the line."""
+    """Parse a relay-log.info of any server or of rplctl. Raises FieldError, with the line, if the text is invalid."""
     lines = _split(data)
     count = _count(lines, _FIRST_COUNTED_RELAY_LOG_INFO)
     if count is None:

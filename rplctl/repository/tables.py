@@ -27,7 +27,9 @@ KEY = "Channel_name"
 
 @cache
 def info_tables(dialect: str) -> dict[str, Table]:
-    """Return both tables by name. `dialect`: `engine.dialect.name`. The column keys are MySQL's names everywhere."""
+    """Return the tables of MasterInfo and RelayLogInfo, by name. `dialect`: `engine.dialect.name`. The column keys are
+    MySQL's names everywhere.
+    """
     metadata = MetaData(schema=dialect_of(dialect).own_schema)
     return {record.table: _table(record, metadata, dialect) for record in (MASTER_INFO, RELAY_LOG_INFO)}
 

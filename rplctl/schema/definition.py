@@ -75,7 +75,7 @@ class TableDefinition:
         return written("CREATE TABLE {} (\n  {}\n){}", name, joined(",\n  ", kept), self.tail)
 
     def keys(self, wanted: Collection[Key]) -> dict[str, Sql]:
-        """Return the existing ones of these indexes by name, each as text for ALTER TABLE … ADD."""
+        """Return the wanted indexes that exist, by name, each as text for ALTER TABLE … ADD."""
         names = {key.name for key in wanted}
         return {element.key: element.text for element in self.elements if element.key and element.key in names}
 

@@ -46,7 +46,7 @@ class Token(NamedTuple):
 def refuse(what: str, sql: str, charset: str = "") -> NoReturn:
     """Raise the error for a statement that cannot be executed on this target; it shows the first 1,000 characters.
 
-    `charset` is the charset in `opened`.
+    `charset`: as in `opened`.
     """
     if charset:
         what, sql = (text.encode("latin-1", "replace").decode("utf-8", "replace") for text in (what, sql))

@@ -46,7 +46,7 @@ def build_table(name: TableName, definitions: Definitions, options: TableOptions
 def _with_period(key: Key, periods: Mapping[str, tuple[str, str]]) -> Key:
     """Replace MariaDB's `p WITHOUT OVERLAPS` in a key by the end and the start of the period.
 
-    The source's rows do not overlap, so these columns alone are as unique.
+    The source's rows do not overlap, so the key is unique over these columns alone.
     """
     parts: list[KeyPart] = []
     for part in key.parts:

@@ -90,7 +90,7 @@ class TokenStream:
         return self.text[token.start : token.end]
 
     def identifier(self) -> str:
-        """Take a name, quoted or not, in its original case."""
+        """Take a name, quoted or not, and return it in its original case. Raises RplError if no name follows."""
         token = self.next()
         if token.kind in ("quoted", "word"):
             name = token.value if token.kind == "quoted" else self.original(token)

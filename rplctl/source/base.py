@@ -73,7 +73,7 @@ class DumpStart:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaIdentity:
-    """The replica's ids at the source. The source ends the older dump of two replicas with the same ids (D07)."""
+    """The replica's ids at the source. If two replicas have the same ids, the source ends the older dump (D07)."""
 
     server_id: int
     uuid: str

@@ -239,7 +239,7 @@ def _identify(mysql: Any) -> SourceIdentity:
 
 
 def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity | None) -> None:
-    """Raise SourceError if the source is this replica, or by position if it is another server than before.
+    """Raise SourceError if the source is this replica or, for a dump by position, if it is another server than before.
 
     `replica` None: the source may have the replica's own server id.
     """

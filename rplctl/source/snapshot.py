@@ -132,8 +132,7 @@ def snapshot(
     """Show `query` a consistent state of the source within the block; the transaction ends with the block.
 
     The state contains everything up to `applied`, and everything that was logged before the call. Exceptions: the
-    exact
-    method reports its position, and the share lock only guarantees the transactions up to the row of `lock`.
+    exact method reports its position, and the share lock only guarantees the transactions up to the row of `lock`.
 
     Raises WaitTimeout if the source does not show `applied` in time. Raises SourceError if the source reports an
     error: 1205 if the row of `lock` is missing, or another session has locked it for long.
@@ -227,7 +226,7 @@ def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> My
 
 
 def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
-    """Return a snapshot with the row's transaction and all transactions before it.
+    """Return a snapshot with the transaction of the row that `last` finds, and all transactions before it.
 
     The lock is released as soon as it is granted.
     """

@@ -66,7 +66,9 @@ def is_missing_file(url: str) -> bool:
 
 @cache
 def dialect_of(name: str) -> Dialect:
-    """Return the dialect with the name of a kind, a scheme or SQLAlchemy's dialect. Raises ConfigError for others."""
+    """Return the dialect with the name of a kind, a scheme or SQLAlchemy's dialect. Raises ConfigError for any other
+    name.
+    """
     found: Dialect = import_module(f"{_kind(name).folder}.dialect").DIALECT
     return found
 

@@ -73,7 +73,7 @@ class ChangedKeys:
     def look_until(self, end: BinlogPosition, patience_s: float, stopped: Callable[[float], bool]) -> None:
         """Examine the groups up to `end`.
 
-        Raises SourceError if nothing arrives for `patience_s` seconds, NotRunning on STOP.
+        Raises SourceError if nothing arrives for `patience_s` seconds, and NotRunning if `stopped` returns True.
         """
         self._look(self._received.until(end, patience_s, lambda seconds: stopped(seconds) or self._received.is_lost))
         if stopped(0):

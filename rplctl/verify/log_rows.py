@@ -1,11 +1,9 @@
 """Rows of the source at a later position than the one of their read, computed from the relay log's changes.
 
 A row that was read at some position between L and H, with all changes after L, is the source's row at any position
-from
-H on: values that the changes set are the last ones, and all others are unchanged. Invariant: no row is returned if
-this
-is uncertain (a partial image of a row that moved to another key, or that is unknown; a default that only a server
-knows).
+from H on: values that the changes set are the last ones, and all others are unchanged. Invariant: no row is returned
+if this is uncertain (a partial image of a row that moved to another key, or that is unknown; a default that only a
+server knows).
 """
 
 from __future__ import annotations
@@ -28,7 +26,9 @@ Rows = dict[Key, Row | None]  # key → the source's row; None: there is no row
 def moved_rows(
     kept: Iterable[tuple[TableRows, list[Key]]], pair: Pair, rows: Mapping[Key, Row], wanted: Collection[Key]
 ) -> Rows:
-    """Return the rows of those `wanted` keys that the changes affect, in the target's form, or NOT_KNOWN."""
+    """Return the rows of those `wanted` keys that the changes affect, in the target's form; NOT_KNOWN for a row that
+    is uncertain.
+    """
     found: Rows = {}
     for changes, keys in kept:
         try:
@@ -44,7 +44,7 @@ def moved_rows(
 
 
 def _changes(rows: TableRows, keys: list[Key], pair: Pair) -> Iterator[tuple[Key, Key, RowSet | None]]:
-    """For each change, yield the row's key before and after the change (() if there is no row), and the values that
+    """Yield, for each change, the row's key before and after the change (() if there is no row), and the values that
     the change sets.
     """
     images = rows.images

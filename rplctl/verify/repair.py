@@ -215,7 +215,9 @@ class Repairer:
         return {key: kind for part in parts for key, kind in self._repaired(staged, part, out).items()}
 
     def _transact(self, staged: _Staged, keys: Suspects, out: Outcome) -> Suspects:
-        """Repair the rows in one transaction, and return the keys that were changed before."""
+        """Repair the rows in one transaction, and return the keys that must be tried again, because the source has
+        changed them or their rows are not known.
+        """
         changed = staged.changed
         with self.lock.shared():
             try:
@@ -309,7 +311,9 @@ class Repairer:
 
 
 def _leave(left: dict[Key, Kind], refused: _Refused, out: Outcome, *, puts_off: bool) -> None:
-    """Record a refused key. Many duplicate keys postpone the rest of the transaction."""
+    """Record a refused key. `puts_off`: after each _MOST_REFUSED duplicate keys, postpone the other keys of the
+    transaction, too.
+    """
     kind = left.pop(refused.key)
     if refused.error.errno != er.DUP_ENTRY:
         out.left[refused.error.message] += 1

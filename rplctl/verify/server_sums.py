@@ -48,7 +48,7 @@ class RowSum:
         return cls(pair, written("CRC32({}) * ({} + 1)", _joined(texts), number), number)
 
     def where(self, unequal: UnequalRows) -> Sql:
-        """Return ` WHERE …` of these rows on both sides. Raises RplError for a bound that does not match the key."""
+        """Return ` WHERE …` of these rows on both sides. Raises RplError if a bound does not match the key."""
         piece = condition(chunk_key(self.pair.source), Chunk(unequal.after, unequal.upto))
         if not unequal.buckets:
             return piece

@@ -42,7 +42,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     moved: Callable[[int], None],
     done: PiecesDone,
 ) -> Totals:
-    """Compare one table, and return its totals. Raises as Resolver.
+    """Compare one table, and return its totals. Raises the errors of `Resolver`.
 
     `write`: stores differences. `moved`: called with the number of rows that were read. `done`: the finished pieces.
     """

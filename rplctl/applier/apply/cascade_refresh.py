@@ -49,8 +49,8 @@ class Cascade:
     def refuse_unknown(self, target: Target, position: str) -> None:
         """Refuse a change whose effect on other rows is unknown.
 
-        Raises RplError 1364 if rows have a column whose expression rplctl cannot compute, 1451 if a foreign key that
-        the target lacks may act on rows.
+        Raises RplError 1364 if rows have a column whose expression rplctl cannot compute, and 1451 if a foreign key
+        that the target lacks may act on rows.
         """
         for model, key in self.lost:
             if not dialect_of(target.kind).follows_foreign_keys or _has_rows(target, model, key.columns):

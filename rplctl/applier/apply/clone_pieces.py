@@ -120,7 +120,7 @@ class Tries:
         self._counts: Counter[tuple[TableName, int, int]] = Counter()  # (table, chunk, error number) → failures
 
     def again(self, names: Sequence[TableName], piece: Piece | None, error: RelayLogError) -> str:
-        """Count a failure, and return its text. Raises RelayLogError at the last attempt."""
+        """Count a failure, and return its text. Raises RelayLogError if this was the last attempt."""
         number, chunk = piece or (0, 0)
         name = names[number]
         self._counts[failure := (name, chunk, error.errno)] += 1

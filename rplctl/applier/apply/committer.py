@@ -118,7 +118,9 @@ class Committer:
         how: How = How.TOGETHER,
         foreign_keys: bool = True,
     ) -> None:
-        """Apply and commit the batch, and move the position to its end. Raises RplError with channel and position."""
+        """Apply and commit the batch, and move the position to its end. Raises RplError, with channel and position, if
+        the batch cannot be applied or committed.
+        """
 
         def apply_uncut() -> None:
             apply()

@@ -150,7 +150,7 @@ class OrderedRange:
         self.result = OrderedResult()
 
     def apply(self, run: EventRun) -> OrderedResult:
-        """Apply every event that is not committed yet. Raises RplError with table, errno and end position."""
+        """Apply every event that is not committed yet. An RplError has the table, errno and end position."""
         notes = self._statements.notes if self._statements is not None else None
         try:
             return self._apply(run, notes)

@@ -104,8 +104,7 @@ class OrderedBatches:
         """Apply transactions on nontransactional tables, with one commit for all.
 
         A crash before the commit applies them once more (own_tables/group_begun.py). A group that cannot be repeated
-        is
-        rejected.
+        is rejected.
         """
         statements = self._tables.statements
         refused = Rejected(reason=Reason.NOT_REPEATABLE, batch=batch, error=Inconsistent("one at a time"))

@@ -33,7 +33,7 @@ def apply_members(
 ) -> None:
     """Apply every event by its number. Raises the errors of `apply`.
 
-    `statements`: None for a target that takes only rows; a group then has no ROLLBACK and waits for no locks.
+    `statements`: None for a target that executes only rows; a group then has no ROLLBACK and waits for no locks.
     """
     number, begun, last = 0, 0, len(run.types) - 1
     counts = result.changes, result.by_spark, result.by_driver

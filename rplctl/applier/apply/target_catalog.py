@@ -54,7 +54,8 @@ class LiveCatalog:
     def forget(self, sql: str, database: str, context: DdlContext, charset: str = "") -> list[Move]:
         """Forget the models that an executed statement may have changed, and return its moves of whole tables.
 
-        A statement that cannot be parsed may have changed all. `charset`: `sql` is its bytes, decoded as latin-1.
+        A statement that cannot be parsed may have changed all models. `charset`: `sql` is its bytes, decoded as
+        latin-1.
         """
         moves: list[Move] = []
         try:

@@ -45,7 +45,7 @@ def ordered_chunks(piece: OrderedPiece, catalog: Catalog) -> list[TableChunk]:
     """Return one chunk with the changes of each rows event.
 
     A chunk without a table replaces an event that only the driver can apply or refuse: the driver meets the same error
-    in the event's turn.
+    when it reaches the event.
     """
     data = byte_view(piece.events) if piece.events else np.memmap(piece.path, np.uint8, "r")
     run = unverified_run(data, 0, len(data), piece.description)

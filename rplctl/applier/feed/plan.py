@@ -282,7 +282,7 @@ def _check_intact(batch: Batch, start: int, end: int) -> None:
 def refuse_unknown(batch: Batch) -> None:
     """Raise an error for a group that cannot be applied: lost events on the source, or an unknown event type (D12).
 
-    If the event is damaged instead, raises as `check_passed_over`.
+    If such an event is damaged, the error is that of `check_passed_over` instead.
     """
     kind = batch.scan.kind[batch.first]
     if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN):

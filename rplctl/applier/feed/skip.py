@@ -44,7 +44,9 @@ class SkipList:
         self._gtids = read_gtids(self._folder)
 
     def groups(self, groups: RelayGroups, stop: int, executed: str = "") -> list[int]:
-        """Return the numbers of the first `stop` groups that are listed, or are in `executed` of a MySQL source."""
+        """Return the numbers of the first `stop` groups that are listed, or whose GTIDs are in `executed` (only with a
+        MySQL source).
+        """
         done = MysqlGtidSet.parse(executed if ":" in executed else "")
         self._repeated = frozenset()
         if not (self._gtids or done):

@@ -173,7 +173,9 @@ def _bare_gtids(run: EventRun) -> set[int]:
 
 
 def _empty(batch: Batch, offsets: Ints, given: Assigned) -> Iterator[bytes]:
-    """Yield an empty transaction, without checksums, for each numbered GTID of MySQL at these offsets."""
+    """Yield an empty transaction, without checksums, for each numbered GTID event of MySQL at these offsets. `given`:
+    assigns numbers to anonymous transactions.
+    """
     data, checksum = batch.groups.data, batch.description.checksum_length
     for at in offsets.tolist():
         length = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")

@@ -125,7 +125,8 @@ def in_words(failure: str, kills_before: int) -> tuple[str, str]:
 def failure_of(error: Exception, death: str, kills_before: int, channel: Channel) -> RplError:
     """Return the error of an applier that ended with an error other than RplError.
 
-    `death`: how Spark's JVM died; its callers only see closed sockets. An error with a known cause needs no traceback.
+    `death`: how Spark's JVM died; its callers only see closed sockets. `kills_before`: see `end_of_java`. An error
+    with a known cause needs no traceback.
     """
     again = "nothing is lost; to try again, run: rplctl start"
     if death:

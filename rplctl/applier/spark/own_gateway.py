@@ -138,7 +138,8 @@ def connect(started: StartedJava) -> Any:
 def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_direct: bool) -> StartedJava:
     """Start the JVM, which ends with this process. `settings`: Spark's, without its secret; `folder`: private.
 
-    The JVM writes its port next to the folder, which the next applier removes: a JVM that cannot write it never ends.
+    The JVM writes its port next to the folder, not in it, because the next applier removes the folder. A JVM that
+    cannot write its port never ends.
     """
     answer = folder.with_name("spark-gateway")
     for old in (answer, *folder.parent.glob("connection*.info")):  # the second is its temporary name

@@ -323,7 +323,7 @@ class Pipeline:
 
     @property
     def failed_attempts(self) -> int:
-        """The number of attempts whose task died, froze or answered wrongly. Their range was given to a task again."""
+        """The number of attempts whose task died, froze or answered wrongly. A task got their ranges again."""
         return self._pool.pool.failures if self._pool is not None else 0
 
     @property

@@ -263,9 +263,10 @@ def open_session(
 ) -> SparkContext:
     """Start a Spark. Raises ConfigError without a Java, RplError if Spark does not start.
 
-    `name`: of the channel, or of the process that it serves; `run_folder`: its own.
-    `java_options`: options for its JVM instead of those of the class archive. `begun`: its JVM, if already started. The
-    caller ends it with `close_session`; Spark ends with this process in any case.
+    `name`: the name of the channel, or of a process that serves several channels; `run_folder`: the folder of one of
+    them.
+    `java_options`: options for its JVM instead of those of the class archive. `begun`: the JVM, if already started.
+    The caller ends Spark with `close_session`; Spark ends with this process in any case.
     """
     begun = begun or launch(config, name, run_folder, java_options)
     uses_archive = bool(begun.more) and java_options is None

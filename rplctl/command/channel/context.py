@@ -205,7 +205,7 @@ _shared: ContextVar[dict[str, Engine] | None] = ContextVar("_shared", default=No
 
 
 def engine_of(config: Config) -> Callable[[], Engine]:
-    """Return a function that connects to the target at its first call, which raises TargetError if the server is
+    """Return a function that connects to the target at its first call. This call raises TargetError if the server is
     silent. Inside `one_engine`, all options with the same target share one engine.
     """
     shared = _shared.get()

@@ -112,7 +112,7 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
 
 def hold_backup_lock(config: Config, lock: BackupLock, wait_s: float) -> InstanceLock | RwLock:
     """Take the lock until its `close`. Raises LockBusy 1205 after `wait_s` seconds, NotConfigured if the folder is not
-    an instance folder, and RplError 1227 without access to it.
+    an instance folder, and RplError 1227 if this user may not access it.
     """
     check_folder(config)
     taken = lock.open(config.datadir)
@@ -133,8 +133,8 @@ def _seat(config: Config, lock: BackupLock) -> FileLock:
 
 
 def check_folder(config: Config) -> None:
-    """Raise NotConfigured if the folder is not an instance folder, RplError 1227 without access to it. Raises
-    PermissionError if its parent cannot be read.
+    """Raise NotConfigured if the folder is not an instance folder, and RplError 1227 if this user may not access it.
+    Raises PermissionError if its parent cannot be read.
     """
     if not config.datadir.is_dir():
         raise NotConfigured(f"{config.datadir} is not an instance folder", errno=er.BAD_SLAVE, hint="rplctl init")

@@ -89,8 +89,8 @@ def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> Info
 
 
 def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
-    """Return both records from the files of any server, for `channel`. Raises UsageError that names the file and the
-    line.
+    """Return both records from the files of any server, for `channel`. Raises UsageError, with the file and the line,
+    if a record is invalid.
     """
     try:
         master = parse_master_info(master_info)

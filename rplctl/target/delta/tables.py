@@ -155,7 +155,9 @@ class DeltaTables:
             found.cleanup_metadata()
 
     def _replace(self, found: DeltaTable, table: PendingTable, once: CommitProperties) -> None:
-        """Replace rows and columns in one commit. delta-rs copies the rows to new files, so ours are then deleted."""
+        """Replace rows and columns in one commit. delta-rs copies the rows to new files, so our own files are then
+        deleted.
+        """
         from deltalake import Schema, write_deltalake
         from pyarrow import dataset, schema
 

@@ -141,7 +141,9 @@ class DuckdbTarget(OneConnection):
             driver_of(self._connection).interrupt()
 
     def abort(self) -> None:
-        """Interrupt only, because nothing waits: a conflict with another transaction is an error at once."""
+        """Only interrupt the running statement, because no statement waits for a lock: a conflict with another
+        transaction is an error at once.
+        """
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:

@@ -193,7 +193,9 @@ def _equal(column: Column, table: SqlBytes) -> SqlBytes:
 
 
 def _digest(model: TableModel, table: SqlBytes) -> SqlBytes:
-    """Return SQL of a checksum that is the same for equal rows. Columns of other types are only compared."""
+    """Return SQL of a checksum that is the same for equal rows. Numbers and strings contribute to it; columns of other
+    types only take part in the comparison of the rows (`_same`).
+    """
     parts = [integer_bytes(0), integer_bytes(0)]
     for column in _stored(model):
         name = written_bytes(b"%s.%s", table, quote(column.name))

@@ -336,8 +336,7 @@ def statement_settings(
     query: Query, source: ServerKind, target: ServerKind, collation_name: Callable[[int], str]
 ) -> dict[str, Sql]:
     """Return the statement's session variables as SQL text. Character sets are last, because they change how the
-    server
-    reads the other values.
+    server reads the other values.
 
     `collation_name` returns the target's name of a collation's id, or "". Raises TargetError 1231 or 1273 if the
     target lacks an SQL mode or a collation.

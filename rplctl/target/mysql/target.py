@@ -329,7 +329,7 @@ class MysqlTarget(OneConnection):
         return RowChange(change.kind, change.before, RowSet(tuple(range(len(stored))), [tuple(stored)]))
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
-        """Return a column of the row that the image identifies, JSON as text. Raises TargetError 1032 without a row."""
+        """Return a column of the image's row, JSON as text. Raises TargetError 1032 if the row does not exist."""
         name, where = quote(model.columns[column].name), rows_sql.where_row(model, image)
         sql = written_bytes(b"SELECT CAST(%s AS CHAR) FROM %s WHERE %s", name, rows_sql.table_name(model), where)
         self._rows_session()

@@ -2,8 +2,8 @@
 
 The event of a statement has the time zone SYSTEM, but not the zone for which SYSTEM stands. The receiver has asked the
 source for the zone (source_zones.py), and the statement is executed in this zone: as SYSTEM if both servers have the
-same zone, else as an offset from UTC, or by the name of a zone in which the target prints every TIMESTAMP alike.
-Invariant: a statement that depends on the zone is executed in the source's zone, or stops the channel before it.
+same zone, else as an offset from UTC, or by the name of a zone that has the same offset at every time. Invariant: a
+statement that depends on the zone is executed in the source's zone, or stops the channel before it.
 """
 
 from __future__ import annotations
