@@ -83,7 +83,10 @@ def read_accounts(datadir: Path) -> dict[str, Account]:
     try:
         data = read_plain(path, _LARGEST, follow=False)
         if is_readable_by_others(path):
-            raise ConfigError(f"{path} holds accounts and others can read it", hint=f"chmod 600 {path}")
+            raise ConfigError(
+                f"{path} holds accounts and others can read it",
+                hint=f"to let only its owner read the file, run: chmod 600 {path}",
+            )
         return {name: _account(name, stored) for name, stored in dict(parsed_json(data)).items()}
     except FileNotFoundError:
         return {}

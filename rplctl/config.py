@@ -316,7 +316,10 @@ def check_value(name: str, value: object, where: str) -> Value:
     """
     o = OPTIONS.get(name)
     if o is None:
-        raise ConfigError(f"{where}: unknown option '{name}'{_did_you_mean(name)}", hint="man 5 rplctl.toml")
+        raise ConfigError(
+            f"{where}: unknown option '{name}'{_did_you_mean(name)}",
+            hint="to see the options and their values, run: man 5 rplctl.toml",
+        )
     if o.holds or o.is_error_list:
         value = joined(value)
         if o.holds == "patterns" and isinstance(value, str) and not all("." in rule for rule in split_list(value)):
@@ -324,12 +327,15 @@ def check_value(name: str, value: object, where: str) -> Value:
                 f"{where}: {name} = {value!r}: Supplied filter list contains a value which is not in the required "
                 "format 'db_pattern.table_pattern'",
                 errno=er.INVALID_RPL_WILD_TABLE_FILTER_PATTERN,
-                hint="man 5 rplctl.toml",
+                hint="to see the options and their values, run: man 5 rplctl.toml",
             )
     converted = _convert(o, value)
     if converted is None or (isinstance(converted, str) and not is_clean(converted)):
         shown = "(not shown)" if name in ("target", "target_password") else repr(value)
-        raise ConfigError(f"{where}: {name} = {shown}: expected {o.range_text}", hint="man 5 rplctl.toml")
+        raise ConfigError(
+            f"{where}: {name} = {shown}: expected {o.range_text}",
+            hint="to see the options and their values, run: man 5 rplctl.toml",
+        )
     return converted
 
 
@@ -447,7 +453,10 @@ def _check_section(path: Path, section: str, values: Mapping[str, object]) -> di
     where = f"{path}: {section}".rstrip(": ")
     checked = {new_name(name): check_value(new_name(name), value, where) for name, value in values.items()}
     if has_password(str(checked.get("target", ""))) and is_readable_by_others(path):
-        raise ConfigError(f"{path}: {section}target holds a password and others can read it", hint=f"chmod 600 {path}")
+        raise ConfigError(
+            f"{path}: {section}target holds a password and others can read it",
+            hint=f"to let only its owner read the file, run: chmod 600 {path}",
+        )
     return checked
 
 

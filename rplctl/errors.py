@@ -183,7 +183,8 @@ def memory_error() -> RplError:
     return RplError(
         "out of memory",
         errno=er.OUT_OF_RESOURCES,
-        hint="to see the free memory and lift the limit, run: free -m; ulimit -v unlimited",
+        hint="to see the free memory, run: free -m\n"
+        "To lift the limit of this shell and start the channel again, run: ulimit -v unlimited; rplctl start",
     )
 
 
@@ -209,15 +210,55 @@ def as_rpl_error(error: RplError | OSError) -> RplError:
     return file_error(error) if isinstance(error, OSError) else error
 
 
+def no_instance(folder: os.PathLike[str]) -> str:
+    """Return the hint for a folder that is not an instance folder: it is the wrong one, or it is new."""
+    return (
+        "if the folder is wrong, add --datadir FOLDER to the command\n"
+        f"To create a new instance in this folder, run: rplctl --datadir {shlex.quote(os.fspath(folder))} init"
+    )
+
+
 _OF_A_CHANNEL = (
     "change-filter change-master check clone crash-test export-info flush-relay-logs heartbeat load-schema "
     "purge-binary-logs purge-relay-logs recover repair reset show-changes show-clone show-relaylog-events show-status "
     "skip start stop switch-repo verify wait"
 )
-# alternatives in hints, each on its own line
+# parts of hints. DB.TABLE: `way_out` puts the table there; OR_…: another way, on a line of its own
 OR_SKIP = "\nTo skip the whole transaction, whose changes the target then lacks, run: rplctl skip --yes; rplctl start"
-OR_EXCLUDE = "\nTo exclude the table, run: rplctl change-filter --replicate-ignore-table DB.TABLE; rplctl start"
-THEN_SKIP = "then skip the whole transaction: rplctl skip --yes; rplctl start"
+OR_EXCLUDE = (
+    "\nTo exclude the table, which then receives no more changes, run: "
+    "rplctl change-filter --replicate-ignore-table DB.TABLE; rplctl start"
+)
+EXCLUDE = (
+    "to exclude the table, which then receives no more changes, run: "
+    "rplctl change-filter --replicate-ignore-table DB.TABLE; rplctl start"
+)
+BY_HAND = (
+    "make all changes of the transaction on the target by hand. Then, to skip the whole transaction, run: "
+    "rplctl skip --yes; rplctl start"
+)
+SKIP_AND_COPY = (
+    "to skip the whole transaction and to copy its tables again, run: rplctl skip --yes; "
+    "rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
+)
+# its events that are in the log already are skipped until the copy has its rows
+COPY_TABLE = "to copy the table again, run: rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
+IN_ROW_FORMAT = (
+    "on the source, run: SET GLOBAL binlog_format=ROW; sessions that are open keep the old format. Because the "
+    f"statement is already in the log, {SKIP_AND_COPY}"
+)
+# for a target with other rows, or of another kind
+NEW_TARGET = (
+    "rplctl reset --all --yes; rplctl init --target URL; "
+    "rplctl change-master --master-host HOST --master-user USER --ask-password"
+)
+NAME_CHANNEL = "add --channel NAME to the command. To list the names, run: rplctl show-channels"
+# for a part of an event that rplctl does not know
+UNKNOWN_FORM = (
+    "if the log is damaged, fetch it again, run: rplctl stop; rplctl recover --refetch; rplctl start\n"
+    "If the source is a new version, install the newest rplctl, run: pip install --upgrade rplctl; rplctl start"
+)
+UPGRADE = "to install the newest version of rplctl, run: pip install --upgrade rplctl; rplctl start"
 _COMMAND = re.compile(rf"\brplctl ({'|'.join(_OF_A_CHANNEL.split())})(?![\w-])((?:(?!\brplctl )[^;&`\n])*)")
 _OF_ALL = re.compile(r"--channel|--for-channel|--group|(?<!reset )--all\b")  # `reset --all` concerns one channel
 
@@ -252,5 +293,5 @@ _MUST_STOP = {  # role ('' = both) → MySQL's name of the thread, and the error
 def must_stop(channel: str, role: str = "") -> UsageError:
     """Return error 3081 if a thread of the channel runs, 3021 for the receiver, 3085 for the applier."""
     thread, errno = _MUST_STOP[role]
-    hint = for_channel(f"rplctl stop --{role}" if role else "rplctl stop", channel)
+    hint = for_channel(f"to stop it, run: rplctl stop{f' --{role}' if role else ''}", channel)
     return UsageError(er.must_stop(channel, thread), errno=errno, channel=channel, hint=hint)

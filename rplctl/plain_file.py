@@ -72,7 +72,9 @@ def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = True) -> 
         descriptor = os.open(path, flags, 0o600)
     except OSError:
         if not follow and path.is_symlink():
-            raise UnfitFile(f"{path} is a symbolic link, not a file", hint=f"ls -l {path}") from None
+            raise UnfitFile(
+                f"{path} is a symbolic link, not a file", hint=f"to see its target, run: ls -l {path}"
+            ) from None
         refuse_unfit(path)  # a FIFO without a reader, a socket, a folder to write to: its kind is the better reason
         raise
     try:

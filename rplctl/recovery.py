@@ -329,7 +329,7 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
 def _not_judged(channel: Channel, name: str) -> RelayLogError:
     again = for_channel("rplctl recover --refetch", channel.name)
     return RelayLogError(
-        f"Relay log {name} is intact, but does not record its position in the source's log: another program wrote it",
+        f"relay log {name} is intact, but does not record its position in the source's log: another program wrote it",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=channel.name,
         hint=f"To remove all relay logs and fetch again what is not executed, run: {again}",

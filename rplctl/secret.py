@@ -76,7 +76,10 @@ def _from_option_files(option_files: tuple[str, ...]) -> dict[str, str]:
         if path.is_file() and os.access(path, os.R_OK):
             found = read_option_file(path)
             if "password" in found and is_readable_by_others(path):
-                raise ConfigError(f"{path} holds a password and others can read it", hint=f"chmod 600 {path}")
+                raise ConfigError(
+                    f"{path} holds a password and others can read it",
+                    hint=f"to let only its owner read the file, run: chmod 600 {path}",
+                )
             merged |= found
     return merged
 
@@ -104,7 +107,10 @@ def read_secret_file(path: Path) -> str:
     """
     try:
         if path.is_file() and is_readable_by_others(path):
-            raise ConfigError(f"{path} holds a secret and others can read it", hint=f"chmod 600 {path}")
+            raise ConfigError(
+                f"{path} holds a secret and others can read it",
+                hint=f"to let only its owner read the file, run: chmod 600 {path}",
+            )
         with path.open("rb") as file:  # also a pipe: --password-file <(pass show db)
             return _first_line(file.read(MAX_SECRET_BYTES + 1), str(path))
     except OSError as error:
@@ -175,7 +181,10 @@ def _key(datadir: Path, *, create: bool) -> bytes:
         _create_key(path)
     try:
         if is_readable_by_others(path):
-            raise ConfigError(f"{path} is the key of stored passwords and others can read it", hint=f"chmod 600 {path}")
+            raise ConfigError(
+                f"{path} is the key of stored passwords and others can read it",
+                hint=f"to let only its owner read the file, run: chmod 600 {path}",
+            )
         return read_plain(path, MAX_SECRET_BYTES).strip()
     except FileNotFoundError:
         raise ConfigError(

@@ -34,7 +34,7 @@ def test_a_limit_that_is_too_low_is_named_with_the_command_that_raises_it(
     done = run(tmp_path, limit, value, value)
     assert done.returncode == RplError.exit_code and done.stdout == ""
     assert done.stderr.startswith("ERROR 1041: the limit of ")
-    assert f"run: ulimit {option}; " in done.stderr
+    assert f"run: ulimit {option}\n" in done.stderr
 
 
 @pytest.mark.long("test_a_limit_that_is_too_low_is_named_with_the_command_that_raises_it stays in make test.")

@@ -10,7 +10,7 @@ import shlex
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_SKIP, RelayLogError, RplError, for_channel
+from rplctl.errors import IN_ROW_FORMAT, OR_SKIP, RelayLogError, RplError, for_channel
 
 # The option is for this start only. verify and repair then handle all rows that differ, also those of other errors
 BACK_TO_EQUAL = (
@@ -21,12 +21,15 @@ _WIDEN = f"give the target's column the source's type and size, then run: rplctl
 _CHECKED = (
     f"drop the constraint of the target's table that the source's table does not have, then run: rplctl start{OR_SKIP}"
 )
-_PARENT = f"insert the missing row into the target, or drop the foreign key there, then run: rplctl start{OR_SKIP}"
+_PARENT = (
+    "insert the missing parent row into the target, then run: rplctl start\n"
+    f"Or drop the foreign key on the target, then run: rplctl start{OR_SKIP}"
+)
 _LOCKED = "end the session that holds the locks on the target, then run: rplctl start"
 
 _ACCOUNT = (
     "create the account on the target with a plugin that the target has, because later statements may change the "
-    "account. To skip the whole transaction, run: rplctl skip --yes; rplctl start; "
+    "account. Then, to skip the whole transaction and to compare the tables, run: rplctl skip --yes; rplctl start; "
     "rplctl wait --state synced; rplctl verify"
 )
 
@@ -44,7 +47,7 @@ _BY_NUMBER = {
     er.DATA_TOO_LONG: _WIDEN,
     er.ROW_IS_REFERENCED_2: f"delete the rows of the target that refer to this row, then run: rplctl start{OR_SKIP}",
     er.NO_REFERENCED_ROW_2: _PARENT,
-    er.BINLOG_UNSAFE_STATEMENT: f"set binlog_format=ROW on the source, and copy its tables again{OR_SKIP}",
+    er.BINLOG_UNSAFE_STATEMENT: IN_ROW_FORMAT,
     er.CONSTRAINT_FAILED: _CHECKED,
 }
 # The table does not match the log; its events are skipped until a copy replaces the table

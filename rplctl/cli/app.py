@@ -109,7 +109,8 @@ def _run(arguments: Sequence[str], *, as_json: bool) -> int:
 
 
 def _help_hint(hoisted: Sequence[str]) -> str:
-    return f"rplctl {verb_of(hoisted)} --help" if len(_verbs_of(hoisted)) == 1 else "rplctl --help"
+    command = f"rplctl {verb_of(hoisted)} --help" if len(_verbs_of(hoisted)) == 1 else "rplctl --help"
+    return f"to see the options and their values, run: {command}"
 
 
 def command_for(arguments: Sequence[str]) -> Any:

@@ -49,7 +49,10 @@ def change_master(options: Globals, channel: str | None, dry_run: bool, yes: boo
         f"Password of {user or 'the replication account'}{f'@{host}' if host else ''}: ",
     )
     if not (texts or sources.is_given):
-        raise UsageError("change-master requires an option to change", hint="rplctl change-master --help")
+        raise UsageError(
+            "change-master requires an option to change",
+            hint="to see the options and their values, run: rplctl change-master --help",
+        )
     check_channel_name(channel or "")
     # without a password option, the password is looked up only if the command names an account
     is_wanted = not sources.reference and (sources.is_given or "master_user" in texts)

@@ -106,7 +106,10 @@ def hoist(arguments: Sequence[str]) -> list[str]:
         if GLOBAL_FLAGS[flag] and not equals:
             following = next(words, None)
             if following is None:
-                raise UsageError(f"Option '{flag}' requires an argument.", hint="rplctl --help")
+                raise UsageError(
+                    f"Option '{flag}' requires an argument.",
+                    hint="to see the options and their values, run: rplctl --help",
+                )
             taken.append(value := following)
         (rest if rest and flag == "--format" and value in LOG_FORMATS else front).extend(taken)
     return front + rest

@@ -36,7 +36,10 @@ def import_info(
     places |= {"maxwell": maxwell, "debezium": debezium, "canal": canal, "tungsten": tungsten}
     given = [(kind, path) for kind, path in places.items() if path is not None]
     if len(given) != 1:
-        raise UsageError("import-info requires DIR or exactly one FILE option", hint="rplctl import-info --help")
+        raise UsageError(
+            "import-info requires DIR or exactly one FILE option",
+            hint="to see the options and their values, run: rplctl import-info --help",
+        )
     check_channel_name(channel or "")
     name, config = the_channel(options, channel)
     if not dry_run and is_configured(config, name):

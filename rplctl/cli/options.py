@@ -73,7 +73,10 @@ def members(options: Globals, group: str, given: Sequence[str] | None, *, every:
         raise UsageError("--group cannot be used with --channel or --all", hint="remove one of them")
     found = [name for name in names_of(options, None) if options.config(name).channel_group == group]
     if not found:
-        raise UsageError(f"no channel has channel_group = '{group}'", hint="man 5 rplctl.toml")
+        raise UsageError(
+            f"no channel has channel_group = '{group}'",
+            hint="to see the options and their values, run: man 5 rplctl.toml",
+        )
     return found
 
 

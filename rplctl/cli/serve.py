@@ -51,7 +51,10 @@ def serve(
             ],
         )
     if not (listen or mysql or mysql_socket):
-        raise UsageError("serve requires an address", hint="rplctl serve --mysql 127.0.0.1:3307")
+        raise UsageError(
+            "serve requires an address",
+            hint="to serve MySQL clients of this machine, run: rplctl serve --mysql 127.0.0.1:3307",
+        )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # before the first client can connect
     with ExitStack() as open_servers:
         if mysql or mysql_socket:

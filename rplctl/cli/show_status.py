@@ -58,7 +58,7 @@ def show_status(
     io, sql = running[terminology == "source"]
     end(failed)
     if exit_code and not all(row[io] == "Yes" and row[sql] == "Yes" for row in rows):
-        raise NotRunning("not every thread is running", hint="rplctl start")
+        raise NotRunning("not every thread is running", hint="to start the missing threads, run: rplctl start")
 
 
 def _status_rows(

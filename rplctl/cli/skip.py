@@ -10,7 +10,7 @@ from rplctl.cli.options import CHANNEL, DRY_RUN, YES, argument, option, the_chan
 from rplctl.cli.output import confirm, many, say, write
 from rplctl.cli.text import clean
 from rplctl.config import Config
-from rplctl.errors import UsageError
+from rplctl.errors import NAME_CHANNEL, UsageError
 
 if TYPE_CHECKING:
     from rplctl.command.skip import SkippedTransaction
@@ -72,5 +72,5 @@ def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> 
             "time. Please use 'START SLAVE [SQL_THREAD] FOR CHANNEL' to start the SQL thread which will use the value "
             "of sql_slave_skip_counter.",
             errno=er.SLAVE_CHANNEL_SQL_SKIP_COUNTER,
-            hint="add --channel NAME",
+            hint=NAME_CHANNEL,
         ) from None

@@ -27,7 +27,7 @@ from rplctl.cli.options import (
 from rplctl.cli.output import one_list, report, say
 from rplctl.cli.progress import progress_unless
 from rplctl.config import Config
-from rplctl.errors import RplError, StoppedEarly, UsageError, WaitTimeout
+from rplctl.errors import NAME_CHANNEL, RplError, StoppedEarly, UsageError, WaitTimeout
 
 if TYPE_CHECKING:
     from rplctl.command.process.start_request import StartRequest, StartResult
@@ -107,9 +107,7 @@ def start(
             failed = _start_shared(options, names_of(options, channel, every=every), request)
         return end(failed)
     if (until != Until() or foreground) and len(names_of(options, channel, every=every)) > 1:
-        raise UsageError(
-            er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT, errno=er.SLAVE_MULTIPLE_CHANNELS_CMD, hint="add --channel NAME"
-        )
+        raise UsageError(er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT, errno=er.SLAVE_MULTIPLE_CHANNELS_CMD, hint=NAME_CHANNEL)
     turn = Turns(request)
 
     def start_one(name: str, config: Config) -> None:

@@ -34,9 +34,14 @@ def user(
     from rplctl.command.user import UserLine, add_user, list_users, remove_user
 
     if action not in ("add", "list", "remove"):
-        raise UsageError(f"user {action}: the action must be add, list or remove", hint="rplctl user --help")
+        raise UsageError(
+            f"user {action}: the action must be add, list or remove", hint="to see the actions, run: rplctl user --help"
+        )
     if bool(name) == (action == "list"):
-        raise UsageError(f"user {action} {'takes no NAME' if name else 'requires a NAME'}", hint="rplctl user --help")
+        raise UsageError(
+            f"user {action} {'takes no NAME' if name else 'requires a NAME'}",
+            hint="to see the actions, run: rplctl user --help",
+        )
     config = options.config()
     if action == "list":
         return show_records(options, list_users(config), UserLine)

@@ -162,7 +162,11 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | 
     for name in log.relay_logs:
         is_last = name == log.relay_log_file
         if not _copy(config.datadir / name, folder / name, log.relay_log_position if is_last else None):
-            raise RplError(f"relay log {name} was removed while it was copied", channel=log.name, hint="rplctl backup")
+            raise RplError(
+                f"relay log {name} was removed while it was copied",
+                channel=log.name,
+                hint="to begin the backup again, run: rplctl backup DIR",
+            )
     if log.relay_logs:
         RelayLogIndex(there).replace(log.relay_logs)
     outside = _copy_binary_logs(config, log, here, folder)
@@ -194,7 +198,11 @@ def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Pa
     for name in log.binary_logs:
         is_last = name == log.binary_log_file
         if not _copy(files.datadir / name, there.datadir / name, log.binary_log_position if is_last else None):
-            raise RplError(f"binary log {name} was removed while it was copied", channel=log.name, hint="rplctl backup")
+            raise RplError(
+                f"binary log {name} was removed while it was copied",
+                channel=log.name,
+                hint="to begin the backup again, run: rplctl backup DIR",
+            )
     RelayLogIndex(there).replace(log.binary_logs)
     return {} if is_inside else {str(part): str(files.datadir)}
 

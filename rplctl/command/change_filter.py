@@ -32,7 +32,10 @@ def change_filter(
     a dot), NotConfigured if there is no such channel, and UsageError 3085 if the applier runs.
     """
     if not rules:
-        raise UsageError("change-filter needs a rule list to change", hint="rplctl change-filter --help")
+        raise UsageError(
+            "change-filter needs a rule list to change",
+            hint="to see the options and their values, run: rplctl change-filter --help",
+        )
     given = {name: check_value(name, value, "command line") for name, value in rules.items()}
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         config = repositories.config

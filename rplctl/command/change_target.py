@@ -36,7 +36,7 @@ from rplctl.config import (
     load_config,
     read_options,
 )
-from rplctl.errors import TargetError, UsageError
+from rplctl.errors import NEW_TARGET, TargetError, UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.history import note_event
 from rplctl.info import RelayLogInfo
@@ -50,7 +50,7 @@ from rplctl.status import read_status
 from rplctl.target import target_kind
 from rplctl.target_url import authority, is_same_target, url_without_password
 
-_AGAIN = "rplctl change-target URL"
+_AGAIN = "run: rplctl change-target URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,22 +112,27 @@ def _moved(config: Config, name: str | None, given: dict[str, Value]) -> Config:
 
 def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -> None:
     """Raise UsageError for changes that are invalid whatever the targets hold."""
-    hint = "To write a new lake from the first change, run: rplctl reset --forget-gtids --yes; rplctl init --target URL"
+    hint = f"To write a new lake from the source's first log, run: {NEW_TARGET}; rplctl start"
     refuse_lake(config, hint)
     refuse_lake(replace(config, target=str(given["target"])), hint)
     if is_same_target(config.target, str(given["target"])):
-        raise UsageError(f"{url_without_password(config.target_place)} is already the target", hint="rplctl check")
+        raise UsageError(
+            f"{url_without_password(config.target_place)} is already the target",
+            hint="to check the target, run: rplctl check",
+        )
     old, new = (target_kind(place) for place in (config.target_place, str(given["target"])))
     if old != new:
         text = f"change-target cannot change the kind of the target from {old} to {new}"
-        hint = "To use another kind, run: rplctl reset --all --yes; rplctl init --target URL; rplctl clone"
+        hint = f"To use another kind, and to copy all tables again, run: {NEW_TARGET}; rplctl clone"
         raise UsageError(text, hint=hint)
     path = config.datadir / INSTANCE_FILE
     common, section = read_options(path, channel_name or "") if path.exists() else ({}, {})
     stored = common if channel_name is None else {**common, **section}
     if OPTIONS["target"].environment in os.environ or stored.get("target", "") != config.target:
         text = f"the environment or another option file names the target, not {path}"
-        raise UsageError(text, hint="change the target there; man 5 rplctl.toml lists the option files")
+        raise UsageError(
+            text, hint="change the target there. To see the list of the option files, run: man 5 rplctl.toml"
+        )
 
 
 def _channels(config: Config, given: dict[str, Value]) -> list[str]:

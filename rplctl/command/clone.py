@@ -227,7 +227,8 @@ def _refuse(config: Config, master: MasterInfo) -> None:
     if master.uses_gtid and (master.ignored_server_ids or master.do_domain_ids or master.ignore_domain_ids):
         raise UsageError(
             "clone needs every GTID: this channel ignores some servers or domains, so it never reaches the copy",
-            hint="rplctl change-master --ignore-server-ids '' --do-domain-ids '' --ignore-domain-ids ''",
+            hint="to ignore no servers and domains, run: rplctl change-master --ignore-server-ids '' --do-domain-ids "
+            "'' --ignore-domain-ids ''",
         )
 
 

@@ -122,6 +122,9 @@ def arm(config: Config, channel_name: str, text: str) -> ArmResult:
     with administer(config, channel_name) as repositories:
         channel = repositories.channel
         if text and not running(channel):
-            raise NotRunning("no thread of the channel runs", hint="rplctl start --crash-points")
+            raise NotRunning(
+                "no thread of the channel runs",
+                hint="to start the channel with crash points, run: rplctl start --crash-points NAME=kill",
+            )
         failpoint.arm(private_folder(channel.run_folder), text)
     return ArmResult(channel_name, text)

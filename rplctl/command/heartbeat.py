@@ -162,7 +162,7 @@ def _with_way_out(error: SourceError, config: Config, info: MasterInfo) -> Sourc
     database, table = _place(config)
     hint = f"On the source, run: GRANT CREATE, INSERT, UPDATE ON {database}.* TO '{info.user_name}'@..."
     if error.errno in (er.NO_SUCH_TABLE, er.BAD_DB_ERROR):
-        hint = "rplctl heartbeat --update --create-table"
+        hint = "to create the table, run: rplctl heartbeat --update --create-table"
     elif error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
         hint = (
             f"On the source, run: GRANT REPLICATION CLIENT ON *.* TO '{info.user_name}'@... (MariaDB: BINLOG MONITOR)"

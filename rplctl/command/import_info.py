@@ -91,7 +91,8 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
         if created and not found.is_connection:
             raise UsageError(
                 f"{kind} has only the position: channel '{channel_name}' must be configured first",
-                hint="rplctl change-master --master-host HOST --master-user USER --ask-password",
+                hint="to set the source, run: rplctl change-master --master-host HOST --master-user USER "
+                "--ask-password",
             )
         resolve_position(repositories, dry_run=dry_run)
         master, relay = stored_records(repositories, dry_run=dry_run)
@@ -170,7 +171,8 @@ def _merge(
             raise UsageError(
                 f"channel '{channel.name}' uses GTIDs, but the files do not have the applied GTIDs",
                 errno=er.BAD_SLAVE_AUTO_POSITION,
-                hint="add --gtid with the server's gtid_slave_pos (MariaDB) or gtid_executed (MySQL)",
+                hint="to add the server's gtid_slave_pos (MariaDB) or gtid_executed (MySQL), run: "
+                "rplctl import-info DIR --gtid GTIDS",
             )
         master = replace(master, enabled_auto_position=False, using_gtid=0)
         notes = (Note("the replica used GTIDs; without --gtid the channel continues by file and position"),)

@@ -6,6 +6,7 @@ A second run changes only the options that it names.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from rplctl.command.instance.takes_effect import notes_of_running
 from rplctl.commit.resolve import verbs_for, wants_two_phases
 from rplctl.config import Config, Value, load_config, read_file
 from rplctl.durable import private_folder
-from rplctl.errors import RplError, UsageError
+from rplctl.errors import NEW_TARGET, RplError, UsageError
 from rplctl.event.kernel_cache import cache_folder, choose_folder, is_compiled
 from rplctl.history import note_event
 from rplctl.instance_id import made_instance_id
@@ -28,6 +29,10 @@ from rplctl.secret import protect
 from rplctl.target import dialect_of, open_engine, target_kind
 from rplctl.target_url import has_password, is_same_target
 
+_MOVED = (
+    "to use a target with the same rows at another address, run: rplctl change-target URL\n"
+    f"To use an empty target, into which all tables must be copied again, run: {NEW_TARGET}; rplctl clone"
+)
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
 
 
@@ -60,7 +65,11 @@ def init(
         _refuse_stranding(load_config(datadir, config_file=config_file), planned)
     private_folder(datadir)
     if not os.access(datadir, os.W_OK | os.X_OK):
-        raise RplError(f"{datadir} is not writable", hint="choose another folder with --datadir")
+        raise RplError(
+            f"{datadir} is not writable",
+            hint=f"to see its owner, run: ls -ld {shlex.quote(str(datadir))}\n"
+            "To use another folder, run: rplctl --datadir FOLDER init",
+        )
     choose_folder(datadir)
     if cache_folder() is not None and not is_compiled():
         # compile once per machine, so that the first start need not wait some seconds; the process ends by itself
@@ -139,5 +148,7 @@ def _refuse_stranding(config: Config, planned: Config) -> None:
     if moves and list_channels(config, engine_of):
         raise UsageError(
             f"{', '.join(moves)} cannot be changed while channels exist",
-            hint="rplctl change-target URL" if moves == ["target"] else "rplctl switch-repo --to table|file",
+            hint=_MOVED
+            if moves == ["target"]
+            else "to move the records of all channels, run: rplctl switch-repo --to table|file",
         )

@@ -170,7 +170,10 @@ def _names_in(table: TableModel) -> Iterator[str]:
 
 def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
     if master.master_binlog_dir:
-        raise UsageError("a folder of binary logs has no table definitions", hint="rplctl load-schema FILE")
+        raise UsageError(
+            "a folder of binary logs has no table definitions",
+            hint="to load them from a dump, run: rplctl load-schema FILE",
+        )
     with ask_source(config, master) as query:
         return read_catalog(query)
 

@@ -60,7 +60,7 @@ def write_textfile(path: Path, text: bytes) -> None:
     if path.suffix != _SUFFIX:
         raise UsageError(
             f"--textfile {path}: node_exporter reads files that end in {_SUFFIX} only",
-            hint=f"--textfile {path}{_SUFFIX}",
+            hint=f"to use such a name, run: rplctl metrics --textfile {path}{_SUFFIX}",
         )
     with replacing(path) as descriptor:
         os.fchmod(descriptor, _OTHERS_MAY_READ)

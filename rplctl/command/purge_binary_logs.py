@@ -24,7 +24,10 @@ def purge_binary_logs(
     index does not list `to`, and NotConfigured if there is no such channel.
     """
     if bool(to) == bool(before):
-        raise UsageError("purge-binary-logs requires --to LOG or --before TIME", hint="rplctl purge-binary-logs --help")
+        raise UsageError(
+            "purge-binary-logs requires --to LOG or --before TIME",
+            hint="to see the options and their values, run: rplctl purge-binary-logs --help",
+        )
     moment = _moment(before) if before else 0.0
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         repositories.master()

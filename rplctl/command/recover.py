@@ -77,6 +77,6 @@ def _at_its_beginning(channel: Channel, relay: RelayLogInfo) -> RelayLogInfo:
     if begun is None:
         raise UsageError(
             "nothing is executed yet, so the position to fetch from is unknown",
-            hint="rplctl change-master --master-log-file FILE --master-log-pos POS",
+            hint="to set the position, run: rplctl change-master --master-log-file FILE --master-log-pos POSITION",
         )
     return relay.at(relay.relay_log_position, begun)

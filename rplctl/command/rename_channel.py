@@ -46,7 +46,11 @@ def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False)
     """
     check_channel_name(new)
     if old.casefold() == new.casefold():
-        raise UsageError(f"channel '{old}' already has that name", channel=old, hint="rplctl show-channels")
+        raise UsageError(
+            f"channel '{old}' already has that name",
+            channel=old,
+            hint="to list the channels, run: rplctl show-channels",
+        )
     if not config.datadir.exists():
         raise not_configured(Channel(old, config.datadir))
     with files_may_change(config.datadir), channels_stay(config.datadir):
@@ -95,12 +99,16 @@ def _refuse(repositories: Repositories, new: str) -> None:
         raise UsageError(
             "the name of the binary log contains the channel's name, and its readers use that name",
             channel=channel.name,
-            hint="rplctl init --log-bin ''",
+            hint="to write no more binary log, which its readers then lack, run: rplctl init --log-bin ''",
         )
     repositories.refuse_unfit_target()
     there = Channel(new, config.datadir)
     if taken := next(_taken(repositories, there), ""):
-        raise UsageError(f"the name '{new}' is in use: {taken}", channel=channel.name, hint="rplctl show-channels")
+        raise UsageError(
+            f"the name '{new}' is in use: {taken}",
+            channel=channel.name,
+            hint="to list the channels, run: rplctl show-channels",
+        )
     elsewhere = channel_sections(config.datadir, config.config_file)
     own = {name.lower() for name in _own_sections(config)}
     if channel.name.lower() in {name.lower() for name in elsewhere} - own:

@@ -132,7 +132,10 @@ def repair(
             raise
         if source.server_id != found.header.server_id:
             then = f"{found.path} is a report about the source with server id {found.header.server_id}"
-            raise UsageError(f"{then}, but the channel's source has now {source.server_id}", hint="rplctl verify")
+            raise UsageError(
+                f"{then}, but the channel's source has now {source.server_id}",
+                hint="to write a new report, run: rplctl verify",
+            )
         side = opened.enter_context(closing(open_side(config.target_url)))
         target = opened.enter_context(closing(open_target(config.target_url)))
         lock = opened.enter_context(closing(read_lock(config.datadir)))

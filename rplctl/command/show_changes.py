@@ -67,7 +67,8 @@ def show_changes(  # noqa: PLR0913 - the conditions of the search
         raise UsageError(
             f"the logs of {path} do not mention the table {table}",
             errno=er.NO_SUCH_TABLE,
-            hint="write the name as on the source, with its letter case; use --in FOLDER for older logs",
+            hint="write the name as on the source, with its letter case. To read older logs, run: "
+            "rplctl show-changes --table DB.TABLE --in FOLDER",
         )
     for piece in pieces:
         found = changes_of(piece, walk.asked)

@@ -34,7 +34,8 @@ def show_relaylog_events(
             "Error when executing command SHOW RELAYLOG EVENTS: Could not find target log",
             errno=er.ERROR_WHEN_EXECUTING_COMMAND,
             channel=channel_name,
-            hint=f"relay logs: {', '.join(names) or 'none'}",
+            hint=f"the relay logs are: {', '.join(names) or 'none'}. To list the events of the first one, run: "
+            "rplctl show-relaylog-events",
         )
     if not names:
         return iter(())

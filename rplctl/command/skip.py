@@ -174,6 +174,6 @@ def _executed(executed: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
         raise UsageError(
             f"the GTIDs of this channel have the form {kind}",
             errno=er.MALFORMED_GTID_SET_SPECIFICATION if ":" in executed else er.INCORRECT_GTID_STATE,
-            hint="rplctl show-status --field Executed_Gtid_Set",
+            hint="to see the GTIDs of the channel, run: rplctl show-status --field Executed_Gtid_Set",
         )
     return tuple(gtid for gtid in wanted if is_executed(gtid, executed))

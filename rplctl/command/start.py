@@ -185,6 +185,6 @@ def ended_by_signals(channel: str, when: str = "while it was being started") -> 
             yield
     except Terminated:
         text = f"channel '{channel}' was stopped by SIGTERM {when}"
-        error = StoppedEarly(text, channel=channel, hint="nothing is lost: rplctl start")
+        error = StoppedEarly(text, channel=channel, hint="nothing is lost. To continue, run: rplctl start")
         error.by_signal = True
         raise error from None

@@ -16,7 +16,7 @@ from rplctl.accounts import (
     write_accounts,
 )
 from rplctl.config import Config
-from rplctl.errors import NotConfigured, UsageError, file_errors
+from rplctl.errors import NotConfigured, UsageError, file_errors, no_instance
 from rplctl.history import note_event
 from rplctl.locks import PATIENCE_S, FileLock, lock_wait_timeout
 
@@ -42,9 +42,7 @@ class UserAdded:
 def refuse_missing_folder(config: Config) -> None:
     """Raise NotConfigured if the instance folder is missing: a mistyped --datadir must not create one."""
     if not config.datadir.is_dir():
-        raise NotConfigured(
-            f"there is no instance folder {config.datadir}", hint="rplctl init, or name the folder with --datadir"
-        )
+        raise NotConfigured(f"there is no instance folder {config.datadir}", hint=no_instance(config.datadir))
 
 
 def add_user(config: Config, name: str, role: str, password: str | None, *, native: bool = False) -> UserAdded:
@@ -54,7 +52,9 @@ def add_user(config: Config, name: str, role: str, password: str | None, *, nati
     given = random_password() if password is None else password
     with _changing(config) as accounts:
         if name in accounts:
-            raise UsageError(f"account '{name}' already exists", hint=f"rplctl user remove {name}")
+            raise UsageError(
+                f"account '{name}' already exists", hint=f"to remove the account, run: rplctl user remove {name}"
+            )
         accounts[name] = new_account(name, role, given, native=native)
     note_event(config.datadir, None, "user", f"account '{name}' added with the role {role}")
     return UserAdded(User=name, Role=role, Password=given if password is None else "")

@@ -180,7 +180,8 @@ def verify(
             if not Applied(repositories).has(at):
                 raise NotRunning(
                     f"the target has not applied everything up to {at}, the position of {folder}",
-                    hint=f"rplctl start --until-master-log-file {at.log_name} --until-master-log-pos {at.log_pos}",
+                    hint=f"to apply up to there, run: rplctl start --until-master-log-file {at.log_name} "
+                    f"--until-master-log-pos {at.log_pos}",
                 )
             reached = opened.enter_context(offline_source(folder, channel.verify_source_folder, master, config))
             request = replace(request, at=at)
@@ -291,7 +292,8 @@ class _Verify:
         for here in choice.tables:
             if here not in found and here not in away:
                 text = f"the source has no replicated table {'.'.join(here)}"
-                raise SourceError(text, errno=er.NO_SUCH_TABLE, hint="rplctl show-clone; rplctl show-status")
+                hint = "to see the tables of a copy and the filters, run: rplctl show-clone; rplctl show-status"
+                raise SourceError(text, errno=er.NO_SUCH_TABLE, hint=hint)
         names = tuple(".".join(name) for name in found)
         if restart or progress.header is None or progress.header.tables != names:
             with self._open_source() as one:

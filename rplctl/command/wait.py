@@ -83,7 +83,7 @@ def wait(
                 "; ".join([f"channel '{channel_name}' is not {goal.text} after {timeout_s:g} s", *reasons]),
                 channel=channel_name,
                 position=str(executed),
-                hint=f"rplctl show-status{f' --channel {channel_name}' if channel_name else ''}",
+                hint=f"to see the state, run: rplctl show-status{f' --channel {channel_name}' if channel_name else ''}",
             )
         time.sleep(_POLL_S)
 
@@ -136,11 +136,14 @@ def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition)
     name = f" --channel {channel.name}" if channel.name else ""
     if dead.runs:
         text = f"the {dead.role} (process {dead.pid}) is suspended since {clock(dead.silent_since or 0.0)}"
-        hint = f"kill -CONT {dead.pid}; or rplctl stop{name}; rplctl start{name}"
+        hint = (
+            f"to continue the process, run: kill -CONT {dead.pid}\n"
+            f"To replace the process, run: rplctl stop{name}; rplctl start{name}"
+        )
         return NotRunning(text, errno=er.SLAVE_NOT_RUNNING, channel=channel.name, position=str(executed), hint=hint)
     error = dead.status.last_error
     text = f"the {dead.role} of channel '{channel.name}' stopped: {error}" if error else _NOT_RUNNING
-    hint = dead.status.last_hint or f"rplctl start{name}"
+    hint = dead.status.last_hint or f"to start it, run: rplctl start{name}"
     errno = dead.status.last_errno or er.SLAVE_NOT_RUNNING
     return NotRunning(text, errno=errno, channel=channel.name, position=str(executed), hint=hint)
 

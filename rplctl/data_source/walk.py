@@ -163,7 +163,8 @@ class Walk:
             raise SourceError(
                 f"{name} is followed by {later[0]}: a log is missing",
                 errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-                hint="copy the missing log into the folder, or begin after it: options start and schema_file",
+                hint="copy the missing log into the folder\nTo begin after it, set the options start and schema_file "
+                "of the query",
             )
         return later[0] if later and self._path(later[0]).stat().st_size >= _LEAST_BYTES else None
 
@@ -215,7 +216,11 @@ class Walk:
                 "the source reports that its log lacks events" if kind is GroupKind.INCIDENT else "unknown event type"
             )
             raise BinlogFormatError(
-                what, errno=er.SLAVE_INCIDENT, position=at, hint="set option start to a position after it"
+                what,
+                errno=er.SLAVE_INCIDENT,
+                position=at,
+                hint="to read past it, set the option start of the query "
+                "to a position after it; the result lacks the lost events",
             )
         if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN, GroupKind.ROLLED_BACK):
             return
@@ -246,10 +251,14 @@ class Walk:
             return
         if has_statement and self._options.table is not None and self._options.statements == "error":
             raise RplError(
-                "the source logged a statement instead of rows, which may have changed the table",
+                f"the source logged a statement instead of row events, and this statement may have changed the table "
+                f"{'.'.join(self._options.table)}",
                 errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
                 position=at,
-                hint="set binlog_format=ROW on the source\nTo skip such statements, set option statements=skip",
+                hint="on the source, run: SET GLOBAL binlog_format=ROW; sessions that are open keep the old "
+                "format. To read past the statement, set the option start of the query to a position after it\nTo "
+                "skip all such statements, whose changes the result then lacks, set the option statements=skip of "
+                "the query",
             )
         if models or is_about or (has_statement and ("" in self.asked.names or not self.asked.names)):
             yield piece
@@ -263,7 +272,7 @@ class Walk:
                 f"XA COMMIT {match[2]}: its XA PREPARE is in an older log, which is not read",
                 errno=er.XAER_NOTA,
                 position=str(transaction.end),
-                hint="set option path to a folder that also has the older log",
+                hint="set the option path of the query to a folder that also has the older log",
             )
         for piece in pieces:
             yield replace(piece, transaction=transaction)

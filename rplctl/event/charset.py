@@ -112,9 +112,8 @@ _UPPER_HALVES: Final = {
     ),
     "geostd8": (
         0x80,
-        "€ ‚ „…†‡ ‰ ‹     ‘’“”•–—   ›    \xa0¡¢£¤¥¦§¨©ª«¬\xad®¯"
-        "°±²³´µ¶·¸¹º»¼½¾¿აბგდევზჱთიკლმნჲოპჟრსტჳუფქღყშჩცძწ"
-        "ჭხჴჯჰჵ                       №  ",
+        "€ ‚ „…†‡ ‰ ‹     ‘’“”•–—   ›    "
+        "\xa0¡¢£¤¥¦§¨©ª«¬\xad®¯°±²³´µ¶·¸¹º»¼½¾¿აბგდევზჱთიკლმნჲოპჟრსტჳუფქღყშჩცძწჭხჴჯჰჵ                       №  ",
     ),
     "keybcs2": (
         0x80,
@@ -124,9 +123,7 @@ _UPPER_HALVES: Final = {
     ),
 }
 _IBM_EXTENSIONS: Final = (  # eucjpms 8F F3F3-F3FE, 8F F4A1-F4FE
-    "ⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩ＇＂㈱№℡炻仼僴凬匇匤﨎咊坙﨏塚增寬峵嵓﨑德悅愠敎昻晥晴"
-    "朗栁﨓﨔橫櫢淸淲瀨凞猪甁皂皞益礰礼神祥福竧靖精綠緖羽荢﨟薰蘒﨡蠇諸譿賴赶﨣﨤逸郞都鄕﨧﨨閒隆﨩霻"
-    "靍靑飯飼館馞髙魲鶴黑"
+    "ⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩ＇＂㈱№℡炻仼僴凬匇匤﨎咊坙﨏塚增寬峵嵓﨑德悅愠敎昻晥晴朗栁﨓﨔橫櫢淸淲瀨凞猪甁皂皞益礰礼神祥福竧靖精綠緖羽荢﨟薰蘒﨡蠇諸譿賴赶﨣﨤逸郞都鄕﨧﨨閒隆﨩霻靍靑飯飼館馞髙魲鶴黑"
 )
 # Patterns that split the bytes of the multi-byte charsets below into characters
 _SJIS: Final = re.compile(rb"[\x81-\x9f\xe0-\xfc].|.", re.DOTALL)
@@ -164,7 +161,7 @@ def charset_of(collation_id: int) -> str:
     base = collation_id - _NOPAD.start if collation_id in _NOPAD else collation_id
     charset = _charsets_by_id().get(base)
     if charset is None:
-        raise BinlogFormatError(f"Unknown collation id {collation_id}", errno=er.UNKNOWN_COLLATION)
+        raise BinlogFormatError(f"unknown collation id {collation_id}", errno=er.UNKNOWN_COLLATION)
     return charset
 
 
@@ -210,7 +207,7 @@ def decode_text(raw: bytes, charset: str) -> str:
     except UnicodeDecodeError as error:
         head = raw[max(0, error.start - 8) : error.start + 56].hex(" ")
         raise BinlogFormatError(
-            f"Bytes that are not {charset} text: {head}", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
+            f"bytes that are not {charset} text: {head}", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
         ) from error
 
 

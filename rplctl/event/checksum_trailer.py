@@ -26,7 +26,7 @@ def append_checksum(event_without: bytes) -> bytes:
     """Return the event with its checksum. The length in the header must already include the checksum."""
     length = int.from_bytes(event_without[_LENGTH_AT], "little")
     if length != len(event_without) + CHECKSUM_LENGTH:
-        raise format_error(f"Event length {length} does not count the checksum", event_without)
+        raise format_error(f"event length {length} does not count the checksum", event_without)
     return event_without + event_crc(event_without).to_bytes(CHECKSUM_LENGTH, "little")
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BinlogFormatError
+from rplctl.errors import UNKNOWN_FORM, BinlogFormatError
 from rplctl.event.charset import CHARSETS, charset_of, decode_text
 from rplctl.event.decimal import decimal_size
 from rplctl.event.table_map import COUNTED, ColumnType, TableMap, of_trait, real_type
@@ -105,7 +105,9 @@ def cell_layout(column: ColumnFormat) -> tuple[int, int]:
 
 def _unknown(column: ColumnFormat) -> BinlogFormatError:
     return BinlogFormatError(
-        f"Unknown column type {column.type_code} with metadata {column.metadata:#06x}", errno=er.SLAVE_CORRUPT_EVENT
+        f"unknown column type {column.type_code} with metadata {column.metadata:#06x} in a table map of the log",
+        errno=er.SLAVE_CORRUPT_EVENT,
+        hint=UNKNOWN_FORM,
     )
 
 
@@ -118,7 +120,7 @@ def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = N
     if known is not None and len(known) != table_map.column_count:
         name = f"{table_map.database}.{table_map.table}"
         raise BinlogFormatError(
-            f"Table {name} has {len(known)} columns, but its table map has {table_map.column_count}"
+            f"table {name} has {len(known)} columns, but its table map has {table_map.column_count}"
         )
     formats = []
     for index, (type_code, metadata) in enumerate(zip(table_map.type_codes, table_map.metadata, strict=True)):

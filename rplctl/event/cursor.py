@@ -26,7 +26,7 @@ class EventCursor:
 
     def take(self, length: int) -> bytes:
         if length < 0 or length > self.end - self.position:
-            raise self.error(f"Event is cut short: {length} bytes needed, {self.end - self.position} remaining")
+            raise self.error(f"event is cut short: {length} bytes needed, {self.end - self.position} remaining")
         self.position += length
         return self.data[self.position - length : self.position]
 
@@ -68,7 +68,7 @@ def open_event(event: bytes, checksum_length: int) -> EventCursor:
     """Return a cursor over the body of one complete event: after the header and before the checksum."""
     header = parse_header(event)
     if header.event_length != len(event):
-        raise format_error(f"Event length {header.event_length} is not the {len(event)} bytes given", event)
+        raise format_error(f"event length {header.event_length} is not the {len(event)} bytes given", event)
     if HEADER_LENGTH + checksum_length > len(event):
-        raise format_error("Event is too short for its checksum", event)
+        raise format_error("event is too short for its checksum", event)
     return EventCursor(event, HEADER_LENGTH, len(event) - checksum_length)

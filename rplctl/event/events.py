@@ -195,7 +195,7 @@ def parse_event(event: bytes, description: FormatDescription) -> Event:
         raise encrypted_error(event)
     if header.flags & FLAG_IGNORABLE or CLASS_TABLE[header.type_code] == NEUTRAL:
         return Ignorable(header.type_code)
-    raise format_error("Event of a type that is not expected here", event)
+    raise format_error("event of a type that is not expected here", event)
 
 
 def build_rotate(server_id: int, log_name: str, log_pos: int, checksum_algorithm: int = CHECKSUM_CRC32) -> bytes:
@@ -248,7 +248,7 @@ def _statement_text(body: EventCursor, header: EventHeader) -> AnnotateRows:
     if header.type_code == EventType.ROWS_QUERY:
         body.skip(1)  # the length; unused, because one byte cannot hold long lengths
     if not body.remaining:
-        raise body.error("The text of a statement is missing")
+        raise body.error("the text of a statement is missing")
     return AnnotateRows(body.rest())
 
 
@@ -278,7 +278,7 @@ def _user_var(body: EventCursor, header: EventHeader) -> UserVar:
     value = body.take(body.unsigned(4))
     flags = body.unsigned(1) if body.remaining else 0
     if kind not in (0, 1, 2, 4):
-        raise body.error(f"Unknown type {kind} of a user variable")
+        raise body.error(f"unknown type {kind} of a user variable")
     return UserVar(name=name, kind=kind, collation=collation, value=value, unsigned=bool(flags & 1))
 
 

@@ -89,18 +89,18 @@ def parse_format_description(event: bytes) -> FormatDescription:
         raise encrypted_error(event)
     body = open_event(event, 0)
     if event[4] != EventType.FORMAT_DESCRIPTION:
-        raise format_error("A FORMAT_DESCRIPTION event was expected", event)
+        raise format_error("a FORMAT_DESCRIPTION event was expected", event)
     binlog_version = body.unsigned(2)
     if binlog_version != 4:
-        raise format_error(f"Binary log version {binlog_version} is not supported, only 4 (MySQL >= 5.0)", event)
+        raise format_error(f"binary log version {binlog_version} is not supported, only 4 (MySQL >= 5.0)", event)
     version_bytes = body.take(_VERSION_LENGTH).split(b"\0", 1)[0]
     if not version_bytes.isascii():
-        raise format_error(f"The server version is not ASCII: {version_bytes!r}", event)
+        raise format_error(f"the server version is not ASCII: {version_bytes!r}", event)
     server_version = version_bytes.decode("ascii")
     created = body.unsigned(4)
     header_length = body.unsigned(1)
     if header_length != HEADER_LENGTH:
-        raise format_error(f"Event headers of {header_length} bytes are not supported", event)
+        raise format_error(f"event headers of {header_length} bytes are not supported", event)
     return _with_lengths(body, server_version, created)
 
 
@@ -113,7 +113,7 @@ def _with_lengths(body: EventCursor, server_version: str, created: int) -> Forma
     if trailer:
         algorithm = body.unsigned(1)
     if algorithm not in (CHECKSUM_OFF, CHECKSUM_CRC32):
-        raise body.error(f"Unknown checksum algorithm {algorithm}")
+        raise body.error(f"unknown checksum algorithm {algorithm}")
     is_mariadb = named_mariadb or len(lengths) >= _FIRST_MARIADB_TYPE
     return FormatDescription(
         binlog_version=4,
@@ -128,7 +128,7 @@ def _with_lengths(body: EventCursor, server_version: str, created: int) -> Forma
 def encrypted_error(event: bytes) -> BinlogFormatError:
     """Return the error for START_ENCRYPTION: the rest of the file is encrypted."""
     error = format_error(
-        "The log is an encrypted binlog (encrypt_binlog=ON of MariaDB) and cannot be read as a file", event
+        "the log is an encrypted binlog (encrypt_binlog=ON of MariaDB) and cannot be read as a file", event
     )
     error.hint = "to read the log from the server, run: rplctl change-master --master-host HOST"
     return error

@@ -31,9 +31,9 @@ from rplctl.position import BinlogPosition
 
 _SMALL_GROUP = 64  # bytes, for the size of the tables; unused parts of the tables take no memory
 _MESSAGES = {
-    kernel.BAD_LENGTH: "Impossible event length",
-    kernel.SHORT_EVENT: "Event is too short for its type",
-    kernel.PARTIAL_BEFORE_RECONNECT: "The receiver reconnected in the middle of a transaction",
+    kernel.BAD_LENGTH: "impossible event length",
+    kernel.SHORT_EVENT: "event is too short for its type",
+    kernel.PARTIAL_BEFORE_RECONNECT: "the receiver reconnected in the middle of a transaction",
     kernel.BACKWARDS: "end_log_pos goes backwards",
     kernel.NESTED: "A transaction begins inside another",
 }

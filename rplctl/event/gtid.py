@@ -156,7 +156,8 @@ def _malformed(text: str) -> UsageError:
     return UsageError(
         f"Malformed GTID set specification '{text}'.",
         errno=er.MALFORMED_GTID_SET_SPECIFICATION,
-        hint="write UUID:NUMBER or UUID:FIRST-LAST",
+        hint="write the set like 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5. To see the set of the channel, run: "
+        "rplctl show-status --field Executed_Gtid_Set",
     )
 
 

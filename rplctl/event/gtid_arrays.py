@@ -68,7 +68,7 @@ def _of_type(data: ByteArray, offsets: Ints, kind: EventType) -> Ints:
     at = offsets[which]
     short = np.flatnonzero((unsigned(data, at + 9, 4) < _LEAST[kind]) | (at + _LEAST[kind] > len(data)))
     if len(short):
-        raise format_error("A GTID event is cut short", data.data, int(at[short[0]]))
+        raise format_error("a GTID event is cut short", data.data, int(at[short[0]]))
     return which
 
 

@@ -120,7 +120,7 @@ def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:
         return _parse_tagged(body)
     if type_code in (EventType.GTID, EventType.ANONYMOUS_GTID):
         return _parse_untagged(body)
-    raise format_error("A GTID event was expected", event)
+    raise format_error("a GTID event was expected", event)
 
 
 def _parse_untagged(body: EventCursor) -> MysqlGtid:
@@ -175,7 +175,7 @@ def _varint(body: EventCursor) -> int:
 
 def _parse_tagged(body: EventCursor) -> MysqlGtid:
     if _varint(body) != 1:
-        raise body.error("Unknown version of the serialization format")
+        raise body.error("unknown version of the serialization format")
     start = body.position
     size = _varint(body)
     if size > body.end - start + 1:
@@ -223,7 +223,7 @@ def _tag(body: EventCursor, length: int) -> str:
     raw = body.take(length)
     tag = raw.decode("latin-1")
     if raw and not is_tag(tag):
-        raise body.error(f"A GTID has an invalid tag: {raw[:64]!r}")
+        raise body.error(f"a GTID has an invalid tag: {raw[:64]!r}")
     return tag
 
 
@@ -236,7 +236,7 @@ def _varint_bytes(body: EventCursor) -> bytes:
 
 def _parse_mariadb(body: EventCursor, server_id: int) -> MariadbGtid:
     if body.remaining < MARIADB_LENGTH:
-        raise body.error(f"A GTID event has {body.remaining} bytes, but needs at least {MARIADB_LENGTH}")
+        raise body.error(f"a GTID event has {body.remaining} bytes, but needs at least {MARIADB_LENGTH}")
     sequence, domain, flags = body.unsigned(8), body.unsigned(4), MariadbGtidFlag(body.unsigned(1))
     commit_id = body.unsigned(8) if flags & MariadbGtidFlag.GROUP_COMMIT_ID else 0
     xid = None

@@ -67,10 +67,10 @@ def format_error(message: str, data: bytes | memoryview, offset: int = 0) -> Bin
 def parse_header(data: bytes | memoryview, offset: int = 0) -> EventHeader:
     """Return the header at `offset`. Raises BinlogFormatError if it is cut short or has an impossible length."""
     if offset < 0 or len(data) - offset < HEADER_LENGTH:
-        raise format_error("Event header is cut short", data, max(offset, 0))
+        raise format_error("event header is cut short", data, max(offset, 0))
     header = EventHeader(*_HEADER.unpack_from(data, offset))
     if not HEADER_LENGTH <= header.event_length <= MAX_EVENT_LENGTH:
-        raise format_error(f"Impossible event length {header.event_length}", data, offset)
+        raise format_error(f"impossible event length {header.event_length}", data, offset)
     return header
 
 
@@ -86,9 +86,9 @@ def check_magic(data: bytes | memoryview) -> None:
     magic = bytes(data[:4])
     if magic == ENCRYPTED_MAGIC:
         raise BinlogFormatError(
-            "The binary log file is encrypted (binlog_encryption=ON); its key is in the server's keyring",
+            "the binary log file is encrypted (binlog_encryption=ON); its key is in the server's keyring",
             position="0",
             hint="to read the log from the server, run: rplctl change-master --master-host HOST",
         )
     if magic != BINLOG_MAGIC:
-        raise BinlogFormatError(f"Not a binary log: the file begins with {magic.hex(' ') or 'nothing'}", position="0")
+        raise BinlogFormatError(f"not a binary log: the file begins with {magic.hex(' ') or 'nothing'}", position="0")

@@ -80,7 +80,7 @@ def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
     if len(wrong):
         at = int(events.event_start[wrong[0]])
         found = int(events.column_count[wrong[0]])
-        raise format_error(f"A rows event has {found} columns, but its table has {columns}", view.data, at)
+        raise format_error(f"a rows event has {found} columns, but its table has {columns}", view.data, at)
     layouts = np.array([cell_layout(column) for column in formats], np.int64).T
     is_json = np.array([column.type_code == ColumnType.JSON for column in formats], np.int64)
     shape = np.ascontiguousarray(np.vstack([layouts, is_json]))
@@ -95,7 +95,7 @@ def walk_images(events: RowsEvents, formats: Sequence[ColumnFormat]) -> Images:
     progress[1] = events.data_start[0] if len(events) else 0
     while not _walk(view, where, shape, starts, lengths, diffs, changes, progress):
         if progress[0] < 0:
-            raise format_error("A row does not fit into its event", view.data, int(events.event_start[~progress[0]]))
+            raise format_error("a row does not fit into its event", view.data, int(events.event_start[~progress[0]]))
         starts, lengths, changes = _doubled(starts), _doubled(lengths), _doubled(changes)
         diffs = _doubled(diffs)
     images, rows = int(progress[2]), int(progress[3])

@@ -35,7 +35,7 @@ def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterat
     """Yield the plain bytes of `inflate` in parts. A wrong length is only detected at the end."""
     length = plain_length(record, event)
     if length > max_bytes:
-        raise format_error(f"A compressed record has {length} plain bytes, more than {max_bytes}", event)
+        raise format_error(f"a compressed record has {length} plain bytes, more than {max_bytes}", event)
     left, stream = length, zlib.decompressobj()
     try:
         for at in range(1 + (record[0] & _LENGTH_MASK), len(record), _PIECE_BYTES):
@@ -50,16 +50,16 @@ def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterat
                 if left >= 0:
                     yield piece
     except zlib.error as error:
-        raise format_error(f"A compressed record is damaged: {error}", event) from error
+        raise format_error(f"a compressed record is damaged: {error}", event) from error
     if left or not stream.eof:
-        raise format_error(f"A compressed record does not have the {length} plain bytes that it states", event)
+        raise format_error(f"a compressed record does not have the {length} plain bytes that it states", event)
 
 
 def plain_length(record: memoryview | bytes, event: bytes) -> int:
     """Return the plain length that the record states. Raises BinlogFormatError if its head is unknown."""
     width = record[0] & _LENGTH_MASK if record else 0
     if not 1 <= width <= 4 or not record[0] & 0x80 or record[0] & _ALGORITHM_MASK or len(record) < 1 + width:
-        raise format_error("A compressed record has an unknown head", event)
+        raise format_error("a compressed record has an unknown head", event)
     return int.from_bytes(record[1 : 1 + width], "big")
 
 

@@ -51,7 +51,7 @@ class _Reader:
     nodes: int = 0
 
     def fail(self, what: str) -> BinlogFormatError:
-        return BinlogFormatError(f"Invalid JSON value: {what}: {self.raw[:64].hex(' ')}", errno=er.INVALID_JSON_TEXT)
+        return BinlogFormatError(f"invalid JSON value: {what}: {self.raw[:64].hex(' ')}", errno=er.INVALID_JSON_TEXT)
 
     def take(self, offset: int, length: int) -> bytes:
         if offset < 0 or length < 0 or offset + length > len(self.raw):

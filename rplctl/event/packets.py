@@ -58,9 +58,9 @@ def deframe(buffer: Buffer, length: int, sequence: int, *, in_place: bool = Fals
     offsets = np.empty(length // (HEADER_LENGTH + 5) + 2, np.int64)
     count, size, consumed, sequence, status, needed = _deframe(view, events, offsets, sequence)
     if status == _BAD_SEQUENCE:
-        raise format_error(f"Packets out of order: {sequence} was expected", view.data, consumed)
+        raise format_error(f"packets out of order: {sequence} was expected", view.data, consumed)
     if status == _BAD_LENGTH:
-        raise format_error("A packet's length is not that of its event", view.data, consumed)
+        raise format_error("a packet's length is not that of its event", view.data, consumed)
     end, payload = PacketEnd.NONE, b""
     needed = int(needed)  # the kernel returns a float
     if status == _END:

@@ -43,7 +43,7 @@ def expand_event(event: bytes, description: FormatDescription, max_bytes: int = 
     if type_code == EventType.TRANSACTION_PAYLOAD:
         return decompress_payload(event, description, max_bytes)
     if type_code not in MARIADB_COMPRESSED:
-        raise format_error("Not a compressed event", event)
+        raise format_error("not a compressed event", event)
     body = open_event(event, description.checksum_length)
     plain_type = _skip_to_record(body, EventType(type_code))
     head = event[HEADER_LENGTH : body.position]
@@ -67,13 +67,13 @@ def decompress_payload(event: bytes, description: FormatDescription, max_bytes: 
     another type.
     """
     if event[4] != EventType.TRANSACTION_PAYLOAD:
-        raise format_error("A TRANSACTION_PAYLOAD event was expected", event)
+        raise format_error("a TRANSACTION_PAYLOAD event was expected", event)
     open_event(event, description.checksum_length)  # raises an error if the event is not complete
     out = io.BytesIO()
     unpack_payload(byte_view(event), description, out, max_bytes)
     plain = out.getvalue()
     if scan_events(plain).end != len(plain):  # else a reader would continue into the next event
-        raise format_error("The payload ends inside an event", event)
+        raise format_error("the payload ends inside an event", event)
     return plain
 
 
@@ -92,11 +92,11 @@ def unpack_payload(event: ByteArray, description: FormatDescription, out: Binary
     payload = event[body.position : len(event) - description.checksum_length]
     size, plain_size = fields.get(_SIZE_FIELD, -1), fields.get(_PLAIN_SIZE_FIELD, len(payload))
     if size != len(payload):
-        raise body.error(f"The payload has {len(payload)} bytes, but states {size}")
+        raise body.error(f"the payload has {len(payload)} bytes, but states {size}")
     if plain_size > max_bytes:
-        raise body.error(f"A payload has {plain_size} plain bytes, more than {max_bytes}")
+        raise body.error(f"a payload has {plain_size} plain bytes, more than {max_bytes}")
     if fields.get(_COMPRESSION_FIELD, -1) not in (_ZSTD, _NO_COMPRESSION):
-        raise body.error(f"Unknown payload compression {fields.get(_COMPRESSION_FIELD, -1)}")
+        raise body.error(f"unknown payload compression {fields.get(_COMPRESSION_FIELD, -1)}")
     written = 0
     try:
         if fields[_COMPRESSION_FIELD] == _NO_COMPRESSION:
@@ -106,9 +106,9 @@ def unpack_payload(event: ByteArray, description: FormatDescription, out: Binary
                 while written <= plain_size and (piece := reader.read(min(_PIECE_BYTES, plain_size + 1 - written))):
                     written += out.write(piece)
     except zstandard.ZstdError as error:
-        raise body.error(f"The payload is damaged: {error}") from error
+        raise body.error(f"the payload is damaged: {error}") from error
     if written != plain_size:
-        raise body.error(f"The payload has {written} plain bytes, but states {plain_size}")
+        raise body.error(f"the payload has {written} plain bytes, but states {plain_size}")
 
 
 def _payload_fields(body: EventCursor) -> dict[int, int]:

@@ -102,7 +102,7 @@ class Query:
             if masked(raw) == raw:
                 raise
             raise BinlogFormatError(
-                f"A statement that holds a password is not {charset} text", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
+                f"a statement that holds a password is not {charset} text", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
             ) from None
 
 
@@ -122,7 +122,7 @@ def parse_query(event: bytes, description: FormatDescription) -> Query:
     of event, or if the event is damaged.
     """
     if event[4:5] not in (bytes([EventType.QUERY]), bytes([EventType.QUERY_COMPRESSED])):
-        raise format_error("A QUERY event was expected", event)
+        raise format_error("a QUERY event was expected", event)
     return _parse(event, open_event(event, description.checksum_length))[0]
 
 
@@ -132,7 +132,7 @@ def parse_execute_load(event: bytes, description: FormatDescription) -> ExecuteL
     """
     query, load = _parse(event, open_event(event, description.checksum_length))
     if load is None or not load[1] <= load[2] <= len(query.sql_bytes):
-        raise format_error("An EXECUTE_LOAD_QUERY with a file name inside its statement was expected", event)
+        raise format_error("an EXECUTE_LOAD_QUERY with a file name inside its statement was expected", event)
     return ExecuteLoadQuery(query, *load)
 
 
@@ -146,10 +146,10 @@ def _parse(event: bytes, body: EventCursor) -> tuple[Query, tuple[int, int, int,
     context = _parse_status(body.sub(status_length))
     database = _text(body, database_length)
     if body.unsigned(1) != 0:
-        raise body.error("The database name of a QUERY does not end with NUL")
+        raise body.error("the database name of a QUERY does not end with NUL")
     sql = body.rest()
     if not sql:
-        raise body.error("A QUERY has no statement")
+        raise body.error("a QUERY has no statement")
     if header.type_code == EventType.QUERY_COMPRESSED:
         sql = inflate(sql, MAX_INFLATED, event)
     query = Query(
@@ -171,7 +171,7 @@ def _text(body: EventCursor, length: int) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise body.error(f"A name in a QUERY is not UTF-8: {raw.hex(' ')}") from None
+        raise body.error(f"a name in a QUERY is not UTF-8: {raw.hex(' ')}") from None
 
 
 Fields: TypeAlias = dict[str, Any]  # fields of a QueryContext by name
@@ -183,7 +183,7 @@ def _parse_status(body: EventCursor) -> QueryContext:
         code = body.unsigned(1)
         reader = _STATUS.get(code)
         if reader is None:
-            raise body.error(f"Unknown status variable {code} in a QUERY")
+            raise body.error(f"unknown status variable {code} in a QUERY")
         fields |= reader(body)
     return QueryContext(**fields)
 

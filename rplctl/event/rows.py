@@ -82,7 +82,7 @@ def parse_rows_events(
     codes = np.array(type_codes, np.uint8)
     bad = int(_parse(view, begin, np.array(lengths, np.int64), codes, checksum_length, kind, flags, partial, found))
     if bad >= 0:
-        raise format_error("A rows event cannot be read", view.data, int(starts[bad]))
+        raise format_error("a rows event cannot be read", view.data, int(starts[bad]))
     table_id, count, before, after, data_start, data_end = found
     return RowsEvents(
         data=view,

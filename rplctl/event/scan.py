@@ -77,7 +77,7 @@ def event_offsets(data: Buffer, offset: int = 0) -> tuple[NDArray[np.int64], NDA
         head = view[bad : bad + 64].tobytes()
         if head[4] == EventType.START_ENCRYPTION:
             raise encrypted_error(head)
-        raise format_error("Impossible event length", view.data, bad)
+        raise format_error("impossible event length", view.data, bad)
     return offsets[: count + 1].copy(), type_codes[:count].copy()
 
 

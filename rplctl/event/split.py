@@ -51,7 +51,7 @@ def split_rows(
             break
         map_room *= 4
     if bad >= 0:
-        raise format_error("Impossible event length", view.data, bad)
+        raise format_error("impossible event length", view.data, bad)
     pieces: list[RowSplit] = []
     first_map = 0
     bounds = [*cuts[:count, 0].tolist(), end]

@@ -142,7 +142,7 @@ def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
     """Return the table map of one complete event. Raises BinlogFormatError for wrong lengths and unknown types."""
     body = open_event(event, description.checksum_length)
     if event[4] != EventType.TABLE_MAP:
-        raise format_error("A TABLE_MAP event was expected", event)
+        raise format_error("a TABLE_MAP event was expected", event)
     table_id = body.unsigned(4 if description.fixed_length(EventType.TABLE_MAP) == 6 else 6)
     flags = body.unsigned(2)
     database = _name(body)
@@ -173,11 +173,11 @@ def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
 def _name(body: EventCursor) -> str:
     name = body.take(body.unsigned(1))
     if body.unsigned(1) != 0:
-        raise body.error("A name in a TABLE_MAP does not end with NUL")
+        raise body.error("a name in a TABLE_MAP does not end with NUL")
     try:
         return name.decode("utf-8")
     except UnicodeDecodeError:
-        raise body.error(f"A name in a TABLE_MAP is not UTF-8: {name.hex(' ')}") from None
+        raise body.error(f"a name in a TABLE_MAP is not UTF-8: {name.hex(' ')}") from None
 
 
 def _parse_metadata(body: EventCursor, type_codes: tuple[int, ...]) -> tuple[int, ...]:
@@ -185,9 +185,9 @@ def _parse_metadata(body: EventCursor, type_codes: tuple[int, ...]) -> tuple[int
     for type_code in type_codes:
         size = _METADATA.get(type_code)
         if size is None:
-            raise body.error(f"Unknown column type {type_code}")
+            raise body.error(f"unknown column type {type_code}")
         if type_code == ColumnType.TYPED_ARRAY:
-            raise body.error("Column type TYPED_ARRAY (a multi-valued index) is not expected in a binary log")
+            raise body.error("column type TYPED_ARRAY (a multi-valued index) is not expected in a binary log")
         values.append(body.big_endian(-size) if size < 0 else body.unsigned(size))
     if body.remaining:
         raise body.error(f"{body.remaining} unexpected bytes follow the column metadata")
@@ -228,7 +228,7 @@ def _default_charsets(types: frozenset[ColumnType]) -> Callable[[EventCursor, Ta
         while body.remaining:
             index = body.packed_length()
             if index >= len(columns):
-                raise body.error("A collation in a TABLE_MAP is for a column that does not exist")
+                raise body.error("a collation in a TABLE_MAP is for a column that does not exist")
             charsets[columns[index]] = body.packed_length()
         return _merge_charsets(table_map, charsets)
 
@@ -239,7 +239,7 @@ def _column_charsets(types: frozenset[ColumnType]) -> Callable[[EventCursor, Tab
     def read(body: EventCursor, table_map: TableMap) -> TableMap:
         charsets = {c: body.packed_length() for c in _columns_of(table_map, types)}
         if body.remaining:
-            raise body.error("A TABLE_MAP has more collations than columns")
+            raise body.error("a TABLE_MAP has more collations than columns")
         return _merge_charsets(table_map, charsets)
 
     return read
@@ -276,7 +276,7 @@ def _primary_key(*, with_prefix: bool) -> Callable[[EventCursor, TableMap], Tabl
         while body.remaining:
             column = body.packed_length()
             if column >= table_map.column_count:
-                raise body.error(f"Primary key column {column} is not in the table")
+                raise body.error(f"primary key column {column} is not in the table")
             parts.append((column, body.packed_length() if with_prefix else 0))
         return replace(table_map, primary_key=tuple(parts))
 

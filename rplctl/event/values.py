@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BinlogFormatError
+from rplctl.errors import UNKNOWN_FORM, BinlogFormatError
 from rplctl.event import temporal
 from rplctl.event.cells import (
     Cells,
@@ -83,7 +83,9 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
         return list(SHEETS[kind](cells, fmt).texts())
     decode = _DECODERS.get(kind)
     if decode is None:
-        raise BinlogFormatError(f"Unknown column type {kind}", errno=er.SLAVE_CORRUPT_EVENT)
+        raise BinlogFormatError(
+            f"unknown column type {kind} in a row of the log", errno=er.SLAVE_CORRUPT_EVENT, hint=UNKNOWN_FORM
+        )
     return decode(cells, fmt)
 
 
@@ -142,9 +144,9 @@ def _moments(cells: Cells, fmt: ColumnFormat) -> TextSheet:
 def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
     if fmt.labels is None:
         raise BinlogFormatError(
-            "The members of an ENUM or SET column are neither in the binary log nor in the table's model",
+            "the members of an ENUM or SET column are neither in the binary log nor in the table's model",
             errno=er.SLAVE_CORRUPT_EVENT,
-            hint="to load the members, run: rplctl load-schema FILE",
+            hint="to load the members, run: rplctl load-schema --from-source; rplctl start",
         )
     return fmt.labels
 
@@ -180,7 +182,7 @@ def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
         length = ADDRESS_BYTES[fmt.sql_type]
         padded = [raw.ljust(length, b"\0") for raw in raw_cells(cells)]  # the log omits zeros at the end
         if any(len(raw) != length for raw in padded):
-            raise BinlogFormatError(f"A value is not of type {fmt.sql_type}", errno=er.SLAVE_CORRUPT_EVENT)
+            raise BinlogFormatError(f"a value is not of type {fmt.sql_type}", errno=er.SLAVE_CORRUPT_EVENT)
         return [TEXT_OF_BYTES[fmt.sql_type](raw) for raw in padded]
     if fmt.charset is None or fmt.charset == "binary":
         if fmt.type_code == ColumnType.STRING:
@@ -228,11 +230,15 @@ def expand_column(raw: bytes) -> bytes:
             plain = stream.decompress(raw[1 + width :], length + 1)
         except zlib.error as error:
             raise BinlogFormatError(
-                f"A compressed column is damaged: {error}: {raw[:64].hex(' ')}", errno=er.SLAVE_CORRUPT_EVENT
+                f"a compressed column is damaged: {error}: {raw[:64].hex(' ')}", errno=er.SLAVE_CORRUPT_EVENT
             ) from error
         if len(plain) == length:
             return plain
-    raise BinlogFormatError(f"A compressed column cannot be read: {raw[:64].hex(' ')}", errno=er.SLAVE_CORRUPT_EVENT)
+    raise BinlogFormatError(
+        f"the log has a compressed column in an unknown form: {raw[:64].hex(' ')}",
+        errno=er.SLAVE_CORRUPT_EVENT,
+        hint=UNKNOWN_FORM,
+    )
 
 
 def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
@@ -242,7 +248,7 @@ def _documents(images: Images, cells: Cells, column: int) -> list[Any]:
     base_cells = cells_of(images, np.where(is_diff, bases, -1), column)
     if len(base_cells) < int(is_diff.sum()):
         raise BinlogFormatError(
-            "A partial JSON update has no before image of its column",
+            "a partial JSON update has no before image of its column",
             errno=er.INVALID_JSON_VALUE_FOR_FUNC_INDEX,
         )
     old = dict(zip(base_cells.valid.tolist(), raw_cells(base_cells), strict=True))

@@ -102,4 +102,6 @@ class Looks:
             return asked.result(DEADLINE_S)
         except TimeoutError:
             asked.cancel()
-            raise TargetError("the target did not answer in time", hint="rplctl doctor") from None
+            raise TargetError(
+                "the target did not answer in time", hint="to check the target, run: rplctl doctor"
+            ) from None

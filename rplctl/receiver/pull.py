@@ -33,7 +33,7 @@ from rplctl.relay_log.purge import relay_log_space
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.repository.base import InfoRepository
 from rplctl.source import EventBatch, ReplicaIdentity, SourceIdentity, SourceStream
-from rplctl.source.base import COPY_AGAIN, fatal_reading_binlog
+from rplctl.source.base import COPY_AGAIN, NOT_THE_PROTOCOL, fatal_reading_binlog
 from rplctl.source_zones import SourceZones
 from rplctl.system_zone import SystemZone
 
@@ -154,7 +154,7 @@ class Pull:
                 errno=er.NETWORK_READ_EVENT_CHECKSUM_FAILURE,
                 position=str(self._position),
                 hint="to read the event again, run: rplctl start\nIf the error comes again, the source's binary log is "
-                "damaged at this position",
+                f"damaged at this position. To copy the tables without it, run: {COPY_AGAIN}",
             )
 
     def _up_to_limit(self, batch: EventBatch, first: int) -> EventBatch:
@@ -170,7 +170,9 @@ class Pull:
         """
         if not self._is_open:
             raise SourceError(
-                "the source sent events before their FORMAT_DESCRIPTION", errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE
+                "the source sent events before the FORMAT_DESCRIPTION event of their log",
+                errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
+                hint=NOT_THE_PROTOCOL,
             )
         run = next_run(batch, first, self._position.log_pos, self._filter)
         if run.kept:
@@ -201,6 +203,7 @@ class Pull:
             raise SourceError(
                 f"the source sent an invalid binary log name or position: {given!r} at {position}",
                 errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
+                hint=NOT_THE_PROTOCOL,
             )
         self._left_out = False
         self._gtids.cut()
@@ -230,7 +233,9 @@ class Pull:
     def _open(self, format_description: bytes) -> None:
         if not self._position.log_name:
             raise SourceError(
-                "the source sent no ROTATE before its FORMAT_DESCRIPTION", errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE
+                "the source sent a FORMAT_DESCRIPTION event before the ROTATE event with the name of its log",
+                errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
+                hint=NOT_THE_PROTOCOL,
             )
         if self._recovered is None:
             self._open_new(format_description)

@@ -271,7 +271,8 @@ class Receiver:
                 er.BAD_SLAVE_TEXT,
                 errno=er.BAD_SLAVE,
                 channel=self._channel.name,
-                hint="to set the source, run: rplctl change-master --master-host …",
+                hint="to set the source, run: rplctl change-master --master-host HOST --master-user USER "
+                "--ask-password; rplctl start",
             )
         return info
 

@@ -63,7 +63,7 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> LogPlace | None:
                 place = LogPlace(name, before)
     except (OSError, BinlogFormatError) as error:
         raise RelayLogError(
-            f"The executed GTIDs were not found in the relay logs: {error}",
+            f"cannot find the executed GTIDs in the relay logs: {error}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
             channel=index.channel.name,
             hint="to fetch the relay logs again, run: rplctl start --receiver",

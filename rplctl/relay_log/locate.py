@@ -74,7 +74,7 @@ def find_place(index: RelayLogIndex, source: BinlogPosition) -> LogPlace | None:
             raise _unreachable(index, source, f"the relay logs have a gap after {name}")
         return place
     if names:
-        raise _unreachable(index, source, f"the first relay log {names[0]} begins after it")
+        raise _unreachable(index, source, f"the first relay log {names[0]} begins after this position")
     return None
 
 
@@ -182,10 +182,11 @@ def _begins_at(data: ByteArray, scan: GroupScan, group: int, source: BinlogPosit
 def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> RelayLogError:
     """Return a transient error: the receiver's recovery discards unusable relay logs and fetches again."""
     return RelayLogError(
-        f"Executed position {source} is not in the relay logs: {why}",
+        f"the relay logs do not have the executed position {source}: {why}",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=index.channel.name,
         position=str(source),
-        hint=f"To fetch it again, run: {for_channel('rplctl stop; rplctl start', index.channel.name)}",
+        hint="To fetch the relay logs from there again, run: "
+        f"{for_channel('rplctl stop; rplctl start', index.channel.name)}",
         transient=True,
     )

@@ -115,7 +115,7 @@ class RelayLogReader:
             self._place = find_place(self._index, info.exec_position)
         elif self._place is None and names:
             if info.relay_log_name:
-                raise self._error(f"Relay log position {info.relay_log_position} is not the end of a transaction")
+                raise self._error(f"relay log position {info.relay_log_position} is not the end of a transaction")
             with mapped_file(self._index.path(names[0])) as data:
                 self._place = LogPlace(names[0], read_start(data).boundary)
         if self._place is not None and not info.master_log_name:
@@ -127,11 +127,11 @@ class RelayLogReader:
         because the receiver's recovery removes these relay logs when it connects.
         """
         return RelayLogError(
-            f"{why[0].upper()}{why[1:]}",
+            why,
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
             channel=self._channel.name,
             position=str(info.exec_position),
-            hint=f"To fetch them again, run: {for_channel('rplctl stop; rplctl start', self._channel.name)}",
+            hint=f"To fetch the relay logs again, run: {for_channel('rplctl stop; rplctl start', self._channel.name)}",
             transient=True,
         )
 
@@ -258,19 +258,19 @@ class RelayLogReader:
             raise self._error(f"Relay log read failure: {name}: {error.message}", transient=True) from error
         begins = start.source
         if not begins.log_name:  # half of its header is lost, so the order of the files is unknown
-            raise self._error(f"Relay log {name} does not say where it begins", transient=True)
+            raise self._error(f"relay log {name} does not say where it begins", transient=True)
         if begins == here or not here.log_name:
             self._place = LogPlace(name, start.boundary)
         elif self._by_gtid:
-            raise self._error(f"Relay log {name} begins at {begins}, but the position is {here}", transient=True)
+            raise self._error(f"relay log {name} begins at {begins}, but the position is {here}", transient=True)
         elif begins.is_before(here):  # fetched again from an earlier position: skip the events that were read
             place = find_place(self._index, here)
             if place is None or place.log_name == self._place.log_name:
-                raise self._error(f"Relay log {name} begins at {begins} but does not reach {here}", transient=True)
+                raise self._error(f"relay log {name} begins at {begins} but does not reach {here}", transient=True)
             self._place = place
         else:
             raise self._error(
-                f"Events are missing between {here} in {self._place.log_name} and {begins} in {name}",
+                f"events are missing between {here} in {self._place.log_name} and {begins} in {name}",
                 hint=FETCH_AGAIN,
                 transient=True,
             )
@@ -285,7 +285,7 @@ class RelayLogReader:
             return
         if wrong:
             self._place = None
-            raise self._error(f"The relay logs are out of order: {wrong}", transient=True)
+            raise self._error(f"the relay logs are out of order: {wrong}", transient=True)
 
     def _look_up_again(self) -> None:
         """Find the reader's source position in the relay logs again, because its file is missing or shorter.
@@ -294,7 +294,7 @@ class RelayLogReader:
         """
         assert self._place is not None
         if self._by_gtid:
-            raise self._error(f"Relay log {self._place.log_name} was fetched again", transient=True)
+            raise self._error(f"relay log {self._place.log_name} was fetched again", transient=True)
         found = find_place(self._index, self._place.boundary.source)
         if found is not None:
             self._place, self._seen_size = found, -1

@@ -92,7 +92,7 @@ class RelayLogWriter:
             size = self._size
             self.close()
             raise RelayLogError(
-                f"Relay log {end.log_name} has {size} bytes, but {end.log_pos} were expected",
+                f"relay log {end.log_name} has {size} bytes, but {end.log_pos} were expected",
                 channel=self._channel.name,
                 position=str(end),
                 hint="to repair the relay logs, run: rplctl stop; rplctl recover; rplctl start",

@@ -58,7 +58,7 @@ class Record(Generic[Info]):
 
     def missing(self, channel: str, why: str) -> NotConfigured:
         text = f"channel '{channel}' is not configured: {why}"
-        return NotConfigured(text, errno=er.BAD_SLAVE, channel=channel, hint="rplctl change-master")
+        return NotConfigured(text, errno=er.BAD_SLAVE, channel=channel, hint=_CONFIGURE)
 
     def damaged(self, channel: str, why: str, hint: str = "", kind: type[RplError] = RplError) -> RplError:
         """Return error 1201 or 1872 for a record that exists but cannot be used."""
@@ -66,6 +66,7 @@ class Record(Generic[Info]):
         return kind(text, errno=self.errno, channel=channel, hint=hint)
 
 
+_CONFIGURE = "to set the source, run: rplctl change-master --master-host HOST --master-user USER --ask-password"
 MASTER_INFO: Record[MasterInfo] = Record(
     name="master-info",
     table="slave_master_info",

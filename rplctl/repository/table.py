@@ -371,10 +371,18 @@ def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
             errno = 0 if getattr(error.orig, "sqlstate", "") is not None else er.CR_CONN_HOST_ERROR
         transient = error.connection_invalidated or _may_pass(error, errno)
         raise TargetError(
-            f"{where}: {reason}", errno=errno, channel=channel, transient=transient, hint="rplctl check"
+            f"{where}: {reason}",
+            errno=errno,
+            channel=channel,
+            transient=transient,
+            hint="to check the channel and its target, run: rplctl check",
         ) from None
     except SQLAlchemyError as error:
-        raise TargetError(f"{where}: {type(error).__name__}", channel=channel, hint="rplctl check") from None
+        raise TargetError(
+            f"{where}: {type(error).__name__}",
+            channel=channel,
+            hint="to check the channel and its target, run: rplctl check",
+        ) from None
 
 
 def _may_pass(error: DBAPIError, errno: int) -> bool:

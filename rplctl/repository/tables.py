@@ -83,7 +83,7 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
     where = qualified_name(dialect, record.table)
     if not table_exists(connection, record):
         why = f"Info table is not ready to be used. Table '{where}' cannot be opened."
-        raise record.damaged(channel, why, "rplctl init")
+        raise record.damaged(channel, why, "to create the table, run: rplctl init")
     schema = dialect_of(dialect).own_schema
     present = {str(column["name"]).lower() for column in inspector.get_columns(record.table, schema)}
     missing = [f.column for f in record.fields if f.column.lower() not in present]

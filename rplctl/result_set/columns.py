@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BinlogFormatError, RplError
+from rplctl.errors import EXCLUDE, BinlogFormatError, RplError
 from rplctl.event.column import ColumnFormat, cell_layout
 from rplctl.event.inet_uuid import ADDRESS_BYTES
 from rplctl.event.table_map import ColumnType
@@ -181,10 +181,12 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
         return SelectedColumn(
             written("CAST({} AS BINARY({}))", name, size), fmt, Action.UUID if is_uuid else Action.TRIM, size
         )
-    raise RplError(f"column {name} is {kind}, which cannot be copied", errno=er.SLAVE_CONVERSION_FAILED)
+    raise RplError(
+        f"clone and verify do not support the type of column {name}: {kind}", errno=er.NOT_SUPPORTED_YET, hint=EXCLUDE
+    )
 
 
 def _beyond_limits(what: str) -> BinlogFormatError:
     return BinlogFormatError(
-        f"A column definition is outside of a server's limits: {what}", errno=er.SLAVE_CORRUPT_EVENT
+        f"a column definition is outside of a server's limits: {what}", errno=er.SLAVE_CORRUPT_EVENT
     )

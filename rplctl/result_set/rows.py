@@ -73,7 +73,7 @@ def read_images(
         starts, lengths = np.empty((rows, len(columns)), np.int64), np.empty((rows, len(columns)), np.int32)
         bad = walk(data, size, is_split, shape, converted, starts, lengths)
         if bad >= 0:
-            raise format_error("A row of a result set that cannot be read", view.data, at)
+            raise format_error("a row of a result set that cannot be read", view.data, at)
         yield _inserted(data, starts, lengths)
 
 
@@ -88,7 +88,7 @@ def _measured(view: ByteArray, batch_bytes: int) -> Iterator[tuple[int, int, int
     while at < len(view):
         rows, payload, end = map(int, measure(view, at, batch_bytes))
         if rows == 0:
-            raise format_error("A result set that ends within a row", view.data, at)
+            raise format_error("a result set that ends within a row", view.data, at)
         yield at, end, rows, payload
         at = end
 
@@ -96,7 +96,7 @@ def _measured(view: ByteArray, batch_bytes: int) -> Iterator[tuple[int, int, int
 def row_shape(columns: Sequence[SelectedColumn], wire_types: Sequence[int]) -> Ints:
     """Return [width in the protocol, action, bytes in the image, digits or precision, scale] of each column."""
     if len(columns) != len(wire_types):
-        raise format_error(f"A result set of {len(wire_types)} columns for a table of {len(columns)}", b"")
+        raise format_error(f"a result set of {len(wire_types)} columns for a table of {len(columns)}", b"")
     shape = np.zeros((5, len(columns)), np.int64)
     for number, (column, code) in enumerate(zip(columns, wire_types, strict=True)):
         counted = _LENGTH_BYTE if code in _COUNTED_BY_BYTE else _LENGTH_ENCODED

@@ -46,7 +46,7 @@ class RowStream:
             return
         at = int(step_over(byte_view(piece), self._state))
         if at == _BAD:
-            raise BinlogFormatError("The packets are not those of a result set", errno=er.MALFORMED_PACKET)
+            raise BinlogFormatError("the packets are not those of a result set", errno=er.MALFORMED_PACKET)
         if at >= 0:
             self._taken += at
             self.row_bytes = self._taken - int(self._state[_HEAD_BYTES])
@@ -55,7 +55,7 @@ class RowStream:
         self.row_bytes = self._taken + at - 4
         self._end, self._end_length = bytearray(), int(self._state[_HEAD]) & 0xFFFFFF
         if self._end_length > _MOST_OF_AN_END:
-            raise BinlogFormatError("The end packet of a result set is too large", errno=er.MALFORMED_PACKET)
+            raise BinlogFormatError("the end packet of a result set is too large", errno=er.MALFORMED_PACKET)
         self._gather_end(piece[at:])
 
     def _gather_end(self, piece: ByteArray) -> None:

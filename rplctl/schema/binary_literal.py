@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError
+from rplctl.errors import BY_HAND, RplError
 from rplctl.event.charset import ASCII_COMPATIBLE, decode_text, is_utf8
 from rplctl.schema.data_type import takes_charset
-from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import Column
 
 
@@ -27,7 +26,7 @@ def read_literals(column: Column) -> Column:
         raise RplError(
             f"column '{column.name}': cannot read a literal of character set '{charset}' after SET NAMES binary",
             errno=er.NOT_SUPPORTED_YET,
-            hint=WAY_OUT,
+            hint=BY_HAND,
         )
     if all(literal.isascii() for literal in literals):
         return column

@@ -19,16 +19,15 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, NoReturn
 
 from rplctl import mysql_errors as er
-from rplctl.errors import THEN_SKIP, RplError
+from rplctl.errors import BY_HAND, RplError
 from rplctl.mask import masked
 from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, DdlContext
 
 TokenKind = Literal["word", "quoted", "string", "number", "bits", "symbol", "end"]
 
-WAY_OUT = f"make the statement's changes to the rows on the target by hand, {THEN_SKIP}"
 WAY_OUT_OF_ALTER = (
-    "alter the table on the target by hand, and give its rows the source's values. Load its new definition: "
-    f"rplctl load-schema FILE; {THEN_SKIP}"
+    "alter the table on the target by hand, and give its rows the source's values. To load its new definition and to "
+    "skip the whole transaction, run: rplctl load-schema FILE; rplctl skip --yes; rplctl start"
 )
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
@@ -52,7 +51,11 @@ def refuse(what: str, sql: str, charset: str = "") -> NoReturn:
         what, sql = (text.encode("latin-1", "replace").decode("utf-8", "replace") for text in (what, sql))
     text = masked(sql.strip())
     shown = text if len(text) <= 1000 else text[:1000] + " …"
-    raise RplError(f"{masked(what, sql)}; statement: {shown}", errno=er.PARSE_ERROR, hint=WAY_OUT)
+    raise RplError(
+        f"cannot execute a statement on this target: {masked(what, sql)}; statement: {shown}",
+        errno=er.PARSE_ERROR,
+        hint=BY_HAND,
+    )
 
 
 # Characters whose second byte may look like a quote or a backslash, as latin-1 text. In all other charsets, no byte of

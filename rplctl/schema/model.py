@@ -17,7 +17,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError, TargetError
 
 FORMAT = 1  # of the JSON text; readers reject a later format
-_LOAD_AGAIN = "to load it again, run: rplctl load-schema --from-source"
+_LOAD_AGAIN = "to load the model again, run: rplctl load-schema --from-source; rplctl start"
 MADE_EMPTY = "made_empty"  # a JSON key that is not a field of the model: see own_tables.models.store_models
 
 KeyKind = Literal["primary", "unique", "index", "fulltext", "spatial", "vector"]
@@ -204,11 +204,11 @@ class TableModel:
         try:
             fields: dict[str, Any] = json.loads(text)
             if fields.pop("format") != FORMAT:
-                raise RplError("A stored table model has an unknown format", hint=_LOAD_AGAIN)
+                raise RplError("a stored table model has an unknown format", hint=_LOAD_AGAIN)
             fields.pop(MADE_EMPTY, None)
             return cls(**_rebuild_fields(fields))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise RplError(f"A stored table model is damaged: {error}", hint=_LOAD_AGAIN) from error
+            raise RplError(f"a stored table model is damaged: {error}", hint=_LOAD_AGAIN) from error
 
 
 def below_merge(model: TableModel, what: str) -> TargetError:
@@ -216,8 +216,8 @@ def below_merge(model: TableModel, what: str) -> TargetError:
     return TargetError(
         f"{what} rows of the tables in the UNION of '{model.qualified_name}', whose engine is {model.engine}",
         errno=er.NOT_SUPPORTED_YET,
-        hint="to skip the whole transaction and copy these tables again, run: rplctl skip --yes; rplctl start; "
-        "rplctl clone --tables DB.TABLE,… --replace",
+        hint="to skip the whole transaction and to copy these tables again, run: rplctl skip --yes; "
+        "rplctl clone --tables DB.TABLE,… --replace --yes; rplctl start",
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
-from rplctl.errors import THEN_SKIP, RplError
+from rplctl.errors import IN_ROW_FORMAT, RplError
 from rplctl.mask import masked
 from rplctl.schema import statement as ddl
 from rplctl.schema.alter_clause import parse_alter_table
@@ -89,8 +89,7 @@ def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -
             raise RplError(
                 f"the source logged a statement instead of row events: {tokens.text.strip()[:1000]}",
                 errno=er.BINLOG_UNSAFE_STATEMENT,
-                hint=f"set binlog_format=ROW on the source, {THEN_SKIP}; then copy the tables again: "
-                "rplctl clone --tables DB.TABLE --replace\nTo exclude a tool's table (pt-table-checksum), run: "
+                hint=f"{IN_ROW_FORMAT}\nTo exclude the table of a tool (pt-table-checksum), run: "
                 "rplctl change-filter --replicate-wild-ignore-table DB.TABLE; rplctl start",
             )
     tokens.refuse()
@@ -190,8 +189,7 @@ def _refuse_select(tokens: TokenStream) -> None:
         raise RplError(
             f"the source logged CREATE TABLE … SELECT as a statement, not as row events: {tokens.text.strip()[:1000]}",
             errno=er.BINLOG_UNSAFE_STATEMENT,
-            hint=f"set binlog_format=ROW on the source, {THEN_SKIP}; then copy the table again: "
-            "rplctl clone --tables DB.TABLE --replace",
+            hint=IN_ROW_FORMAT,
         )
     tokens.refuse()
 

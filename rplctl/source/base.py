@@ -91,6 +91,10 @@ class SourceStream(Protocol):
 
 
 # `reset` forgets the position that the source no longer has; the copy begins at the source's end, with all tables.
+NOT_THE_PROTOCOL: Final = (
+    "check that --master-host and --master-port name a MySQL or MariaDB server, not a proxy that changes its "
+    "answers, then run: rplctl doctor; rplctl start"
+)
 COPY_AGAIN: Final = "rplctl stop; rplctl reset --forget-gtids --yes; rplctl clone --replace --yes"
 
 

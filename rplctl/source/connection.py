@@ -26,7 +26,7 @@ from rplctl.errors import SourceError
 from rplctl.handshake import LONGEST_WAIT_S, GuardedConnection, Security, TlsMode, TlsSettings
 from rplctl.info import MasterInfo
 from rplctl.source import flavor
-from rplctl.source.base import DumpStart, ReplicaIdentity, SourceIdentity
+from rplctl.source.base import NOT_THE_PROTOCOL, DumpStart, ReplicaIdentity, SourceIdentity
 from rplctl.source.clock import clock_of
 from rplctl.source.interruption import hold
 from rplctl.source.network_namespace import network_namespace
@@ -323,7 +323,9 @@ def _value(mysql: Any, query: Sql) -> str:
         cursor.execute(query)
         row = cursor.fetchone()
     if not row or row[0] is None:
-        raise SourceError(f"the source did not answer {query}", errno=er.CR_MALFORMED_PACKET)
+        raise SourceError(
+            f"the source returned no row for {query}", errno=er.CR_MALFORMED_PACKET, hint=NOT_THE_PROTOCOL
+        )
     cell = row[0]
     return cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
 
@@ -337,7 +339,7 @@ def _matching(mysql: Any, query: Sql, pattern: str) -> str:
 
 
 def _no_answer(what: str) -> SourceError:
-    return SourceError(f"invalid answer: the source {what}", errno=er.CR_MALFORMED_PACKET)
+    return SourceError(f"invalid answer: the source {what}", errno=er.CR_MALFORMED_PACKET, hint=NOT_THE_PROTOCOL)
 
 
 @contextlib.contextmanager
@@ -360,9 +362,7 @@ def map_errors(prefix: str) -> Iterator[None]:
             if "LOAD_LOCAL" in str(error)
             else f"the server does not speak the MySQL protocol: {error!r}"
         )
-        raise SourceError(
-            f"{prefix}: {reason}", errno=er.CR_MALFORMED_PACKET, hint="check --master-host and --master-port"
-        ) from None
+        raise SourceError(f"{prefix}: {reason}", errno=er.CR_MALFORMED_PACKET, hint=NOT_THE_PROTOCOL) from None
 
 
 def security_of(info: MasterInfo) -> Security:

@@ -47,6 +47,7 @@ _PASSING = frozenset(  # errors of a failed lock: the row's lock, or a changed t
         *(er.NO_SUCH_TABLE, er.BAD_FIELD_ERROR, er.KEY_DOES_NOT_EXITS, er.TABLEACCESS_DENIED_ERROR),
     }
 )
+_TRIES_AGAIN = "the copy tries again by itself. To see its state, run: rplctl show-clone"
 _GTID = re.compile(r"GTID_NEXT\s*=\s*'([^']+)'")
 _SNAPSHOT = written("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 
@@ -233,7 +234,12 @@ def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
     status = _status(query)
     lock = last()
     if lock is None:
-        raise SourceError("no row of the last change is known", errno=er.LOCK_WAIT_TIMEOUT, transient=True)
+        raise SourceError(
+            "the received events do not show a row that the last change of the tables wrote",
+            errno=er.LOCK_WAIT_TIMEOUT,
+            transient=True,
+            hint=_TRIES_AGAIN,
+        )
     try:
         *found, (name, offset, *_) = query(
             written("ROLLBACK"),
@@ -248,12 +254,13 @@ def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
     except SourceError as error:
         if error.errno not in _PASSING:
             raise
-        raise SourceError(error.message, errno=er.LOCK_WAIT_TIMEOUT, transient=True) from error
+        raise SourceError(error.message, errno=er.LOCK_WAIT_TIMEOUT, transient=True, hint=_TRIES_AGAIN) from error
     if lock.finds and not found:
         raise SourceError(
             "the row that the table's last change wrote no longer exists on the source",
             errno=er.LOCK_WAIT_TIMEOUT,
             transient=True,
+            hint=_TRIES_AGAIN,
         )
     return Snapshot(query, LogPlace(None), LogPlace(answered_place(name, offset)))
 

@@ -17,6 +17,7 @@ from rplctl.errors import SourceError, UsageError
 from rplctl.handshake import Allowance
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
+from rplctl.source.base import NOT_THE_PROTOCOL
 from rplctl.source.connection import HINT_MARIADB_GTID, HINT_MYSQL_GTID, log_in, map_errors
 from rplctl.sql_text import Sql, joined, written
 
@@ -117,7 +118,7 @@ def log_end(query: Query) -> BinlogPosition:
         raise SourceError(
             "Got fatal error 1236 from master when reading data from binary log: 'Binary log is not open'",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="start the source with log_bin",
+            hint="start the source's server with the option log_bin, then run: rplctl start",
         )
     return answered_place(rows[0][0], rows[0][1])
 
@@ -128,7 +129,9 @@ def answered_place(name: Any, offset: Any) -> BinlogPosition:
         return BinlogPosition.parse(f"{name}:{offset}")
     except UsageError as error:
         raise SourceError(
-            f"the source sent an invalid position: {error.message[:200]}", errno=er.CR_MALFORMED_PACKET
+            f"the source sent an invalid position: {error.message[:200]}",
+            errno=er.CR_MALFORMED_PACKET,
+            hint=NOT_THE_PROTOCOL,
         ) from None
 
 

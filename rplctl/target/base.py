@@ -472,7 +472,7 @@ def check_columns(model: TableModel, present: Collection[str], table: str) -> No
                 f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
                 f'{table} has no column "{column.name}" (it has {", ".join(sorted(present))})',
                 errno=er.SLAVE_CONVERSION_FAILED,
-                hint=f"add the column to {table}, or rebuild the table from the source",
+                hint=f"to keep the rows, add the column to {table} on the target, then run: rplctl start",
             )
 
 
@@ -480,8 +480,8 @@ def no_such_table(database: str, table: str) -> TargetError:
     return TargetError(
         f"Table '{database}.{table}' doesn't exist on the target",
         errno=er.NO_SUCH_TABLE,
-        hint="copy the table with its rows, as INITIAL COPY in rplctl(1) shows; after rplctl load-schema alone, "
-        "the table lacks its earlier rows",
+        hint="after rplctl load-schema alone, the table lacks its earlier rows. To see all ways to copy it "
+        "(INITIAL COPY), run: man 1 rplctl",
     )
 
 

@@ -12,10 +12,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError
+from rplctl.errors import BY_HAND, RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, Value, from_text
-from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import INTEGER_BITS, Column, Partition, Partitioning, TableModel
 from rplctl.schema.token_stream import TokenStream
 from rplctl.sql_text import NOTHING, NULL, Grammar, Sql, joined, matched, written
@@ -56,9 +55,11 @@ def partition_condition(
             if len(known) == len(conditions):
                 return joined(" OR ", (written("({})", condition) for condition in known))
     raise RplError(
-        f"cannot determine which rows of {model.qualified_name} are in partition {', '.join(names)}",
+        f"cannot execute a statement on partition {', '.join(names)} of {model.qualified_name}: rplctl cannot "
+        "determine which rows the partition contains, because the table is not partitioned by RANGE or LIST over "
+        "one column",
         errno=er.PARSE_ERROR,
-        hint=WAY_OUT,
+        hint=BY_HAND,
     )
 
 

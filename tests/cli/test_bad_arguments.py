@@ -102,7 +102,7 @@ BAD: list[tuple[str, int, str]] = [
     (f"{CM} --master-zstd-compression-level 0", 2, "ERROR 3921"),
     (f"{CM} --master-zstd-compression-level 23", 2, "ERROR 3921"),
     (f"{CM} --require-table-primary-key-check MAYBE", 2, "STREAM, ON, OFF, GENERATE"),
-    (f"{CM} --assign-gtids-to-anonymous-transactions nope", 2, "use LOCAL, OFF or a UUID"),
+    (f"{CM} --assign-gtids-to-anonymous-transactions nope", 2, "the value is LOCAL, OFF or a UUID"),
     (f"{CM} --master-binlog-dir archive", 2, "not an absolute path"),
     (f"{CM} --master-binlog-dir /no/such/folder", 2, "is not a folder"),
     (f"{CM} --master-binlog-dir /tmp --master-host db1", 2, "mutually exclusive"),
@@ -215,7 +215,7 @@ def test_without_a_channel_the_hint_is_change_master(program: Program, line: str
     done = program(*line.split())
     assert done.code == 4
     assert done.err.startswith("ERROR 1200: The server is not configured as slave")
-    assert "hint: rplctl change-master" in done.err
+    assert "hint: to set the source, run: rplctl change-master" in done.err
 
 
 @pytest.mark.parametrize(
@@ -225,5 +225,5 @@ def test_a_folder_that_is_not_there_is_named(program: Program, line: str) -> Non
     program.datadir /= "mistyped"
     done = program(*line.split())
     assert done.code == 4
-    assert f"hint: there is no {program.datadir}: rplctl init, or name it with --datadir" in done.err
+    assert f"run: rplctl --datadir {program.datadir} init" in done.err and "add --datadir FOLDER" in done.err
     assert not program.datadir.exists()

@@ -89,4 +89,4 @@ def test_a_filter_is_set_listed_and_cleared(configured: Program) -> None:
 @pytest.mark.parametrize("verb", ["change-filter", "change-replication-filter"])
 def test_a_filter_command_without_a_rule_names_its_help(configured: Program, verb: str) -> None:
     done = configured(verb)
-    assert done.code == 2 and "hint: rplctl change-filter --help" in done.err
+    assert done.code == 2 and "run: rplctl change-filter --help" in done.err

@@ -152,7 +152,7 @@ def test_a_tools_position_for_a_channel_that_is_not_there_is_refused(
     (tmp_path / "offset").write_text(TOOLS[tool])
     done = program("import-info", f"--{tool}", str(tmp_path / "offset"))
     assert (done.code, "must be configured first" in done.err) == (2, True)
-    assert "hint: rplctl change-master" in done.err
+    assert "hint: to set the source, run: rplctl change-master" in done.err
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_damaged_file_is_named_with_its_line(configured: Program, tmp_path: Pa
         (tmp_path / name).write_bytes((MARIADB / name).read_bytes())
     (tmp_path / "relay-log.info").write_text("5\n./relay.000001\nx\nb.000001\n4\n0\n")
     done = configured("import-info", str(tmp_path), "--yes")
-    assert (done.code, "ERROR 1872: relay-log.info: line 3 (Relay_log_pos)" in done.err) == (2, True)
+    assert (done.code, "ERROR 1872: cannot read relay-log.info: line 3 (Relay_log_pos)" in done.err) == (2, True)
 
 
 def test_an_import_over_a_configured_channel_needs_a_confirmation(configured: Program) -> None:

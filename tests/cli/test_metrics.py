@@ -64,7 +64,7 @@ def test_the_file_for_node_exporter_is_whole_and_readable_and_named_as_it_reads_
     assert configured("metrics", "--textfile", str(path)).out == ""
     assert stat.S_IMODE(path.stat().st_mode) == 0o644 and samples(path.read_text())["mysql_up", ""] == 1
     done = configured("metrics", "--textfile", str(tmp_path / "rplctl.txt"))
-    assert done.code == 2 and "hint: --textfile" in done.err and not (tmp_path / "rplctl.txt").exists()
+    assert done.code == 2 and "run: rplctl metrics --textfile" in done.err and not (tmp_path / "rplctl.txt").exists()
     assert configured("metrics", "--textfile", str(tmp_path / "none/a.prom")).code
     assert [path.name for path in tmp_path.iterdir() if "prom" in path.name] == ["rplctl.prom"]
 

@@ -192,7 +192,7 @@ def test_a_switch_is_refused_while_a_thread_runs(instance: Program, role: str) -
     with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         done = instance("switch-repo", "--to", "table")
-        assert (done.code, "ERROR 3081" in done.err, "hint: rplctl stop" in done.err) == (2, True, True)
+        assert (done.code, "ERROR 3081" in done.err, "run: rplctl stop" in done.err) == (2, True, True)
         assert cell_of(instance, "master-info") == cell_of(instance, "relay-log-info") == (False, True)
         assert pages_path(channel).exists()
         holder.communicate("\n")

@@ -52,7 +52,7 @@ def test_a_receivers_life_in_the_commands_own_words(archive: Program) -> None:
     assert archive("flush-relay-logs").out == "channel '': the receiver begins a new relay log\n"
     assert archive("wait", "--state", "stopped", "--timeout", "0").code == 9
     done = archive("change-master", "--master-connect-retry", "5")
-    assert done.code == 2 and done.err.startswith("ERROR 3021") and "hint: rplctl stop --receiver" in done.err
+    assert done.code == 2 and done.err.startswith("ERROR 3021") and "run: rplctl stop --receiver" in done.err
     assert archive("reset", "--yes").err.startswith("ERROR 3081")
     assert archive("recover").err.startswith("ERROR 3021")
     assert archive("switch-repo", "--to", "table").err.startswith("ERROR 3081")

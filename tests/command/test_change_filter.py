@@ -71,4 +71,4 @@ def test_with_dry_run_or_a_wrong_rule_nothing_is_stored(datadir: Path) -> None:
 def test_while_the_applier_runs_they_stay(datadir: Path) -> None:
     with hold_lock(Channel("east", datadir), "applier"), pytest.raises(UsageError, match="CHANNEL 'east'") as caught:
         change_filter(load_config(datadir, "east"), "east", {"replicate_do_db": "a"})
-    assert caught.value.errno == 3085 and caught.value.hint == "rplctl stop --channel east --applier"
+    assert caught.value.errno == 3085 and caught.value.hint == "to stop it, run: rplctl stop --channel east --applier"

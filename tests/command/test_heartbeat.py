@@ -38,7 +38,7 @@ def test_the_true_lag_is_told_and_a_purge_foreseen(mariadb: MariadbServer, tmp_p
         assert abs(row["Clock_Skew"]) < 1 and 0 <= row["Clock_Skew_Error"] < 1, "the same machine"
 
         refused = replica.run("heartbeat", "--update", "--run-time", "1", expect=None)
-        assert refused.returncode and "hint: rplctl heartbeat --update --create-table" in refused.stderr
+        assert refused.returncode and "run: rplctl heartbeat --update --create-table" in refused.stderr
         replica.run("heartbeat", "--update", "--create-table", "--run-time", "0")
         ((moment, server, file),) = mariadb.sql("SELECT ts, server_id, file FROM heartbeat.heartbeat")
         assert abs(unix_time(str(moment), is_utc=True) - time.time()) < 60 and file == mariadb.master_status()[0]

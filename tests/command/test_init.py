@@ -155,7 +155,7 @@ def test_what_the_command_needs_is_asked_for_before_anything_is_done(archive: Co
         load_schema(archive, "other", dump)
     with hold_lock(Channel("", archive.datadir), "applier"), pytest.raises(UsageError) as caught:
         load_schema(archive, "", dump)
-    assert (caught.value.errno, caught.value.hint) == (3085, "rplctl stop --applier")
+    assert (caught.value.errno, caught.value.hint) == (3085, "to stop it, run: rplctl stop --applier")
     assert not (archive.datadir / "target.db").exists()
 
 

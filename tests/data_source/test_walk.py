@@ -201,7 +201,7 @@ def test_a_statement_instead_of_rows_is_an_error_of_a_table_and_a_line_among_all
     walk = Walk(Options.parse({"path": str(tmp_path)}))
     walk.to()
     table = ".".join(next(iter(walk.catalog.tables)))
-    with pytest.raises(RplError, match="a statement instead of rows") as told:
+    with pytest.raises(RplError, match="a statement instead of row events") as told:
         all_of(tmp_path, table=table)
     assert "statements=skip" in told.value.hint
     all_of(tmp_path, table=table, statements="skip")

@@ -56,7 +56,7 @@ def test_an_encrypted_file_of_mysql_is_called_encrypted() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\xfeb", b"PAR1", b"\x00" * 8])
 def test_another_file_is_no_binary_log(data: bytes) -> None:
-    with pytest.raises(BinlogFormatError, match="Not a binary log"):
+    with pytest.raises(BinlogFormatError, match="not a binary log"):
         check_magic(data)
 
 

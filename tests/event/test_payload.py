@@ -102,7 +102,7 @@ def test_a_small_event_cannot_make_us_allocate_more_than_allowed() -> None:
         (payload(zstandard.compress(PLAIN)[:-9], len(PLAIN)), "payload"),
         (payload(PLAIN, len(PLAIN), compression=255, size=3), "but states 3"),
         (event(EventType.TRANSACTION_PAYLOAD, b"\x01\x01"), "cut short"),
-        (event(EventType.STOP), "Not a compressed event"),
+        (event(EventType.STOP), "not a compressed event"),
         (event(EventType.WRITE_ROWS_COMPRESSED_V1, bytes(8) + b"\x01\xff" + b"\x84"), "unknown head"),
         (event(EventType.WRITE_ROWS_COMPRESSED_V1, bytes(8) + b"\x01\xff" + b"\x91\x05xxxx"), "unknown head"),
         (event(EventType.WRITE_ROWS_COMPRESSED_V1, bytes(8) + b"\x01\xff" + b"\x81\x05xxxx"), "record is damaged"),

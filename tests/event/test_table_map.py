@@ -114,7 +114,7 @@ def test_optional_metadata_that_nobody_knows_yet_is_stepped_over() -> None:
 @pytest.mark.parametrize(
     ("types", "metadata", "optional", "message"),
     [
-        (b"\x63", b"", b"", "Unknown column type 99"),
+        (b"\x63", b"", b"", "unknown column type 99"),
         (b"\x14", b"\x00\x00", b"", "TYPED_ARRAY"),
         (b"\x0f", b"\x14", b"", "cut short"),
         (b"\x03", b"\x14", b"", "unexpected bytes"),

@@ -85,12 +85,12 @@ def test_behind_the_format_description_of_a_log_that_was_fetched_again_from_its_
 def test_relay_logs_that_begin_too_late_or_have_a_hole_are_refused(channel: Channel) -> None:
     source, index = three_files(channel), RelayLogIndex(channel)
     index.remove(["relay-bin.000001"])
-    with pytest.raises(RelayLogError, match=r"the first relay log relay-bin.000002 begins after it"):
+    with pytest.raises(RelayLogError, match=r"the first relay log relay-bin.000002 begins after this position"):
         find_place(index, source.ends[1])
     assert find_place(index, source.ends[5]) is not None
     index.remove(["relay-bin.000002"])
     (channel.datadir / "relay-bin.000001").touch()
-    with pytest.raises(RelayLogError, match="begins after it"):
+    with pytest.raises(RelayLogError, match="begins after this position"):
         find_place(index, source.ends[5])
 
 

@@ -179,7 +179,7 @@ def test_a_hole_between_two_files_stops_the_reader(channel: Channel) -> None:
     new_writer(channel).open_new(BinlogPosition("binlog.000001", source.position.log_pos + 1000))
     reader = opened(channel)
     assert transactions_of([groups for groups in [reader.groups(1 << 20)] if groups]) == source.ends
-    with pytest.raises(RelayLogError, match="Events are missing between") as missing:
+    with pytest.raises(RelayLogError, match="events are missing between") as missing:
         reader.groups(1 << 20)
     assert "recover --refetch" in missing.value.hint
 

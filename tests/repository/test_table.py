@@ -118,7 +118,7 @@ def test_a_missing_table_is_named(target: Target, channel: Channel) -> None:
             RplError, match=r"Info table is not ready to be used\. Table '.*' cannot be opened"
         ) as error:
             repository.read()
-        assert (error.value.errno, error.value.hint) == (errno, "rplctl init")
+        assert (error.value.errno, error.value.hint) == (errno, "to create the table, run: rplctl init")
 
 
 @LONG

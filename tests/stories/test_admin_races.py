@@ -193,7 +193,10 @@ def test_a_change_with_options_that_name_the_other_kind_makes_no_second_record(o
     changes = MasterChanges(master_binlog_dir=str(operators.archive))
     with pytest.raises(RepositoryConflict, match=r"master.info, and master_info_repository names .*slave_") as refused:
         change_master(named, "", changes)
-    assert (refused.value.exit_code, refused.value.hint) == (5, "rplctl switch-repo --to table")
+    assert (refused.value.exit_code, refused.value.hint) == (
+        5,
+        "to move the record, run: rplctl switch-repo --to table",
+    )
     assert operators.places() == [["FILE"], ["FILE"]]
 
 

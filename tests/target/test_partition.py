@@ -67,7 +67,7 @@ def test_rows_that_cannot_be_told_stop_the_channel(partitions: str) -> None:
     replica = ReplicaTables()
     replica.run(f"CREATE TABLE t (a INT, b INT, c VARCHAR(9), e DATE) PARTITION BY {partitions}")
     replica.insert("t", [(1, 1, "x", "2024-01-01")])
-    with pytest.raises(RplError, match="cannot determine which rows"):
+    with pytest.raises(RplError, match="rplctl cannot determine which rows"):
         replica.run("ALTER TABLE t TRUNCATE PARTITION p")
     assert len(replica.rows("t")) == 1
 

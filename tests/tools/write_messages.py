@@ -73,13 +73,13 @@ def _messages() -> Iterator[Message]:
             text = _template(node.args[0])
             if text.replace("…", "").strip(" :"):  # else another program's own text
                 code = NUMBERS[number.attr]
-                hint = _template(given["hint"]) if "hint" in given else _by_number(code)
+                hint = _template(given["hint"]) if "hint" in given else _by_number(code, kind)
                 yield Message(code, number.attr, text, hint, int(getattr(kind, "exit_code", 1)))
 
 
-def _by_number(number: int) -> str:
-    """The applier's hint for the number; '' where it has none of its own."""
-    hint = way_out(RplError("", errno=number))
+def _by_number(number: int, kind: type[RplError]) -> str:
+    """The applier's hint for the number, or for damage of the relay log; '' where it has none of its own."""
+    hint = way_out(kind("", errno=number))
     return "" if hint == way_out(RplError("")) else hint
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_EXCLUDE, THEN_SKIP, RplError
+from rplctl.errors import BY_HAND, OR_EXCLUDE, RplError
 from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
@@ -138,7 +138,7 @@ def _unknown(model: TableModel, column: str, position: str) -> RplError:
         f"their generated column '{column}'",
         errno=er.NO_DEFAULT_FOR_FIELD,
         position=position,
-        hint=f"make the transaction's changes on the target by hand, {THEN_SKIP}{OR_EXCLUDE}",
+        hint=f"{BY_HAND}{OR_EXCLUDE}",
     )
 
 
@@ -150,6 +150,6 @@ def _lost(model: TableModel, key: ForeignKey, position: str) -> RplError:
         "unique key",
         errno=er.ROW_IS_REFERENCED_2,
         position=position,
-        hint=f"give {parent} a unique key over these columns on the source, make this transaction's changes on the "
-        f"target by hand, {THEN_SKIP}{OR_EXCLUDE}",
+        hint=f"on the source, give {parent} a unique key over these columns, for later transactions. For this one, "
+        f"{BY_HAND}{OR_EXCLUDE}",
     )

@@ -42,13 +42,12 @@ from rplctl.applier.feed.event_range import spool_file
 from rplctl.channel import Channel
 from rplctl.commit.noted import StatementNotes
 from rplctl.config import Config
-from rplctl.errors import THEN_SKIP, RplError, TargetError
+from rplctl.errors import BY_HAND, IN_ROW_FORMAT, SKIP_AND_COPY, RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.rows import CASCADES_LOGGED, INSERT, NO_FOREIGN_KEY_CHECKS
 from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.mask import masked
 from rplctl.own_tables.prepared import keep_prepared, take_prepared
-from rplctl.schema.lexer import WAY_OUT
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel, DdlPlan, plan_ddl
 from rplctl.schema.statement import (
@@ -69,9 +68,9 @@ _XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 _WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
 # A statement is never skipped silently: its triggers and functions change tables that its text does not show.
 _ROLLED_BACK_HINT = (
-    "the source rolled this transaction back, except its changes of tables without transactions (MyISAM, Aria). To "
-    "skip the whole transaction, run: rplctl skip --yes; rplctl start\nIf it changed such tables, copy them again: "
-    "rplctl clone --tables DB.TABLE --replace"
+    "the source rolled this transaction back, except its changes of tables without transactions (MyISAM, Aria). If it "
+    "changed no such tables, skip the whole transaction: nothing is lost. Run: rplctl skip --yes; rplctl start\n"
+    f"Otherwise, {SKIP_AND_COPY}"
 )
 
 
@@ -222,11 +221,10 @@ class OrderedRange:
         if self._statements is None:
             what = EventType(int(run.types[number])).name
             raise RplError(
-                f"the source logged a statement instead of rows, which this target cannot execute: {what}",
+                f"this target cannot execute a statement that the source logged instead of row events: {what}",
                 errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
                 position=run.end_position(number),
-                hint=f"set binlog_format=ROW on the source, {THEN_SKIP}; then copy the tables again: "
-                "rplctl clone --tables DB.TABLE --replace",
+                hint=IN_ROW_FORMAT,
             )
         self.result.changes += self._statements.take(run.event(number), run.description)
 
@@ -252,8 +250,7 @@ class OrderedRange:
                     "position",
                     errno=er.XAER_NOTA,
                     position=at,
-                    hint="to skip the whole transaction and copy its tables again, run: rplctl skip --yes; "
-                    "rplctl start; rplctl clone --tables DB.TABLE --replace",
+                    hint=SKIP_AND_COPY,
                 )
             if path.stat().st_size:
                 data = np.memmap(path, np.uint8, "r")
@@ -335,7 +332,7 @@ class OrderedRange:
                 f"{rows.model.qualified_name} with foreign_key_checks=1 and others with foreign_key_checks=0",
                 errno=er.ROW_IS_REFERENCED_2,
                 position=run.end_position(number),
-                hint=f"make the transaction's changes on the target by hand, {THEN_SKIP}",
+                hint=BY_HAND,
             )
 
     def _follow(self, wanted: bool) -> bool:
@@ -441,7 +438,7 @@ class OrderedRange:
             if not ignores or "unique" not in error.message.lower():
                 raise
             text = "ALTER IGNORE TABLE removed rows on the source, whose log does not say which"
-            raise TargetError(f"{text}: {error.message}", errno=er.DUP_ENTRY, hint=WAY_OUT) from error
+            raise TargetError(f"{text}: {error.message}", errno=er.DUP_ENTRY, hint=BY_HAND) from error
         if self._log is not None:
             self._log.statement(plan, masked(query.sql))
         self.result.models.update(plan.model_changes)

@@ -23,7 +23,7 @@ from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.decode.row_stream import EventRun, read_tables, unknown_tables
 from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.commit.noted import StatementNotes
-from rplctl.errors import BinlogFormatError, RplError, TargetError
+from rplctl.errors import OR_SKIP, BinlogFormatError, RplError, TargetError
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.query import ExecuteLoadQuery, Query
@@ -314,8 +314,11 @@ class LiveTables(TableSource):
     def _file(self, file_id: int) -> list[bytes]:
         if file_id not in self._files:
             raise BinlogFormatError(
-                f"LOAD DATA reads file {file_id}, whose first block is not in the log",
+                f"the relay log has an event of LOAD DATA for file {file_id}, but not the event with the first block "
+                "of this file",
                 errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
+                hint="to fetch the relay logs again, run: rplctl stop; rplctl recover --refetch; rplctl "
+                f"start{OR_SKIP}",
             )
         return self._files[file_id]
 

@@ -16,7 +16,7 @@ from rplctl import mysql_errors as er
 from rplctl.applier.decode.ddl_context import ddl_context
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.config import Config
-from rplctl.errors import THEN_SKIP, RplError
+from rplctl.errors import IN_ROW_FORMAT, RplError
 from rplctl.event.events import Query, parse_query
 from rplctl.event.types import STATEMENT_EVENTS, EventType
 from rplctl.info import RelayLogInfo
@@ -103,8 +103,10 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
             f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON. Query: '{_shown(query)}'",
             errno=er.TABLE_WITHOUT_PK,
             position=at,
-            hint=f"create or change the table on the target by hand, with a key, {THEN_SKIP}\n"
-            "To accept such tables, run: rplctl change-master --require-table-primary-key-check off; rplctl start",
+            hint="create or change the table with a primary key on the target by hand, and make all other changes of "
+            "the transaction. Then, to skip the whole transaction, run: rplctl skip --yes; rplctl start\n"
+            "To accept tables without a primary key, run: rplctl change-master --require-table-primary-key-check off; "
+            "rplctl start",
         )
 
 
@@ -114,10 +116,11 @@ def refuse_generated_keys(info: RelayLogInfo, kind: str) -> None:
     """
     if info.require_table_primary_key_check == "GENERATE":
         raise RplError(
-            f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE needs a MySQL target (8.0.30 or later), not {kind}",
+            f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE requires a MySQL target, 8.0.30 or later, not {kind}",
             errno=er.NOT_SUPPORTED_YET,
             channel=info.channel_name,
-            hint="to follow the source instead, run: rplctl change-master --require-table-primary-key-check stream",
+            hint="to use the source's setting, run: rplctl change-master --require-table-primary-key-check stream; "
+            "rplctl start",
         )
 
 
@@ -127,7 +130,7 @@ def _not_row_format(channel: str, what: str, at: str) -> RplError:
         f"REQUIRE_ROW_FORMAT was found: {what}",
         errno=er.RPL_INVALID_NON_ROW_FORMAT,
         position=at,
-        hint="set binlog_format=ROW on the source\nTo permit statements, run: rplctl stop --applier; "
+        hint=f"{IN_ROW_FORMAT}\nTo permit statements, run: rplctl stop --applier; "
         "rplctl change-master --require-row-format 0; rplctl start",
     )
 

@@ -180,7 +180,8 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
             raise RplError(
                 f"Incorrect {column.type} value: '{text}' for column `{column.name}`: Spark has no such date",
                 errno=er.TRUNCATED_WRONG_VALUE,
-                hint="set the option zero_dates=null\nOr omit the option table: the JSON contains the logged value",
+                hint="to get NULL instead of the date, set the option zero_dates=null of the query\n"
+                "To get the logged value as JSON, omit the option table of the query",
             )
         if is_zero.any():
             stays = np.flatnonzero(~is_zero)
@@ -207,7 +208,9 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
         return texts.cast(wanted)
     except pa.ArrowInvalid as error:  # 31 February, with ALLOW_INVALID_DATES
         raise RplError(
-            f"column `{column.name}`: {error}", errno=er.TRUNCATED_WRONG_VALUE, hint="set the option zero_dates=null"
+            f"Spark cannot store a value of column `{column.name}`: {error}",
+            errno=er.TRUNCATED_WRONG_VALUE,
+            hint="to get NULL instead of the date, set the option zero_dates=null of the query",
         ) from error
 
 

@@ -56,8 +56,9 @@ def logged_model(table_map: TableMap) -> TableModel:
         raise RplError(
             f"Table '{name}': neither its row events nor the logs that are read contain its definition",
             errno=er.NO_SUCH_TABLE,
-            hint="set the option schema_file to the output of `mysqldump --no-data` from the beginning of the logs\n"
-            "Or set binlog_row_metadata=FULL on the source, for later logs",
+            hint="set the option schema_file of the query to the output of `mysqldump --no-data` from the time when "
+            "the logs begin\n"
+            "For later logs, run on the source: SET GLOBAL binlog_row_metadata=FULL",
         )
     names = table_map.column_names or [f"@{number}" for number in range(1, table_map.column_count + 1)]
     columns = []

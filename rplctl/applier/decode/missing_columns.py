@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_EXCLUDE, THEN_SKIP, RplError
+from rplctl.errors import COPY_TABLE, OR_EXCLUDE, RplError
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
@@ -24,9 +24,9 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
 _HINT = (
-    f"set binlog_row_image=FULL on the source, {THEN_SKIP}; then copy the table again: "
-    "rplctl clone --tables DB.TABLE --replace. MariaDB 11.8.9 does not log the column even then, and only a MariaDB "
-    f"target computes it{OR_EXCLUDE}"
+    "MariaDB 11.8.9 never logs such a column, and only a MariaDB target computes it. On another source, run: "
+    "SET GLOBAL binlog_row_image=FULL; sessions that are open keep the old setting. Because the row is already in the "
+    f"log, {COPY_TABLE}{OR_EXCLUDE}"
 )
 _SESSION = DdlContext(time_zone="?", server_version="")  # values that depend on the session are always logged
 
@@ -91,7 +91,7 @@ def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[t
 
 def _unknown(model: TableModel, column: str, why: str) -> RplError:
     return RplError(
-        f"The row image of table {model.qualified_name} lacks column '{column}', whose value only the source "
+        f"the row image of table {model.qualified_name} lacks column '{column}', whose value only the source "
         f"knows: {why}",
         errno=er.NO_DEFAULT_FOR_FIELD,
         hint=_HINT,

@@ -17,7 +17,7 @@ import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.applier.decode.row_stream import intact_events
-from rplctl.errors import OR_SKIP, BinlogFormatError, RplError
+from rplctl.errors import OR_SKIP, UPGRADE, BinlogFormatError, RplError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.event.query import parse_query
 from rplctl.event.scan import GroupKind, GroupScan
@@ -294,13 +294,13 @@ def refuse_unknown(batch: Batch) -> None:
             "The incident LOST_EVENTS occurred on the master: its binary log lacks events",
             errno=er.SLAVE_INCIDENT,
             position=at,
-            hint="to skip the incident alone and copy all tables again, run: rplctl skip --yes; rplctl start; "
-            "rplctl clone --databases DB,… --replace",
+            hint="to skip the incident alone and to copy all tables of a database again, run: rplctl skip --yes; "
+            "rplctl clone --databases DB --replace --yes; rplctl start",
         )
     if kind == GroupKind.UNKNOWN:
         raise BinlogFormatError(
-            f"Unknown event type {dump[4]} at relay log offset {batch.start}: {dump.hex(' ')}",
+            f"unknown event type {dump[4]} at relay log offset {batch.start}: {dump.hex(' ')}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
             position=at,
-            hint=f"install a version of rplctl that knows the event, then run: rplctl start{OR_SKIP}",
+            hint=f"{UPGRADE}{OR_SKIP}",
         )

@@ -281,7 +281,9 @@ def _choice(row: ChangeOption, text: str) -> str:
 
 def incorrect(row: ChangeOption, why: str) -> UsageError:
     return UsageError(
-        f"Incorrect arguments to {row.sql_name}: {why}", errno=er.WRONG_ARGUMENTS, hint="rplctl change-master --help"
+        f"Incorrect arguments to {row.sql_name}: {why}",
+        errno=er.WRONG_ARGUMENTS,
+        hint="to see the options and their values, run: rplctl change-master --help",
     )
 
 
@@ -387,7 +389,8 @@ def _check_uuid(value: str) -> None:
         raise UsageError(
             f"Incorrect UUID value: '{value}'",
             errno=er.WRONG_VALUE,
-            hint="use LOCAL, OFF or a UUID: rplctl change-master --assign-gtids-to-anonymous-transactions LOCAL",
+            hint="the value is LOCAL, OFF or a UUID. To use the source's UUID, run: "
+            "rplctl change-master --assign-gtids-to-anonymous-transactions LOCAL",
         ) from None
 
 

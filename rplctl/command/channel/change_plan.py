@@ -55,18 +55,22 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
         raise UsageError(
             "DO_DOMAIN_IDS and IGNORE_DOMAIN_IDS can not both be set",
             errno=er.MASTER_INFO,
-            hint=f"add --{'do' if ignore else 'ignore'}-domain-ids ''",
+            hint=f"to clear the other list, run: rplctl change-master --{'do' if ignore else 'ignore'}-domain-ids ''",
         )
     if changes.master_binlog_dir and changes.master_host:
         raise UsageError(
             "MASTER_HOST and MASTER_BINLOG_DIR are mutually exclusive: a channel has one source",
             errno=er.WRONG_ARGUMENTS,
+            hint="to read from a server, run: rplctl change-master --master-host HOST --master-user USER "
+            "--ask-password\n"
+            "To read from a folder of binary logs, run: rplctl change-master --master-binlog-dir DIR",
         )
     if changes.master_binlog_dir and not os.path.isdir(changes.master_binlog_dir):
         raise UsageError(
             f"Incorrect arguments to MASTER_BINLOG_DIR: {changes.master_binlog_dir} is not a folder",
             errno=er.WRONG_ARGUMENTS,
-            hint="name the folder that holds binlog.000001, binlog.000002, … (mysqlbinlog --raw, or a backup of them)",
+            hint="name the folder that has the files binlog.000001, binlog.000002 and so on, run: "
+            "rplctl change-master --master-binlog-dir DIR",
         )
     if changes.network_namespace:
         check_network_namespace(changes.network_namespace)
@@ -74,7 +78,9 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
         raise UsageError(
             "Incorrect arguments to MASTER_HOST",
             errno=er.WRONG_ARGUMENTS,
-            hint="a new channel needs --master-host HOST, or --master-binlog-dir DIR for an archive of binary logs",
+            hint="to read from a server, run: rplctl change-master --master-host HOST --master-user USER "
+            "--ask-password\n"
+            "To read from a folder of binary logs, run: rplctl change-master --master-binlog-dir DIR",
         )
 
 
@@ -86,13 +92,15 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
             "Parameters MASTER_LOG_FILE, MASTER_LOG_POS, RELAY_LOG_FILE and RELAY_LOG_POS cannot be set when "
             "MASTER_AUTO_POSITION is active.",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="add --master-auto-position 0",
+            hint="to set a position instead of using GTIDs, run: rplctl change-master --master-auto-position 0 "
+            "--master-log-file FILE --master-log-pos POSITION",
         )
     if auto and use_gtid:
         raise UsageError(
             "MASTER_AUTO_POSITION is for MySQL and MASTER_USE_GTID for MariaDB: a channel can use only one of them",
             errno=er.WRONG_ARGUMENTS,
-            hint=f"add {'--master-use-gtid no' if given else '--master-auto-position 0'}",
+            hint="to turn the other one off, run: rplctl change-master "
+            f"{'--master-auto-position 1 --master-use-gtid no' if given else '--master-auto-position 0'}",
         )
     assigned = changes.assign_gtids_to_anonymous_transactions
     if (assigned or relay.assign_gtids_to_anonymous_transactions_type).upper() == "OFF" or not (auto or use_gtid):
@@ -102,7 +110,8 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
     raise UsageError(
         f"The options ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID> and {by_gtid} cannot be used together.",
         errno=er.CANT_COMBINE_ANONYMOUS_TO_GTID_AND_AUTOPOSITION,
-        hint=f"add {turned_off if assigned else '--assign-gtids-to-anonymous-transactions off'}",
+        hint="to turn the other option off, run: rplctl change-master "
+        f"{turned_off if assigned else '--assign-gtids-to-anonymous-transactions off'}",
     )
 
 
@@ -131,7 +140,8 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
         raise UsageError(
             f"{relay.gtid_executed} is applied, but its position in the source's binary logs is unknown",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="add --master-log-file FILE --master-log-pos POS",
+            hint="to set the position of the applied GTIDs, run: rplctl change-master --master-auto-position 0 "
+            "--master-log-file FILE --master-log-pos POSITION",
         )
 
 
@@ -143,7 +153,8 @@ def _refuse_other_vendors(executed: str, *, by_mysql: bool) -> None:
         raise UsageError(
             f"the channel has applied {executed}: a {'MySQL' if by_mysql else 'MariaDB'} source has no such GTIDs",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="To forget the applied GTIDs, run: rplctl reset --forget-gtids --yes; then run change-master again",
+            hint="To forget the applied GTIDs before you run this command again, run: rplctl reset --forget-gtids "
+            "--yes",
         )
 
 
@@ -312,7 +323,7 @@ def _given_relay_position(channel: Channel, changes: MasterChanges, relay: Relay
         raise UsageError(
             f"Failed initializing relay log position: {why} during relay log initialization",
             errno=er.RELAY_LOG_INIT,
-            hint="rplctl show-relaylog-events",
+            hint="to list the events and their positions, run: rplctl show-relaylog-events",
         )
     return relay.at(RelayLogPosition(name, offset), boundary.source)
 

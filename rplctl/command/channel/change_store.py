@@ -129,7 +129,7 @@ def _refuse_a_second_record(repositories: Repositories) -> None:
     if is_there:
         raise RepositoryConflict(
             f"MasterInfo of channel '{name}' is in {there.where}, and master_info_repository names {here.where}",
-            hint=f"rplctl switch-repo --to {str(here.kind).lower()}",
+            hint=f"to move the record, run: rplctl switch-repo --to {str(here.kind).lower()}",
         )
 
 

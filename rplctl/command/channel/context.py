@@ -19,7 +19,17 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock, lock_holder
 from rplctl.config import INSTANCE_FILE, Config, load_config, read_options
 from rplctl.deadline import first_answer, own_work
-from rplctl.errors import NotConfigured, RplError, SourceError, TargetError, UsageError, file_error, must_stop
+from rplctl.errors import (
+    NAME_CHANNEL,
+    NotConfigured,
+    RplError,
+    SourceError,
+    TargetError,
+    UsageError,
+    file_error,
+    must_stop,
+    no_instance,
+)
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
 from rplctl.repository import open_master_info, open_relay_log_info
@@ -361,19 +371,19 @@ def one_channel(config: Config, given: str | None) -> str:
         raise UsageError(
             er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT,
             errno=er.SLAVE_MULTIPLE_CHANNELS_CMD,
-            hint="add --channel NAME; to list the names, run: rplctl show-channels",
+            hint=NAME_CHANNEL,
         )
     return channels[0] if channels else ""
 
 
 def not_configured(channel: Channel) -> NotConfigured:
-    name, hint = channel.name, "rplctl show-channels"
+    name, hint = channel.name, "to list the channels, run: rplctl show-channels"
     text, errno = f"Slave channel '{name}' does not exist.", er.SLAVE_CHANNEL_DOES_NOT_EXIST
     if not name:
         text, errno = er.BAD_SLAVE_TEXT, er.BAD_SLAVE
-        hint = "rplctl change-master --master-host HOST --master-user USER --ask-password"
+        hint = "to set the source, run: rplctl change-master --master-host HOST --master-user USER --ask-password"
     if not channel.datadir.exists():
-        hint = f"there is no {channel.datadir}: rplctl init, or name it with --datadir"
+        hint = no_instance(channel.datadir)
     return NotConfigured(text, errno=errno, channel=name, hint=hint)
 
 

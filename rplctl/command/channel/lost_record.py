@@ -39,6 +39,9 @@ def made_again(repositories: Repositories, master: MasterInfo, *, dry_run: bool 
     return info
 
 
+_UNSURE = "this position is right only if nothing was applied or purged; otherwise compare the target's rows first"
+
+
 def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
     """Return error 1201 with the known positions and the command that continues."""
     channel = repositories.channel
@@ -57,11 +60,13 @@ def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
     off = " --master-auto-position 0" if master.enabled_auto_position else ""
     place = last if last.log_name else begins if begins is not None and begins.log_name else None
     where = f"{place.log_name} --master-log-pos {place.log_pos}" if place else "FILE --master-log-pos POS"
-    checked = "the position is exact after rplctl stop; after a crash, compare the target's newest rows first"
+    checked = "this position is exact after a stop; after a crash, compare the target's newest rows with the source "
+    "first"
     return RplError(
-        f"Could not initialize master info structure for '{channel.name}': there is no RelayLogInfo in "
-        f"{repositories.relay_log_info.where}; known: {', '.join(known) or 'nothing'}",
+        f"Could not initialize master info structure for '{channel.name}': the record RelayLogInfo, which has the "
+        f"executed position, is missing from {repositories.relay_log_info.where}"
+        + "".join(f"; {text}" for text in known),
         errno=er.MASTER_INFO,
-        hint=f"rplctl change-master{name}{off} --master-log-file {where}: "
-        + (checked if last.log_name else "correct if nothing was applied or purged; else compare the target's rows"),
+        hint=f"{checked if last.log_name else _UNSURE}. To set it, run: "
+        f"rplctl change-master{name}{off} --master-log-file {where}",
     )

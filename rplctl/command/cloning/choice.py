@@ -215,7 +215,7 @@ def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
     if any(not m.database and m.right == "SELECT" for m in missing):
         other = " A server hides tables that the account may not read. Or name the tables with rplctl change-filter."
     return SourceError(
-        f"the account lacks rights on the source: {some(list(lacking))}",
+        f"the account lacks privileges on the source: {some(list(lacking))}",
         errno=er.TABLEACCESS_DENIED_ERROR,
         hint=" ".join(grants[:_MOST_NAMED]) + more + other,
     )

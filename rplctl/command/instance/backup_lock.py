@@ -19,7 +19,7 @@ from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.config import Config
-from rplctl.errors import LockBusy, NotConfigured, RplError
+from rplctl.errors import LockBusy, NotConfigured, RplError, no_instance
 from rplctl.history import note_event
 from rplctl.locks import FileLock, InstanceLock, RwLock, lock_wait_timeout
 from rplctl.own_process import signal_holder, signals_to, start_beside
@@ -62,7 +62,8 @@ def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: fl
     with closing(_seat(config, lock)) as seat:
         if not seat.acquire(patience_s=0):
             raise LockBusy(
-                f"process {seat.noted().strip()} already holds {lock.statement}", hint=f"rplctl unlock-{lock.kind}"
+                f"process {seat.noted().strip()} already holds {lock.statement}",
+                hint=f"to release the lock, run: rplctl unlock-{lock.kind}",
             )
         with _taken(config, lock, wait_s) as taken:
             arguments = ("-c", _HOLDER, f"rplctl lock-{lock.kind}", str(timeout_s))
@@ -105,7 +106,9 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
         if pid:
             signal_holder(pid, signal.SIGTERM, seat.path, "which holds the lock")
         if not seat.acquire(patience_s=_UNLOCK_PATIENCE_S):
-            raise LockBusy(f"process {pid} still holds the lock", hint=f"rplctl unlock-{lock.kind}")
+            raise LockBusy(
+                f"process {pid} still holds the lock", hint=f"to release the lock, run: rplctl unlock-{lock.kind}"
+            )
     note_event(config.datadir, None, "unlock", f"UNLOCK {lock.kind.upper()}: process {pid}")
     return ReleasedLock(lock.kind, pid)
 
@@ -137,6 +140,8 @@ def check_folder(config: Config) -> None:
     Raises PermissionError if its parent cannot be read.
     """
     if not config.datadir.is_dir():
-        raise NotConfigured(f"{config.datadir} is not an instance folder", errno=er.BAD_SLAVE, hint="rplctl init")
+        raise NotConfigured(
+            f"{config.datadir} is not an instance folder", errno=er.BAD_SLAVE, hint=no_instance(config.datadir)
+        )
     if not os.access(config.datadir, os.R_OK | os.W_OK | os.X_OK):
         raise access_denied(f"run as the owner of {config.datadir}")

@@ -125,14 +125,14 @@ def _refuse_nothing_applied(channel: Channel) -> None:
     if APPLIER not in running(channel) and not read_status(channel.status_path(APPLIER)).has_applied:
         raise NotRunning(
             f"channel '{channel.name}' has applied nothing yet, so there is no copy to compare",
-            hint=for_channel("rplctl start", channel.name),
+            hint=for_channel("to apply and to copy, run: rplctl start", channel.name),
         )
 
 
 def _is_open(config: Config, channel: Channel, commands: str) -> TargetError:
     pid = running(channel).get(APPLIER)
     text = f"the target {config.target_place} is open in the applier of channel '{channel.name}' (process {pid})"
-    hint = for_channel(commands, channel.name)
+    hint = for_channel(f"to use the target while the applier is stopped, run: {commands}", channel.name)
     return TargetError(text, errno=er.LOCK_WAIT_TIMEOUT, channel=channel.name, hint=hint)
 
 

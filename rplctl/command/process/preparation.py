@@ -150,7 +150,8 @@ def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
             "The SQL_AFTER_GTIDS or SQL_BEFORE_GTIDS clauses for START SLAVE cannot be used when the replication "
             "channel is configured with ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID>.",
             errno=er.CANT_SET_SQL_AFTER_OR_BEFORE_GTIDS_WITH_ANONYMOUS_TO_GTID,
-            hint="name a position: --until-master-log-file with --until-master-log-pos",
+            hint="to stop at a position, run: rplctl start --until-master-log-file FILE --until-master-log-pos "
+            "POSITION",
         )
 
 
@@ -161,7 +162,8 @@ def _refuse_other_vendors(gtids: str, executed: str) -> None:
         raise UsageError(
             er.BAD_SLAVE_UNTIL_COND_TEXT,
             errno=er.BAD_SLAVE_UNTIL_COND,
-            hint=f"the source is a {vendor}: name GTIDs in its notation, like {executed[:60]}",
+            hint=f"the source is a {vendor}, whose GTIDs look like {executed[:60]}. To see those of the channel, run: "
+            "rplctl show-status --field Executed_Gtid_Set",
         )
 
 

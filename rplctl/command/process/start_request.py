@@ -64,7 +64,8 @@ def _wrong_until() -> UsageError:
     return UsageError(
         er.BAD_SLAVE_UNTIL_COND_TEXT,
         errno=er.BAD_SLAVE_UNTIL_COND,
-        hint="use --until-master-log-file with --until-master-log-pos, or one of the other forms",
+        hint="to stop at a position, run: rplctl start --until-master-log-file FILE --until-master-log-pos POSITION\n"
+        "To see the other conditions, run: rplctl start --help",
     )
 
 
@@ -126,9 +127,18 @@ def check_request(request: StartRequest) -> None:
     """
     until = request.until.as_json()
     failpoint.parse_failpoints(request.crash_points)
-    if request.until_synced and (until["kind"] != "none" or APPLIER not in request.roles):
+    if request.until_synced and APPLIER not in request.roles:
         raise UsageError(
-            "--until-synced requires the applier and cannot be used with UNTIL", errno=er.BAD_SLAVE_UNTIL_COND
+            "--until-synced requires the applier",
+            errno=er.BAD_SLAVE_UNTIL_COND,
+            hint="to start both threads, run: rplctl start --until-synced",
+        )
+    if request.until_synced and until["kind"] != "none":
+        raise UsageError(
+            "--until-synced and an UNTIL option are mutually exclusive",
+            errno=er.BAD_SLAVE_UNTIL_COND,
+            hint="to apply everything that the source has now, run: rplctl start --until-synced\n"
+            "To stop at a position, run: rplctl start --until-master-log-file FILE --until-master-log-pos POSITION",
         )
     if request.max_time_s is not None and not (request.foreground or request.until_synced):
         hint = "To stop a started channel, run: rplctl stop"

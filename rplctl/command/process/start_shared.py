@@ -59,7 +59,11 @@ def start_shared(
     foreground, RplError if a process ended by itself.
     """
     if request.until != Until() or request.until_synced:
-        raise UsageError("--shared-session cannot be used with --until-synced or UNTIL", errno=er.BAD_SLAVE_UNTIL_COND)
+        raise UsageError(
+            "--shared-session cannot be used with --until-synced or an UNTIL option",
+            errno=er.BAD_SLAVE_UNTIL_COND,
+            hint="to start the channels in processes of their own, run: rplctl start --all --until-synced",
+        )
     check_request(request)
     # raise the limit of descriptors: an applier needs six for each channel, and the usual limit is 1024
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

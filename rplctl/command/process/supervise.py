@@ -140,7 +140,7 @@ def _ending(run: Run) -> Ending | None:
         raise LockBusy(  # such as a verify that had started the applier; cron tries again a minute later
             f"another command stopped the applier of channel '{run.channel.name}'",
             channel=run.channel.name,
-            hint="rplctl start --until-synced",
+            hint="to continue, run: rplctl start --until-synced",
         )
     if run.wanted.is_comparable and is_own:
         return Ending.STOPPED if _cannot_come(run) else None  # the applier ends by itself at the goal

@@ -67,6 +67,12 @@ class InfoFiles:
     lost: tuple[str, ...]
 
 
+_COPY_OF_SERVER = (
+    "copy the unchanged files master.info and relay-log.info from the server's data folder to DIR, then run: "
+    "rplctl import-info DIR"
+)
+
+
 def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> InfoFiles:
     """Return the two files as `server` would have written them. Raises UsageError if a line cannot hold a value."""
     form = _FORMS[server]
@@ -80,7 +86,9 @@ def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> Info
             master_lines.append(END_MARKER)
         relay_lines = [form.relay_count, *_lines(relay, form.relay, {})]
     except FieldError as error:
-        raise UsageError(f"cannot be written as {server} files: {error}", channel=master.channel_name) from None
+        raise UsageError(
+            f"cannot write the positions as files of {server}: {error}", channel=master.channel_name
+        ) from None
     held = {f.name for f in form.master} - set(fixed) | ({f.name for f in MARIADB_KEYS} if is_mariadb else set())
     lost = [f"master.info {name}" for name in _changed(master, MasterInfo(), held | _OURS)]
     relay_held = {f.name for f in form.relay} | {"master_id", "gtid_executed", "left_at"}
@@ -95,11 +103,18 @@ def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tupl
     try:
         master = parse_master_info(master_info)
     except FieldError as error:
-        raise UsageError(f"master.info: {error}", errno=er.MASTER_INFO, channel=channel) from None
+        raise UsageError(
+            f"cannot read master.info: {error}", errno=er.MASTER_INFO, channel=channel, hint=_COPY_OF_SERVER
+        ) from None
     try:
         relay = parse_relay_log_info(relay_log_info)
     except FieldError as error:
-        raise UsageError(f"relay-log.info: {error}", errno=er.SLAVE_RLI_INIT_REPOSITORY, channel=channel) from None
+        raise UsageError(
+            f"cannot read relay-log.info: {error}",
+            errno=er.SLAVE_RLI_INIT_REPOSITORY,
+            channel=channel,
+            hint=_COPY_OF_SERVER,
+        ) from None
     return replace(master, channel_name=channel), replace(relay, channel_name=channel)
 
 

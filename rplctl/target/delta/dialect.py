@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +15,7 @@ from sqlalchemy import Engine
 
 from rplctl import mysql_errors as er
 from rplctl.durable import private_folder
-from rplctl.errors import ConfigError, TargetError
+from rplctl.errors import NEW_TARGET, ConfigError, TargetError
 from rplctl.target.delta.place import MIRROR, Place, place_of
 from rplctl.target.delta.tables import DeltaTables
 from rplctl.target.delta.target import PLACE, DeltaTarget
@@ -113,11 +114,13 @@ def _named(place: Place) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        where = f" of {error.filename}" if error.filename else ""
         raise TargetError(
-            f"cannot open the lake {place.root}: {error.filename or ''}: {error.strerror}",
+            f"cannot open the lake {place.root} because of an error{where}: {error.strerror}",
             errno=er.FILE_NOT_FOUND,
-            hint="make the folder writable for the account that runs rplctl\n"
-            "To choose another folder, run: rplctl init --target URL",
+            hint=f"to make the folder writable for the account that runs rplctl, run as root: "
+            f"chown -R {os.geteuid()} {shlex.quote(place.root)}\n"
+            f"To write a new lake in another folder, from the source's first log, run: {NEW_TARGET}; rplctl start",
         ) from error
 
 

@@ -30,7 +30,7 @@ from rplctl.target.base import (
 from rplctl.target.delta.columns import row_schema
 from rplctl.target.delta.mirror_ddl import MirrorDdl
 from rplctl.target.delta.overlay import Overlay
-from rplctl.target.delta.place import Place, file_name
+from rplctl.target.delta.place import INSTEAD_OF_MIRROR, Place, file_name
 from rplctl.target.delta.rewrite import MirrorFiles
 from rplctl.target.delta.tables import DeltaTables, columns_of
 from rplctl.target.delta.target import DeltaTarget
@@ -72,7 +72,7 @@ class MirrorTarget(DeltaTarget):
                 f"table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot identify its rows",
                 errno=er.REQUIRES_PRIMARY_KEY,
                 # adding a key later does not help, because these rows are already in the log
-                hint=f"use a lake with layer=changes, which needs no key, in another folder{OR_EXCLUDE}",
+                hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
             )
             error.table = (model.database, model.name)
             raise error
@@ -205,5 +205,7 @@ def _partial(model: TableModel) -> TargetError:
     return TargetError(
         f"a row image of {model.qualified_name} is incomplete, and a mirror cannot complete it",
         errno=er.SLAVE_CONVERSION_FAILED,
-        hint="set binlog_row_image=FULL and binlog_row_value_options='' on the source",
+        hint="for later rows, run on the source: SET GLOBAL binlog_row_image=FULL, GLOBAL binlog_row_value_options=''; "
+        f"sessions that are open keep the old settings. Because this row is already in the log, {INSTEAD_OF_MIRROR}"
+        f"{OR_EXCLUDE}",
     )

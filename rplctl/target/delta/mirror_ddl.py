@@ -21,13 +21,13 @@ from rplctl.schema.plan import AddKeysStep, AlterStep, CreateStep, DdlPlan, Drop
 from rplctl.target.conversion import integer_range
 from rplctl.target.ddl_parts import numbered_by_source, steps_here
 from rplctl.target.delta.columns import arrow_type, row_schema
-from rplctl.target.delta.place import Place
+from rplctl.target.delta.place import INSTEAD_OF_MIRROR, Place
 from rplctl.target.delta.rewrite import MirrorFiles, column_of
 from rplctl.target.delta.tables import columns_of
 from rplctl.target.lake import PendingTable
 
 _TEXTS: Final = frozenset({"varchar", "char", "enum", *TEXT_BYTES})
-_ANEW: Final = f"start a new mirror in another folder{OR_EXCLUDE}"
+_ANEW: Final = f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}"
 
 
 class MirrorDdl:

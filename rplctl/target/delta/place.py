@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rplctl import mysql_errors as er
 from rplctl.durable import sync, sync_folder
-from rplctl.errors import ConfigError, TargetError
+from rplctl.errors import NEW_TARGET, ConfigError, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.target.lake import WrittenFile
 
@@ -36,6 +36,11 @@ _STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
 # a dictionary of the rows' values would take half of the time and make the files larger
 _AS_PARQUET: Final[dict[str, Any]] = {"compression": "zstd", "use_dictionary": ["op", "log", "gtid", "end_log"]}
 _MIRRORED: Final[dict[str, Any]] = {"compression": "snappy", "use_dictionary": False}
+# a mirror accepts no copy of a table, and the event that it cannot apply stays in the log
+INSTEAD_OF_MIRROR: Final = (
+    "to write a lake with layer=changes, which accepts every event, in another folder and from the source's first "
+    f"log, run: {NEW_TARGET}; rplctl start"
+)
 _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/FILE"
 
 
@@ -99,7 +104,8 @@ class Place:
             raise TargetError(
                 f"cannot write to {self.uri(folder)}: {error.strerror or error}",
                 errno=er.ERROR_ON_WRITE,
-                hint="repair the cause, then run: rplctl doctor; rplctl start",
+                hint="to check the place, run: rplctl doctor. Repair the cause that the error names, then run: rplctl "
+                "start",
             ) from error
         stats = stats or json.dumps({"numRecords": rows.num_rows})
         return WrittenFile(model.database, model.name, folder, name, size, rows.num_rows, stats)

@@ -21,7 +21,7 @@ from rplctl.errors import OR_EXCLUDE, RplError
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import CountMismatch, Row, Value
 from rplctl.target.delta.overlay import NOT_GIVEN, Overlay
-from rplctl.target.delta.place import Place
+from rplctl.target.delta.place import INSTEAD_OF_MIRROR, Place
 from rplctl.target.lake import WrittenFile
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class MirrorFiles:
                 raise RplError(
                     f"an inserted row of {model.qualified_name} lacks columns that only the source can compute",
                     errno=er.NO_DEFAULT_FOR_FIELD,
-                    hint=f"set binlog_row_image=FULL on the source{OR_EXCLUDE}",
+                    hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
                 )
             table = pa.Table.from_arrays([values.take(pa.array(added)) for _, values in given], schema=self._schema)
             small = [path for path, text in self.stats.items() if path not in gone and _rows(text) < SMALL_ROWS]
@@ -212,9 +212,11 @@ def _dated(value: Value, column: Column, *, zero_null: bool) -> Value:
         if zero_null:
             return None
         raise RplError(
-            f"Incorrect {column.type} value: '{text}' for column `{column.name}`: a lake cannot store this date",
+            f"Incorrect {column.type} value: '{text}' for column `{column.name}`: the date is not in the calendar, so "
+            "a lake cannot store it",
             errno=er.TRUNCATED_WRONG_VALUE,
-            hint="add zero_dates=null to the target's URL to store NULL instead",
+            hint="to store NULL instead, add zero_dates=null to the URL of the option target in rplctl.toml, then run: "
+            "rplctl start",
         ) from error
     return value
 

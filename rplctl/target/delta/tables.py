@@ -30,7 +30,7 @@ _NO_ROWS: Final = json.dumps(
     {"type": "struct", "fields": [{"name": "nothing", "type": "string", "nullable": True, "metadata": {}}]}
 )
 _STRUCTS: Final = ("before", "after")
-_AWAY: Final = "repair the cause, then run: rplctl doctor; rplctl start"
+_AWAY: Final = "to check the place, run: rplctl doctor. Repair the cause that the error names, then run: rplctl start"
 
 
 class DeltaTables:
@@ -253,7 +253,10 @@ def mapped(uri: str) -> Iterator[None]:
         ) from error
     except (DeltaError, OSError) as error:
         raise TargetError(
-            f"{uri}: {_first_line(error)}", errno=er.ERROR_ON_WRITE, hint=_AWAY, transient=_may_pass(error)
+            f"cannot read or write {uri}: {_first_line(error)}",
+            errno=er.ERROR_ON_WRITE,
+            hint=_AWAY,
+            transient=_may_pass(error),
         ) from error
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import EXCLUDE, TargetError
 from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
@@ -165,7 +165,11 @@ def _create_sql(model: TableModel, name: Sql) -> Sql:
     if (primary := model.primary_key) is not None and not _has_interval(model, primary):
         lines.append(written("PRIMARY KEY ({})", joined(", ", (quote(part.column) for part in primary.parts))))
     if not lines:
-        raise TargetError(f"table {model.qualified_name} has no columns", errno=er.TABLE_MUST_HAVE_COLUMNS)
+        raise TargetError(
+            f"DuckDB cannot create the source's table {model.qualified_name}, which has no columns",
+            errno=er.TABLE_MUST_HAVE_COLUMNS,
+            hint=EXCLUDE,
+        )
     return written("CREATE TABLE {} (\n  {}\n)", name, joined(",\n  ", lines))
 
 

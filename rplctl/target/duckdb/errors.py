@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_EXCLUDE, OR_SKIP, THEN_SKIP, TargetError
+from rplctl.errors import COPY_TABLE, OR_EXCLUDE, OR_SKIP, TargetError
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.ddl_parts import quote
@@ -24,7 +24,7 @@ from rplctl.target.duckdb.ddl_type import is_odd_date
 _HOLDER = re.compile(r'lock on file "(.*?)": Conflicting lock is held in (.*?) \(PID (\d+)\)', re.DOTALL)
 _ABSENT = re.compile(r"Table with name (\S+) does not exist")
 _NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(.*)")
-_TRY_CHECKING = f"correct the value on the source, {THEN_SKIP}{OR_EXCLUDE}"
+_TRY_CHECKING = f"correct the value on the source. Because the row is already in the log, {COPY_TABLE}{OR_EXCLUDE}"
 _BACKUP = "restore the target from a backup, which also restores the position"
 _MEMORY = "give DuckDB more memory (duckdb:///FILE?memory_limit=8GB), or reduce max_batch_bytes"
 _EXISTS = f"drop the table on the target, then run: rplctl start{OR_SKIP}"
@@ -89,8 +89,9 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
             f"Incorrect {column.type} value: '{text}' for column '{column.name}': DuckDB cannot store this date",
             errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
-            hint=f"run rplctl stop, and on the target: ALTER TABLE {quote(model.database)}.{quote(model.name)} "
-            f"ALTER COLUMN {quote(column.name)} TYPE VARCHAR; then run: rplctl start",
+            hint="to store dates as text, stop the channel by rplctl stop, and run on the target: "
+            f"ALTER TABLE {quote(model.database)}.{quote(model.name)} ALTER COLUMN {quote(column.name)} TYPE VARCHAR; "
+            "then run: rplctl start",
         )
     made = target_error(error)
     if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
@@ -104,9 +105,10 @@ def hidden_numbers(model: TableModel, why: str) -> TargetError:
     row numbers are needed.
     """
     return TargetError(
-        f"Incorrect column name 'rowid' in {model.qualified_name}: it hides DuckDB's row numbers, and {why}",
+        f"Incorrect column name 'rowid' in {model.qualified_name}: DuckDB's row numbers, which rplctl needs "
+        f"because {why}, have the same name",
         errno=er.WRONG_COLUMN_NAME,
-        hint=f"rename the column on the source{OR_EXCLUDE}",
+        hint=f"rename the column on the source. Because the log still has the old name, {COPY_TABLE}{OR_EXCLUDE}",
     )
 
 
@@ -120,12 +122,12 @@ def held_elsewhere(path: str, program: str, pid: int) -> TargetError:
     """Return the error for a file that another process has open, with the name of the process."""
     ours = _rplctl_of(pid)
     who = f"`{ours}` (process {pid})" if ours else f"{program} (process {pid})"
-    way = "run rplctl stop" if ours else f"end process {pid}"
+    way = "if this command runs too long, end it" if ours else "end that program"
     return TargetError(
         f"the target {path} is open in {who}: one process at a time can open a DuckDB file, even to read it",
         errno=er.LOCK_WAIT_TIMEOUT,
         transient=True,
-        hint=f"{way}, then run the command again; see: man 7 rplctl-duckdb",
+        hint=f"{way}: kill {pid}\nTo see how other programs can read the rows, run: man 7 rplctl-duckdb",
     )
 
 

@@ -45,7 +45,8 @@ class Cursor:
         if (found := _SAVEPOINT.match(sql)) is not None:
             if found[1].upper().startswith("ROLLBACK"):
                 raise TargetError(
-                    "DuckDB has no savepoints: an error ends its transaction and cannot be ignored",
+                    "DuckDB has no savepoints, so replica_skip_errors and IDEMPOTENT cannot ignore an error: it ends "
+                    "the transaction",
                     errno=er.NOT_SUPPORTED_YET,
                     hint="to skip the whole transaction, run: rplctl skip --yes; rplctl start",
                 )

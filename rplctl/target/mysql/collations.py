@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
-from rplctl.schema.lexer import WAY_OUT
+from rplctl.errors import BY_HAND, TargetError
 
 _NEAR: Final = (
     (r"utf8mb4_0900_(ai_ci|as_ci|as_cs)", r"utf8mb4_uca1400_nopad_\1"),
@@ -86,5 +85,5 @@ def collation_of_other_vendor(number: int, name_on_target: Callable[[int], str])
     raise TargetError(
         f"the statement was executed with a collation that this target does not have: {name or f'#{number}'}",
         errno=er.UNKNOWN_COLLATION,
-        hint=WAY_OUT,
+        hint=BY_HAND,
     )

@@ -24,13 +24,12 @@ from dataclasses import dataclass
 from pymysql import err
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import BY_HAND, TargetError
 from rplctl.event.charset import charset_of
 from rplctl.event.decimal import decimal_text
 from rplctl.event.events import Intvar, Rand, UserVar
 from rplctl.event.query import Query
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL
-from rplctl.schema.lexer import WAY_OUT
 from rplctl.sql_text import (
     NOTHING,
     NULL,
@@ -309,7 +308,8 @@ def primary_key_settings(policy: str, server: ServerKind) -> dict[str, Sql]:
         raise TargetError(
             "REQUIRE_TABLE_PRIMARY_KEY_CHECK = GENERATE requires a MySQL target, 8.0.30 or later",
             errno=er.NOT_SUPPORTED_YET,
-            hint="to use the source's setting, run: rplctl change-master --require-table-primary-key-check stream",
+            hint="to use the source's setting, run: rplctl change-master --require-table-primary-key-check stream; "
+            "rplctl start",
         )
     if policy != "STREAM" and not server.is_mariadb and server.version >= _REQUIRES_KEYS_SINCE:
         found["sql_require_primary_key"] = ON if policy == "ON" else OFF
@@ -399,7 +399,7 @@ def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
             raise TargetError(
                 f"the statement was executed in sql_mode {','.join(lost)}, which a MySQL target does not have",
                 errno=er.WRONG_VALUE_FOR_VAR,
-                hint=WAY_OUT,
+                hint=BY_HAND,
             )
         return mode & _COMMON_MODES | _fractions(mode, target)
     return mode if target.is_mariadb or target.version < 80000 else mode & ~_GONE_IN_MYSQL_8

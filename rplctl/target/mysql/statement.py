@@ -17,11 +17,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_SKIP, RplError, TargetError
+from rplctl.errors import BY_HAND, OR_SKIP, RplError, TargetError
 from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.mask import masked
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
-from rplctl.schema.lexer import WAY_OUT, Token, opened, tokenize
+from rplctl.schema.lexer import Token, opened, tokenize
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableName
@@ -65,8 +65,8 @@ _HINTS = dict.fromkeys(
 )
 # the target would refuse the same text again
 _OTHER_WORDS_HINT = (
-    "execute an equivalent statement for the target's version by hand, "
-    "then skip the whole transaction: rplctl skip --yes; rplctl start"
+    "execute an equivalent statement for the target's version by hand, and make all other changes of the transaction. "
+    "Then, to skip the whole transaction, run: rplctl skip --yes; rplctl start"
 )
 _HINTS |= dict.fromkeys(
     (
@@ -100,7 +100,7 @@ def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
         raise RplError(
             "the statement has the optimizer hint SET_VAR, which this target does not support",
             errno=er.NOT_SUPPORTED_YET,
-            hint=WAY_OUT,
+            hint=BY_HAND,
         )
     text = opened(sql.decode("latin-1"), context, charset=query.charset, keeps="/*M!" if is_same else "/*+")
     return replace(query, sql_bytes=text.encode("latin-1"))
@@ -172,7 +172,7 @@ def refuse_inexact(
                     why = f"MariaDB and MySQL convert some values of {old.type} to {column.type} differently"
         if why:
             message = f"ALTER TABLE {database}.{table}, column '{operation.column.name}': {why}"
-            raise TargetError(message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=WAY_OUT)
+            raise TargetError(message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=BY_HAND)
 
 
 def _altered(query: Query, context: DdlContext) -> Iterator[tuple[TableName, AddColumn | ChangeColumn]]:
@@ -281,9 +281,8 @@ def judge(query: Query, error: TargetError | None) -> None:
         )
     said = "no error" if error is None else f"'{error.message}' ({error.errno})"
     raise RplError(
-        f"Query caused different errors on source and replica. Error on source: {query.error_code}; on the replica: "
-        f"{said}. "
-        f"Default database: '{query.database}'. Query: '{text}'",
+        f"Query caused different errors on source and replica. Error on source: {query.error_code}; on the "
+        f"replica: {said}. Default database: '{query.database}'. Query: '{text}'",
         errno=er.INCONSISTENT_ERROR,
         hint=f"compare the tables with the source, and correct the target, then run: rplctl start{OR_SKIP}",
     )

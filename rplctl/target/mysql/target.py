@@ -386,7 +386,8 @@ class MysqlTarget(OneConnection):
             raise TargetError(
                 "cannot apply row events of the other vendor to a table with triggers or system versioning",
                 errno=er.NOT_SUPPORTED_YET,
-                hint="drop the triggers on the target, because the binary log already contains their effects",
+                hint="on the target, drop the triggers of the table, because the log already has the rows that "
+                "they write, then run: rplctl start",
             )
         self._rows_session()
         with mapped_errors():
@@ -407,7 +408,7 @@ class MysqlTarget(OneConnection):
         raise TargetError(
             "cannot create tables from models on a MySQL target",
             errno=er.NOT_SUPPORTED_YET,
-            hint="load the dump into the target with the mysql client",
+            hint="to load the dump into the target, run: mysql < FILE",
         )
 
     def make_tables(self, statements: Sequence[Sql]) -> None:

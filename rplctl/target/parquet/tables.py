@@ -182,5 +182,8 @@ def _mapped(path: Path) -> Iterator[None]:
         yield
     except (OSError, ArrowInvalid) as error:
         raise TargetError(
-            f"{path}: {error}", errno=er.ERROR_ON_WRITE, hint="repair the cause, then run: rplctl doctor; rplctl start"
+            f"{path}: {error}",
+            errno=er.ERROR_ON_WRITE,
+            hint="to check the place, run: rplctl doctor. Repair the "
+            "cause that the error names, then run: rplctl start",
         ) from error

@@ -40,7 +40,7 @@ def create_schema(database: str) -> Sql:
             f"the source's database '{database}' cannot be a schema in PostgreSQL: the name is reserved",
             errno=er.DB_CREATE_EXISTS,
             hint="to rename the database on the target, run: "
-            f"rplctl change-filter --replicate-rewrite-db '{database}->{database.strip('_')}_copy'",
+            f"rplctl change-filter --replicate-rewrite-db '{database}->copy_of_{database}'; rplctl start",
         )
     name = quote(database)
     return _only_if(written("to_regnamespace({}) IS NULL", text_literal(name)), written("CREATE SCHEMA {}", name))

@@ -24,7 +24,7 @@ import hashlib
 from datetime import datetime
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_EXCLUDE, TargetError
+from rplctl.errors import BY_HAND, COPY_TABLE, OR_EXCLUDE, TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
 from rplctl.schema.naming import index_name
@@ -103,7 +103,9 @@ def text_literal(text: str) -> Sql:
     """Return a string literal for standard_conforming_strings. Raises TargetError 1366 for text with a NUL."""
     if "\0" in text:
         raise TargetError(
-            "PostgreSQL's text cannot contain the character NUL", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
+            "PostgreSQL's text cannot contain the character NUL, which a statement of the source contains",
+            errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
+            hint=BY_HAND,
         )
     return standard_literal(text)
 
@@ -137,14 +139,15 @@ def check_names(model: TableModel) -> None:
             raise TargetError(
                 f"Identifier name '{name}' is too long: the limit is {LONGEST_NAME} bytes ({model.qualified_name})",
                 errno=er.TOO_LONG_IDENT,
-                hint=f"use a shorter name on the source{OR_EXCLUDE}",
+                hint="for a column, use a shorter name on the source. Because the log still has the old name, "
+                f"{COPY_TABLE}{OR_EXCLUDE}",
             )
     if taken := next((column.name for column in model.columns if column.name in _SYSTEM_COLUMNS), ""):
         raise TargetError(
             f"Incorrect column name '{taken}': every table of PostgreSQL has a system column with this name"
             f" ({model.qualified_name})",
             errno=er.WRONG_COLUMN_NAME,
-            hint=f"rename the column on the source, or use another kind of target{OR_EXCLUDE}",
+            hint=f"rename the column on the source. Because the log still has the old name, {COPY_TABLE}{OR_EXCLUDE}",
         )
     if len(model.columns) > MOST_COLUMNS:
         raise TargetError(

@@ -40,8 +40,8 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
             f"Incorrect {column.type} value: '{text}' for column '{column.name}': PostgreSQL cannot store this date",
             errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
-            hint=f"on the target: ALTER TABLE {table(model)} ALTER COLUMN {quote(column.name)} TYPE text; "
-            "then run: rplctl start",
+            hint=f"to store dates as text, run on the target: "
+            f"ALTER TABLE {table(model)} ALTER COLUMN {quote(column.name)} TYPE text; then run: rplctl start",
         )
     found.position = found.position or describe_key(image, model)
     return found

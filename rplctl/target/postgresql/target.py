@@ -18,7 +18,7 @@ from psycopg import errors
 from sqlalchemy import Connection, Engine
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import NEW_TARGET, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.sql_run import run
@@ -106,7 +106,8 @@ class PostgresqlTarget(OneConnection):
             raise TargetError(
                 f"the target's database has the encoding {encoding}, which cannot store every text",
                 errno=er.CANT_AGGREGATE_2COLLATIONS,
-                hint="create and use another database: createdb -E UTF8 -T template0 NAME; rplctl init --target URL",
+                hint="to create another database, and to copy all tables into it, run: createdb -E UTF8 -T "
+                f"template0 NAME; {NEW_TARGET}; rplctl clone",
             )
         may = written("false")
         if info.server_version >= 150000:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_EXCLUDE, THEN_SKIP, TargetError
+from rplctl.errors import COPY_TABLE, OR_EXCLUDE, TargetError
 from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.target.base import Row, Value
@@ -36,8 +36,11 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 _NO_NUL = "PostgreSQL's text cannot contain the character NUL"
-_SKIP_HINT = f"correct the value on the source, {THEN_SKIP}{OR_EXCLUDE}"
-_NUL_HINT = "to store U+FFFD in the place of each NUL, run: rplctl init --nul-in-text replace; rplctl start"
+_COPY_HINT = f"correct the value on the source. Because the row is already in the log, {COPY_TABLE}{OR_EXCLUDE}"
+_NUL_HINT = (
+    "to store U+FFFD in the place of each NUL, change only this setting of the instance, run: "
+    "rplctl init --nul-in-text replace; rplctl start"
+)
 _REPLACEMENT = "\ufffd"
 _MAY_BE_NUL = re.compile(rb"\\0")
 _NUL = re.compile(rb"((?<!\\)(?:\\\\)*)\\0")  # a NUL as \0 in COPY's text, in which a backslash is doubled
@@ -183,5 +186,5 @@ def _unstorable(text: str, column: Column) -> TargetError:
     return TargetError(
         f"{shown}: PostgreSQL's text cannot contain half a surrogate pair",
         errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-        hint=_SKIP_HINT,
+        hint=_COPY_HINT,
     )

@@ -115,7 +115,7 @@ def test_ddl_that_is_not_understood_stops_where_keys_are_required(tmp_path: Path
 def test_keys_are_not_generated_where_tables_are_made_of_models() -> None:
     for policy in ("STREAM", "OFF", "ON"):
         refuse_generated_keys(RelayLogInfo(require_table_primary_key_check=policy), "sqlite")
-    with pytest.raises(RplError, match="needs a MySQL target") as refused:
+    with pytest.raises(RplError, match="requires a MySQL target") as refused:
         refuse_generated_keys(RelayLogInfo(require_table_primary_key_check="GENERATE"), "sqlite")
     assert refused.value.errno == 1235
 
@@ -163,7 +163,7 @@ def test_ddl_without_a_key_stops_where_keys_are_required(source: MariadbServer, 
     assert "without a primary key: d.n" in stopped(replica, 3750)
     assert replica.query("SELECT a, b FROM d__t") == [(1, 1)]
     replica.run("change-master", "--require-table-primary-key-check", "generate")
-    assert "needs a MySQL target" in stopped(replica, 1235)
+    assert "requires a MySQL target" in stopped(replica, 1235)
     goes_on(replica, "--require-table-primary-key-check", "off")
     assert replica.query("SELECT a FROM d__n") == []
 

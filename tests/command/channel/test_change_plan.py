@@ -93,7 +93,10 @@ def test_a_relay_position_must_be_a_transaction_end_and_brings_its_source_positi
         wrong = MasterChanges(relay_log_file=name, relay_log_pos=offset)
         with pytest.raises(UsageError) as caught:
             new_relay_log_info(channel, wrong, RELAY, (MASTER, MASTER), purges=False)
-        assert (caught.value.errno, caught.value.hint) == (1380, "rplctl show-relaylog-events")
+        assert (caught.value.errno, caught.value.hint) == (
+            1380,
+            "to list the events and their positions, run: rplctl show-relaylog-events",
+        )
 
 
 def test_gtids_for_anonymous_transactions_are_off_local_or_a_uuid(tmp_path: Path) -> None:
@@ -124,7 +127,7 @@ def test_an_active_auto_position_refuses_coordinates_given_later(tmp_path: Path)
     active = replace(MASTER, enabled_auto_position=True)
     with pytest.raises(UsageError) as caught:
         check_dependencies(MasterChanges(master_log_pos=4), active, RELAY)
-    assert (caught.value.errno, caught.value.hint) == (1776, "add --master-auto-position 0")
+    assert caught.value.errno == 1776 and "rplctl change-master --master-auto-position 0" in caught.value.hint
     check_dependencies(MasterChanges(master_log_pos=4, master_auto_position=False), active, RELAY)
 
 
@@ -144,9 +147,7 @@ def test_gtids_of_one_vendor_are_no_position_at_a_source_of_the_other(
 ) -> None:
     with pytest.raises(UsageError, match=f"a {vendor} source has no such GTIDs") as caught:
         check_way(changes, MASTER, replace(RELAY, gtid_executed=executed))
-    assert (
-        caught.value.errno == 1776 and "rplctl reset --forget-gtids --yes; then run change-master" in caught.value.hint
-    )
+    assert caught.value.errno == 1776 and caught.value.hint.endswith("run: rplctl reset --forget-gtids --yes")
     check_way(replace(changes, master_auto_position=None, master_use_gtid=None), MASTER, RELAY)
 
 
@@ -161,7 +162,7 @@ BY_GTID: list[tuple[dict[str, Any], dict[str, Any], int, str]] = [
     ({}, AUTO | ASSIGN, 4014, "--master-auto-position 0"),
     ({}, AUTO | ASSIGN_OFF, 0, ""),
     ({}, AUTO_OFF | ASSIGN, 0, ""),
-    ({}, AUTO | FILE | ASSIGN, 1776, "--master-auto-position 0"),
+    ({}, AUTO | FILE | ASSIGN, 1776, "--master-log-pos POSITION"),
     ({}, GTID | ASSIGN, 4014, ""),
     ({}, GTID | ASSIGN_OFF, 0, ""),
     ({}, GTID_OFF | ASSIGN_UUID, 0, ""),

@@ -106,7 +106,7 @@ def test_a_lost_row_is_told_with_the_place_that_the_applier_named_last(begin: An
     status = ThreadStatus(exec_log_name=relay.master_log_name, exec_log_pos=relay.master_log_pos)
     status.write(life.channel.status_path("applier"))
     lose(life, "relay-log")
-    with pytest.raises(RplError, match="no RelayLogInfo"):
+    with pytest.raises(RplError, match="the record RelayLogInfo"):
         life.change(MasterChanges(master_connect_retry=7))
     told = refused(life)
     assert (
@@ -136,7 +136,9 @@ def test_with_the_connection_lost_the_position_stands(begin: Any, kind: str, way
     life = begin(kind, way, applied)
     before = life.records()[1]
     lose(life, "master")
-    assert refused(life, NotConfigured).hint.startswith("rplctl change-master --master-host HOST")
+    assert refused(life, NotConfigured).hint.startswith(
+        "to set the source, run: rplctl change-master --master-host HOST"
+    )
     life.change(MasterChanges(master_binlog_dir=str(life.archive.folder), **way))
     after = life.records()[1]
     assert (after.exec_position, after.gtid_executed) == (before.exec_position, before.gtid_executed)

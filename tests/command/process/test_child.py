@@ -310,7 +310,7 @@ def test_an_applier_that_another_command_stopped_in_good_order_is_a_lock_that_cr
     child = run(channel, "import time; time.sleep(600)", children)
     with pytest.raises(LockBusy, match="another command stopped the applier") as caught:
         supervise.supervise(Run(config, channel, [child], END), 180, None)
-    assert caught.value.exit_code == 75 and caught.value.hint == "rplctl start --until-synced"
+    assert caught.value.exit_code == 75 and caught.value.hint == "to continue, run: rplctl start --until-synced"
 
 
 @pytest.mark.parametrize(("number", "is_error"), [(signal.SIGTERM, False), (signal.SIGINT, True)])

@@ -91,7 +91,9 @@ def test_who_has_the_file_open_is_named(tmp_path: Path) -> None:
             _ = open_target(f"duckdb:///{path}").engine.connect()
         other.communicate(b"\n")
     assert (caught.value.errno, caught.value.transient) == (1205, True)
-    assert f"(process {other.pid})" in caught.value.message and f"end process {other.pid}" in caught.value.hint
+    assert (
+        f"(process {other.pid})" in caught.value.message and f"end that program: kill {other.pid}" in caught.value.hint
+    )
 
 
 def test_an_error_that_sqlalchemy_wraps_is_the_same() -> None:

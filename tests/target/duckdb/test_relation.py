@@ -87,7 +87,7 @@ def test_half_a_surrogate_pair_is_an_error_that_names_the_column(
     given_rows = length_prefixed((10,), rows) if is_framed else rows
     with pytest.raises(TargetError, match="column 'k'") as caught, relation(driver, MODEL, (10,), given_rows):
         pass
-    assert caught.value.errno == er.TRUNCATED_WRONG_VALUE_FOR_FIELD and "rplctl skip" in caught.value.hint
+    assert caught.value.errno == er.TRUNCATED_WRONG_VALUE_FOR_FIELD and "rplctl clone" in caught.value.hint
 
 
 def test_rows_that_come_as_values_load_no_pandas() -> None:

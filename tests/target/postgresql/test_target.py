@@ -274,7 +274,7 @@ def test_a_date_in_no_calendar_is_kept_once_its_column_is_text(shop: Shop) -> No
     model = shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, b DATETIME(3))")
     error = shop.change(added(1, "2024-00-07 01:02:03.000"), model)
     shop.target.begin(foreign_keys=True)
-    shop.target.connection.exec_driver_sql(error.hint.removeprefix("on the target: ").partition(";")[0])
+    shop.target.connection.exec_driver_sql(error.hint.partition("run on the target: ")[2].partition(";")[0])
     shop.target.commit()
     for count in (1, MANY):
         shop.apply(insert("t", [(n + count, "2024-00-07 01:02:03.000") for n in range(count)]))
