@@ -218,6 +218,15 @@ def no_instance(folder: os.PathLike[str]) -> str:
     )
 
 
+def target_gone(path: str | os.PathLike[str]) -> str:
+    """Return the hint for a target's file that is missing or cannot be opened."""
+    folder = os.path.dirname(os.path.abspath(path))
+    return (
+        "if its file system is not mounted, mount it; the channel then continues by itself\n"
+        f"To see who may write to its folder, run: ls -ld {shlex.quote(folder)}"
+    )
+
+
 _OF_A_CHANNEL = (
     "change-filter change-master check clone crash-test export-info flush-relay-logs heartbeat load-schema "
     "purge-binary-logs purge-relay-logs recover repair reset show-changes show-clone show-relaylog-events show-status "
@@ -242,21 +251,24 @@ SKIP_AND_COPY = (
     "rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
 )
 # its events that are in the log already are skipped until the copy has its rows
-COPY_TABLE = "to copy the table again, run: rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
+COPY_TABLE = (
+    "to get past it by a new copy of the table, run: rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
+)
 IN_ROW_FORMAT = (
-    "on the source, run: SET GLOBAL binlog_format=ROW; sessions that are open keep the old format. Because the "
-    f"statement is already in the log, {SKIP_AND_COPY}"
+    "on the source, run: SET GLOBAL binlog_format=ROW; sessions that are open keep the old format. The statement is "
+    f"already in the log: {SKIP_AND_COPY}"
 )
 # for a target with other rows, or of another kind
 NEW_TARGET = (
     "rplctl reset --all --yes; rplctl init --target URL; "
     "rplctl change-master --master-host HOST --master-user USER --ask-password"
 )
+OTHER_KIND = f"to use another kind of target, into which all tables are copied again, run: {NEW_TARGET}; rplctl clone"
 NAME_CHANNEL = "add --channel NAME to the command. To list the names, run: rplctl show-channels"
 # for a part of an event that rplctl does not know
 UNKNOWN_FORM = (
-    "if the log is damaged, fetch it again, run: rplctl stop; rplctl recover --refetch; rplctl start\n"
-    "If the source is a new version, install the newest rplctl, run: pip install --upgrade rplctl; rplctl start"
+    "to fetch the log again, if it is damaged, run: rplctl stop; rplctl recover --refetch; rplctl start\n"
+    "To install the newest rplctl, if the source is a newer version, run: pip install --upgrade rplctl; rplctl start"
 )
 UPGRADE = "to install the newest version of rplctl, run: pip install --upgrade rplctl; rplctl start"
 _COMMAND = re.compile(rf"\brplctl ({'|'.join(_OF_A_CHANNEL.split())})(?![\w-])((?:(?!\brplctl )[^;&`\n])*)")

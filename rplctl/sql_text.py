@@ -146,7 +146,7 @@ def matched(grammar: Grammar, text: str) -> Sql:
 def not_executed(text: str, wanted: str) -> RplError:
     """Return the error for a foreign text that is not the `wanted` kind."""
     return RplError(
-        f"{text[:_LONGEST_SHOWN]!r} is not {wanted}, and is not executed",
+        f"cannot execute a text that is not {wanted}: {text[:_LONGEST_SHOWN]!r}",
         errno=er.PARSE_ERROR,
         hint="to check the server and the access to the data directory, run: rplctl doctor",
     )

@@ -61,7 +61,7 @@ def test_grammars_take_what_servers_say_and_no_more(grammar: Grammar) -> None:
     for text in FITS[grammar]:
         assert matched(grammar, text) == text
         for evil in (";", "'", '"', "`", "\n", " ", "#", "/*", "\\", *["--"][: grammar not in IN_QUOTES]):
-            with pytest.raises(RplError, match="is not executed"):
+            with pytest.raises(RplError, match="cannot execute a text"):
                 matched(grammar, text + evil)
 
 
@@ -98,13 +98,13 @@ def test_bounds_of_a_source_and_of_a_file_are_of_their_columns_type(column: Colu
     assert bound in condition((key,), Chunk(None, (bound,)))
     for evil in (*EVIL, ""):
         if evil or column.type not in ("varchar", "varbinary"):
-            with pytest.raises(RplError, match="is not executed"):
+            with pytest.raises(RplError, match="cannot execute a text"):
                 key.bound(evil)
         for stored in (evil, bound + evil, evil + bound, f"{key.before}{evil}{key.behind}"):
             if stored not in (bound, f"{key.before}{key.behind}"):
-                with pytest.raises(RplError, match="is not executed"):
+                with pytest.raises(RplError, match="cannot execute a text"):
                     condition((key,), Chunk((stored,), None))
-    with pytest.raises(RplError, match="is not executed"):
+    with pytest.raises(RplError, match="cannot execute a text"):
         condition((key,), Chunk((bound, bound), None))
 
 
@@ -113,13 +113,13 @@ def test_keys_of_a_report_are_of_their_columns_type(column: Column) -> None:
     good = from_json(GOOD[column.name], column, "mysql")
     assert literal(good, column).strip("'") == GOOD[column.name]
     for evil in EVIL:
-        with pytest.raises(ValueError, match=r"is not executed|invalid literal"):
+        with pytest.raises(ValueError, match=r"cannot execute a text|invalid literal"):
             from_json(evil, column, "mysql")
-        with pytest.raises(RplError, match="is not executed"):
+        with pytest.raises(RplError, match="cannot execute a text"):
             literal(evil, column)
 
 
 def test_a_charset_of_a_model_is_a_word() -> None:
     column = Column("t", "varchar", 9, charset="utf8mb4 x'' OR 1; --")
-    with pytest.raises(RplError, match="is not executed"):
+    with pytest.raises(RplError, match="cannot execute a text"):
         chunk_key(TableModel("d", "t", (column,), (Key("PRIMARY", "primary", (KeyPart("t"),)),)))

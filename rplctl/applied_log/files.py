@@ -51,7 +51,7 @@ def binary_log_files(config: Config, channel: Channel) -> BinaryLogFiles | None:
     if not _BASE.fullmatch(base) or base == channel.relay_log_base:
         raise ConfigError(
             f"log_bin = {config.log_bin!r}: not a name of logs without an extension",
-            hint="to set a name, run: rplctl init --log-bin binlog",
+            hint="to set a name (init changes only this setting), run: rplctl init --log-bin binlog",
         )
     return BinaryLogFiles(channel.name, place.parent, base, channel.run_folder)
 

@@ -36,7 +36,8 @@ def purge_binary_logs(
             raise UsageError(
                 "You are not using binary logging",
                 errno=er.NO_BINARY_LOGGING,
-                hint="To write a binary log from the next start on, run: rplctl init --log-bin binlog",
+                hint="To write a binary log from the next start on (init changes only this setting), run: rplctl init "
+                "--log-bin binlog",
             )
         names = logs_before(files, to) if to else logs_older_than(files, moment)
         gone = unread(names, files) if dry_run else remove_logs(files, names)

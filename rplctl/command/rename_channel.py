@@ -99,7 +99,8 @@ def _refuse(repositories: Repositories, new: str) -> None:
         raise UsageError(
             "the name of the binary log contains the channel's name, and its readers use that name",
             channel=channel.name,
-            hint="to write no more binary log, which its readers then lack, run: rplctl init --log-bin ''",
+            hint="to write no more binary log, which its readers then lack (init changes only this setting), run: "
+            "rplctl init --log-bin ''",
         )
     repositories.refuse_unfit_target()
     there = Channel(new, config.datadir)

@@ -150,7 +150,11 @@ class Walk:
         else:
             names = log_names(path)
         if not names:
-            raise SourceError(f"{path} has no binary log", errno=er.MASTER_FATAL_ERROR_READING_BINLOG)
+            raise SourceError(
+                f"the folder {path} has no binary log",
+                errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
+                hint="set the option path of the query to a folder with files like binlog.000001",
+            )
         return names
 
     def _path(self, name: str) -> Path:

@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BinlogFormatError
+from rplctl.errors import COPY_TABLE, UNKNOWN_FORM, BinlogFormatError
 
 # The ids of each charset's collations, reserved ids included. Ids from 2048 are MariaDB's uca1400 collations.
 _COLLATIONS: Final = {
@@ -161,7 +161,7 @@ def charset_of(collation_id: int) -> str:
     base = collation_id - _NOPAD.start if collation_id in _NOPAD else collation_id
     charset = _charsets_by_id().get(base)
     if charset is None:
-        raise BinlogFormatError(f"unknown collation id {collation_id}", errno=er.UNKNOWN_COLLATION)
+        raise BinlogFormatError(f"unknown collation id {collation_id}", errno=er.UNKNOWN_COLLATION, hint=UNKNOWN_FORM)
     return charset
 
 
@@ -207,7 +207,10 @@ def decode_text(raw: bytes, charset: str) -> str:
     except UnicodeDecodeError as error:
         head = raw[max(0, error.start - 8) : error.start + 56].hex(" ")
         raise BinlogFormatError(
-            f"bytes that are not {charset} text: {head}", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
+            f"the log has bytes that are not {charset} text: {head}",
+            errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
+            hint=f"correct the value on the source. The row is already in the log: {COPY_TABLE}\n"
+            "To fetch the log again, if it is damaged, run: rplctl stop; rplctl recover --refetch; rplctl start",
         ) from error
 
 
@@ -233,7 +236,7 @@ def decoder(charset: str) -> Decoder:
         return partial(_decode_with_exceptions, "euc_jp", _EUC, {b"\xa1\xc0": "\\"} | _euc_private_use())
     if charset == "eucjpms":
         return partial(_decode_with_exceptions, "euc_jp", _EUC, _eucjpms_exceptions())
-    raise BinlogFormatError(f"Unknown character set: '{charset}'", errno=er.UNKNOWN_CHARACTER_SET)
+    raise BinlogFormatError(f"Unknown character set: '{charset}'", errno=er.UNKNOWN_CHARACTER_SET, hint=UNKNOWN_FORM)
 
 
 def _decode_by_table(table: str, raw: bytes) -> str:

@@ -88,7 +88,8 @@ def check_magic(data: bytes | memoryview) -> None:
         raise BinlogFormatError(
             "the binary log file is encrypted (binlog_encryption=ON); its key is in the server's keyring",
             position="0",
-            hint="to read the log from the server, run: rplctl change-master --master-host HOST",
+            hint="to read the log from the server, run: rplctl change-master --master-host HOST --master-user USER "
+            "--ask-password; rplctl start",
         )
     if magic != BINLOG_MAGIC:
         raise BinlogFormatError(f"not a binary log: the file begins with {magic.hex(' ') or 'nothing'}", position="0")

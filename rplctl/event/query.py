@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BinlogFormatError
+from rplctl.errors import BY_HAND, BinlogFormatError
 from rplctl.event.charset import charset_of, decode_text
 from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.format_description import FormatDescription
@@ -102,7 +102,9 @@ class Query:
             if masked(raw) == raw:
                 raise
             raise BinlogFormatError(
-                f"a statement that holds a password is not {charset} text", errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD
+                f"a statement that holds a password is not {charset} text",
+                errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
+                hint=BY_HAND,
             ) from None
 
 

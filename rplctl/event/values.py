@@ -72,6 +72,12 @@ def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *,
     return out
 
 
+_LOAD_MEMBERS = (
+    "to load the members from the source, run: rplctl load-schema --from-source; rplctl start\n"
+    "To fetch the log again, if it is damaged, run: rplctl stop; rplctl recover --refetch; rplctl start"
+)
+
+
 def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
     kind = fmt.real_type
     if not len(cells):
@@ -146,7 +152,7 @@ def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
         raise BinlogFormatError(
             "the members of an ENUM or SET column are neither in the binary log nor in the table's model",
             errno=er.SLAVE_CORRUPT_EVENT,
-            hint="to load the members, run: rplctl load-schema --from-source; rplctl start",
+            hint=_LOAD_MEMBERS,
         )
     return fmt.labels
 
@@ -158,6 +164,7 @@ def _enums(cells: Cells, fmt: ColumnFormat) -> list[Any]:
         raise BinlogFormatError(
             f"ENUM value {max(numbers)} is too large: the column has {len(texts) - 1} members",
             errno=er.SLAVE_CORRUPT_EVENT,
+            hint=_LOAD_MEMBERS,
         )
     return [texts[number] for number in numbers]
 
@@ -169,6 +176,7 @@ def _sets(cells: Cells, fmt: ColumnFormat) -> list[Any]:
         raise BinlogFormatError(
             f"SET value {max(numbers):#x} is too large: the column has {len(labels)} members",
             errno=er.SLAVE_CORRUPT_EVENT,
+            hint=_LOAD_MEMBERS,
         )
     texts = {
         number: ",".join(label for bit, label in enumerate(labels) if number >> bit & 1) for number in set(numbers)

@@ -96,12 +96,17 @@ def _limit_suites(context: Any, settings: TlsSettings) -> None:
         raise ConfigError(
             f"{name} cannot be limited: this Python's ssl module sets suites of TLS 1.3 from version 3.15 on",
             errno=er.WRONG_ARGUMENTS,
-            hint=f"clear it; {settings.named('tls_version')} TLSv1.2 with {settings.named('cipher')} limits ciphers",
+            hint=f"to limit the ciphers of TLS 1.2 instead, set {name} to '', {settings.named('tls_version')} to "
+            f"TLSv1.2, and {settings.named('cipher')} to the list",
         )
     try:
         context.set_ciphersuites(settings.ciphersuites)
     except ssl.SSLError as error:
-        raise ConfigError(f"{name} '{settings.ciphersuites}': {error}", errno=er.WRONG_ARGUMENTS) from error
+        raise ConfigError(
+            f"{name} '{settings.ciphersuites}' is not a list of cipher suites: {error}",
+            errno=er.WRONG_ARGUMENTS,
+            hint="to see the suites that OpenSSL knows, run: openssl ciphers -v",
+        ) from error
 
 
 def _limit_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
@@ -111,6 +116,10 @@ def _limit_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
     known = [version for version in wanted if version is not None]
     if not known:
         name = settings.named("tls_version")
-        raise ConfigError(f"{name} '{settings.version}' names neither TLSv1.2 nor TLSv1.3", errno=er.WRONG_ARGUMENTS)
+        raise ConfigError(
+            f"{name} '{settings.version}' names neither TLSv1.2 nor TLSv1.3",
+            errno=er.WRONG_ARGUMENTS,
+            hint=f"set {name} to TLSv1.2, TLSv1.3 or both with a comma between them",
+        )
     context.minimum_version = min(known)
     context.maximum_version = max(known)

@@ -35,7 +35,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
     if rep_engine and not _ENGINE_NAME.fullmatch(rep_engine):
         raise ConfigError(
             f"'{rep_engine}' is not the name of a storage engine",
-            hint="to name another engine, run: rplctl init --rep-engine InnoDB",
+            hint="to name another engine (init changes only this setting), run: rplctl init --rep-engine InnoDB",
         )
     with mapped_errors(qualified_name(engine.dialect.name, VERSION_TABLE), None):
         version = _stored_version(engine)

@@ -89,7 +89,10 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
     missing = [f.column for f in record.fields if f.column.lower() not in present]
     if missing and is_older_layout(present):
         why = f"Table '{where}' has the layout of an older version"
-        hint = "To upgrade the table, run: rplctl start\nTo change its engine, too, run: rplctl init --rep-engine NAME"
+        hint = (
+            "To upgrade the table, run: rplctl start\n"
+            "To change its engine, too (init changes only this setting), run: rplctl init --rep-engine NAME"
+        )
         raise record.damaged(channel, why, hint, OlderLayout)
     if missing:
         why = f"Corrupted table {where}. Check out table definition. It has no column '{missing[0]}'."

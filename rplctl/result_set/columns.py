@@ -188,5 +188,5 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
 
 def _beyond_limits(what: str) -> BinlogFormatError:
     return BinlogFormatError(
-        f"a column definition is outside of a server's limits: {what}", errno=er.SLAVE_CORRUPT_EVENT
+        f"a column definition is outside of a server's limits: {what}", errno=er.SLAVE_CORRUPT_EVENT, hint=EXCLUDE
     )

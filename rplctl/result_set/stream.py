@@ -17,6 +17,8 @@ _MOST_OF_AN_END: Final = 4096  # bytes: an error's text has at most 512
 _BAD, _END = -1, -2
 _LEFT, _HEAD, _HEAD_BYTES, _GOES_ON, _SEQUENCE, _ROWS = range(6)  # indexes of the kernel's state
 
+_READ_AGAIN = "the copy reads the rows again by itself. To see its state, run: rplctl show-clone"
+
 
 class RowStream:
     """A stream of packets; `take` gets each part in turn.
@@ -46,7 +48,9 @@ class RowStream:
             return
         at = int(step_over(byte_view(piece), self._state))
         if at == _BAD:
-            raise BinlogFormatError("the packets are not those of a result set", errno=er.MALFORMED_PACKET)
+            raise BinlogFormatError(
+                "the packets are not those of a result set", errno=er.MALFORMED_PACKET, hint=_READ_AGAIN
+            )
         if at >= 0:
             self._taken += at
             self.row_bytes = self._taken - int(self._state[_HEAD_BYTES])
@@ -55,7 +59,9 @@ class RowStream:
         self.row_bytes = self._taken + at - 4
         self._end, self._end_length = bytearray(), int(self._state[_HEAD]) & 0xFFFFFF
         if self._end_length > _MOST_OF_AN_END:
-            raise BinlogFormatError("the end packet of a result set is too large", errno=er.MALFORMED_PACKET)
+            raise BinlogFormatError(
+                "the end packet of a result set is too large", errno=er.MALFORMED_PACKET, hint=_READ_AGAIN
+            )
         self._gather_end(piece[at:])
 
     def _gather_end(self, piece: ByteArray) -> None:

@@ -233,7 +233,8 @@ def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableM
 # errors of DROP for tables, sequences and views: some objects of the list were dropped
 _DROPPED_IN_PART = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})
 _DROP_HINT = (
-    "to ignore error 1051 from now on, run: rplctl init --replica-skip-errors 1051; rplctl start\n"
+    "to ignore error 1051 from now on (init changes only this setting), run: rplctl init --replica-skip-errors 1051; "
+    "rplctl start\n"
     "To skip the whole transaction, which keeps them, run: rplctl skip --yes; rplctl start"
 )
 

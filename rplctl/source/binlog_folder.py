@@ -240,9 +240,8 @@ class FolderStream:
             )
         if following not in later or log_number(following) != log_number(log.name) + 1:
             raise fatal_reading_binlog(
-                f"could not find next log; the last event read from '{log.name}' at {log.offset}, "
-                "the next existing log is "
-                f"'{later[0]}'",
+                f"could not find next log; the last event read from '{log.name}' at {log.offset}, the next "
+                f"existing log is '{later[0]}'",
                 hint=f"put the missing log into {self._folder}, then run: rplctl start",
             )
         if os.path.getsize(self._folder / following) < FIRST_EVENT_POSITION + HEADER_LENGTH:
@@ -289,7 +288,8 @@ def _check_boundary(log: _OpenLog, position: int) -> None:
                 raise fatal_reading_binlog(
                     f"bogus data in log event; '{log.name}' has no event at {position}, "
                     f"the last one before begins at {at}",
-                    hint="to begin at the end of an event, run: rplctl change-master --master-log-pos POSITION",
+                    hint="to begin at the end of an event, run: rplctl change-master --master-log-pos POSITION; "
+                    "rplctl start",
                 )
             end = length
         at += end
@@ -303,5 +303,5 @@ def _no_first_log(folder: Path) -> SourceError:
     return fatal_reading_binlog(
         "Could not find first log file name in binary log index file",
         hint=f"to list the logs, run: ls {folder}\nTo begin at another position, run: "
-        "rplctl change-master --master-log-file FILE --master-log-pos POSITION",
+        "rplctl change-master --master-log-file FILE --master-log-pos POSITION; rplctl start",
     )

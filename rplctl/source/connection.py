@@ -249,7 +249,8 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             "these ids must be different for replication to work (or the --replicate-same-server-id option must be "
             "used on slave but this does not always make sense; please check the manual before using it).",
             errno=er.RPL_SLAVE_FATAL_ERROR if _has_new_numbers(found) else er.SLAVE_FATAL_ERROR,
-            hint="to give this instance another id, run: rplctl init --server-id 4711",
+            hint="to give this instance another id (init changes only this setting), run: rplctl init --server-id "
+            "4711; rplctl start",
         )
     if start.by_gtid or not start.position.log_name:
         return  # GTIDs mean the same on every server, or there is no position yet
@@ -261,7 +262,7 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             f"server_id {found.server_id}, uuid '{found.uuid}' instead of {info.master_server_id}, '{info.uuid}'",
             errno=er.SLAVE_FATAL_ERROR,
             hint="to set the position of another server, run: "
-            "rplctl change-master --master-host HOST --master-log-file FILE --master-log-pos POSITION",
+            "rplctl change-master --master-host HOST --master-log-file FILE --master-log-pos POSITION; rplctl start",
         )
 
 
@@ -287,7 +288,7 @@ def _set_up_session(
             f"the source has GTID_MODE = {mode} instead of ON",
             "set gtid_mode=ON on the source, then run: rplctl start\n"
             "To replicate by position instead, run: rplctl change-master --master-auto-position 0 "
-            "--master-log-file FILE --master-log-pos POSITION",
+            "--master-log-file FILE --master-log-pos POSITION; rplctl start",
         )
 
 

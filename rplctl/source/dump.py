@@ -150,6 +150,8 @@ class LiveStream:
             raise SourceError(
                 f"Got a packet bigger than 'slave_max_allowed_packet' ({MAX_BUFFER_BYTES} bytes)",
                 errno=er.NET_PACKET_TOO_LARGE,
+                hint="an event of the log is larger than rplctl can receive. To copy the tables without it, run: "
+                f"{COPY_AGAIN}",
             )
         self._move(size, 0)
 
@@ -208,7 +210,8 @@ def _hint(text: str) -> str:
         return f"the source purged what this channel needs. To copy its tables again, run: {COPY_AGAIN}"
     if "same server_uuid/server_id" in lowered or "same server_id" in lowered:
         return (
-            "another replica uses this server id. To give this instance another id, run: rplctl init --server-id 4711"
+            "another replica uses this server id. To give this instance another id (init changes only this setting), "
+            "run: rplctl init --server-id 4711; rplctl start"
         )
     if "position" in lowered:
         return (

@@ -83,8 +83,8 @@ def dump_request(start: DumpStart, is_mariadb: bool, replica: ReplicaIdentity) -
         raise SourceError(
             f"COM_BINLOG_DUMP cannot request position {start.position}, which is beyond 4 GiB",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="to replicate by GTID, run: rplctl change-master --master-auto-position 1\n"
-            "For MariaDB, run: rplctl change-master --master-use-gtid slave_pos",
+            hint="to replicate by GTID, run: rplctl change-master --master-auto-position 1; rplctl start\n"
+            "For MariaDB, run: rplctl change-master --master-use-gtid slave_pos; rplctl start",
         )
     flags = BINLOG_SEND_ANNOTATE_ROWS_EVENT if is_mariadb else USE_HEARTBEAT_EVENT_V2
     return COM_BINLOG_DUMP, struct.pack("<IHI", position, flags, replica.server_id) + name

@@ -104,7 +104,7 @@ def _state_before(path: Path) -> PreviousGtids | GtidList:
         if len(head) < size or size >= _MAX_HEAD_BYTES or len(index) > 8:
             raise fatal_reading_binlog(
                 f"'{path.name}' has no list of the GTIDs before it",
-                hint="to begin at a position, run: "
-                "rplctl change-master --master-log-file FILE --master-log-pos POSITION",
+                hint="to begin at a position, run: rplctl change-master --master-log-file FILE --master-log-pos "
+                "POSITION; rplctl start",
             )
         size *= 8

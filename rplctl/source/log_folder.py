@@ -7,6 +7,7 @@ logs (`relay-bin` in the name). They are ordered by number.
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,10 @@ def log_names(folder: Path) -> list[str]:
         entries = sorted(os.listdir(folder))
     except OSError as error:
         raise SourceError(
-            f"--master-binlog-dir: {folder}: {error.strerror}", errno=er.CR_CONN_HOST_ERROR, transient=True
+            f"cannot read the folder {folder} of --master-binlog-dir: {error.strerror}",
+            errno=er.CR_CONN_HOST_ERROR,
+            transient=True,
+            hint=f"to see its owner, run: ls -ld {shlex.quote(str(folder))}",
         ) from error
     indexes = _without_relay_logs([name for name in entries if name.endswith(".index")])
     if len(indexes) == 1:
@@ -35,7 +39,9 @@ def log_names(folder: Path) -> list[str]:
             lines = read_plain(folder / indexes[0]).decode("utf-8", "replace").splitlines()
         except UnfitFile as error:
             raise SourceError(
-                f"--master-binlog-dir: {error.message}", errno=er.CR_CONN_HOST_ERROR, hint=error.hint
+                f"cannot read the index in the folder of --master-binlog-dir: {error.message}",
+                errno=er.CR_CONN_HOST_ERROR,
+                hint=error.hint,
             ) from error
         names = [Path(line).name for line in lines if line.strip()]
         found = [name for name in names if is_log_name(name)]
@@ -44,9 +50,10 @@ def log_names(folder: Path) -> list[str]:
     bases = {name.rpartition(".")[0] for name in found}
     if len(bases) > 1:
         raise SourceError(
-            f"--master-binlog-dir: {folder} has logs with different base names: {', '.join(sorted(bases))}",
+            f"the folder {folder} of --master-binlog-dir has logs with different base names: "
+            f"{', '.join(sorted(bases))}",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="put the logs of each source into a folder of its own",
+            hint="move the logs of each source into a folder of its own, then run: rplctl start",
         )
     return sorted(set(found), key=log_number)
 

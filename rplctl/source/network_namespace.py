@@ -19,7 +19,7 @@ from rplctl.errors import ConfigError
 FOLDER = Path("/var/run/netns")  # the folder of `ip netns add`
 HOME = Path("/proc/thread-self/ns/net")
 _CLONE_NEWNET = 0x40000000
-_WAY_OUT = "to use rplctl's own namespace, run: rplctl change-master --network-namespace ''"
+_WAY_OUT = "To use rplctl's own namespace, run: rplctl change-master --network-namespace ''; rplctl start"
 
 
 @contextlib.contextmanager
@@ -85,5 +85,5 @@ def _enter(descriptor: int) -> None:
         raise ConfigError(
             f"setns() failed with error '{os.strerror(number)}'",
             errno=er.SETNS_FAILED,
-            hint=f"run rplctl as root, or set AmbientCapabilities=CAP_SYS_ADMIN in its systemd unit\n{_WAY_OUT}",
+            hint=f"run rplctl as root\nOr set AmbientCapabilities=CAP_SYS_ADMIN in its systemd unit\n{_WAY_OUT}",
         )

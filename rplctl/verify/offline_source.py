@@ -133,7 +133,11 @@ def _copy(folder: Path, copy: Path) -> None:
     try:
         shutil.copytree(folder, copy, copy_function=_copy_file, ignore=left_out)
     except shutil.Error as error:
-        raise SourceError(f"{folder} cannot be copied: {error.args[0][0][2]}", errno=er.CR_CONN_HOST_ERROR) from error
+        raise SourceError(
+            f"cannot copy the folder {folder}: {error.args[0][0][2]}",
+            errno=er.CR_CONN_HOST_ERROR,
+            hint="to see the free space, run: df",
+        ) from error
     for index in copy.glob("*.index"):
         names = [Path(line).name for line in index.read_text(errors="surrogateescape").splitlines()]
         index.write_text("".join(f"./{name}\n" for name in names if (copy / name).is_file()), errors="surrogateescape")

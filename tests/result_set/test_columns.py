@@ -47,7 +47,7 @@ def test_labels_that_nobody_knows_are_numbers_where_the_target_takes_numbers() -
 def test_a_type_that_is_not_known_is_refused() -> None:
     with pytest.raises(RplError) as caught:
         selected_columns([Column("x", "xmltype")])
-    assert caught.value.errno == 1677
+    assert caught.value.errno == 1235
 
 
 @pytest.mark.parametrize(

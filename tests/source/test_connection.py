@@ -151,7 +151,7 @@ def test_a_closed_port_is_tried_again() -> None:
 def test_an_answer_without_a_value_is_a_source_error(answer: str, missing: str) -> None:
     server = FakeServer()
     del server.answers[answer]
-    with server, pytest.raises(SourceError, match="did not answer"):
+    with server, pytest.raises(SourceError, match="returned no row"):
         connect_to(server)
 
 

@@ -102,7 +102,10 @@ def _constants() -> dict[str, str]:
     """The texts that modules hold by a name in capitals; a name that has two texts is left out."""
     assigned = [(name, value) for path in MODULES for name, value in _assigned(path) if name.lstrip("_").isupper()]
     plain = _single((name, str(v.value)) for name, v in assigned if isinstance(v, ast.Constant) and v.value)
-    composed = _single((name, _filled(v, plain)) for name, v in assigned if isinstance(v, ast.JoinedStr))
+    composed: dict[str, str] = {}
+    for _ in range(3):  # a composed text may have composed texts as parts
+        known = plain | composed
+        composed = _single((name, _filled(v, known)) for name, v in assigned if isinstance(v, ast.JoinedStr))
     return {name: text for name, text in (plain | composed).items() if not (name in plain and name in composed)}
 
 

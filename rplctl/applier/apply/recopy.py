@@ -34,7 +34,8 @@ from rplctl.target.base import Target
 
 RECOPY: Final = "recopy"
 _HINT: Final = (
-    "to copy the statement's tables again from the source, run: rplctl init --on-uncomputable-ddl recopy; rplctl start"
+    "to copy the statement's tables again from the source (init changes only this setting), run: rplctl init "
+    "--on-uncomputable-ddl recopy; rplctl start"
 )
 log = logging.getLogger(__name__)
 

@@ -199,7 +199,12 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
             return _printed(kept, own, column, wanted, zero_null=False)
     texts = _strings(buffer, offsets, cells, pa.string())
     if texts is None:
-        raise BinlogFormatError(f"column `{column.name}`: too many bytes for one piece", errno=er.SLAVE_CORRUPT_EVENT)
+        raise BinlogFormatError(
+            f"the values of column `{column.name}` are too large for one piece of a batch",
+            errno=er.SLAVE_CORRUPT_EVENT,
+            hint="set a smaller partition_bytes of the query, or a smaller max_batch_bytes "
+            "of the instance, then run it again",
+        )
     if pa.types.is_string(wanted):
         return texts
     try:

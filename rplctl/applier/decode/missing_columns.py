@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.errors import COPY_TABLE, OR_EXCLUDE, RplError
+from rplctl.errors import COPY_TABLE, NEW_TARGET, OR_EXCLUDE, RplError
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
@@ -24,9 +24,10 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
 _HINT = (
-    "MariaDB 11.8.9 never logs such a column, and only a MariaDB target computes it. On another source, run: "
-    "SET GLOBAL binlog_row_image=FULL; sessions that are open keep the old setting. Because the row is already in the "
-    f"log, {COPY_TABLE}{OR_EXCLUDE}"
+    "on a MySQL source, run: SET GLOBAL binlog_row_image=FULL; sessions that are open keep the old setting. The row is "
+    f"already in the log: {COPY_TABLE}\n"
+    f"MariaDB 11.8.9 never logs such a column. To let a MariaDB target compute it, run: {NEW_TARGET}; rplctl clone"
+    f"{OR_EXCLUDE}"
 )
 _SESSION = DdlContext(time_zone="?", server_version="")  # values that depend on the session are always logged
 

@@ -113,5 +113,5 @@ def _mismatch(model: TableModel, what: str) -> RplError:
         f"Table definition on source and replica does not match: table '{model.qualified_name}': {what}",
         errno=er.SLAVE_CONVERSION_FAILED,
         hint="to load the definition from the source's `mysqldump --no-data` at that position, run: "
-        "rplctl load-schema FILE",
+        "rplctl load-schema FILE; rplctl start",
     )

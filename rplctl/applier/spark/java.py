@@ -76,7 +76,8 @@ def _candidates(java_home: str, environment: Mapping[str, str]) -> Iterator[tupl
         home = Path(java_home).expanduser()
         if not home.is_absolute():
             raise ConfigError(
-                f"java_home = '{java_home}': expected an absolute path", hint="run: rplctl init --java-home DIR"
+                f"java_home = '{java_home}': expected an absolute path",
+                hint="to set it (init changes only this setting), run: rplctl init --java-home DIR",
             )
         yield "--java-home", home
     for variable in ("RPLCTL_JAVA_HOME", "JAVA_HOME"):

@@ -169,7 +169,7 @@ class MasterChanges:
         "relay.privilege_checks_username",
         "only '' is accepted; privilege checks for another account are not supported",
         refused="a target checks only the privileges of the connected account",
-        instead="To use an account with only those privileges, run: rplctl init --target URL",
+        instead="To use an account with only those privileges, run: rplctl change-target URL",
     )
     require_row_format: bool | None = _row(
         "switch",

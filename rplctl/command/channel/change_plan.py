@@ -69,7 +69,7 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
         raise UsageError(
             f"Incorrect arguments to MASTER_BINLOG_DIR: {changes.master_binlog_dir} is not a folder",
             errno=er.WRONG_ARGUMENTS,
-            hint="name the folder that has the files binlog.000001, binlog.000002 and so on, run: "
+            hint="to name the folder with the files binlog.000001, binlog.000002 and so on, run: "
             "rplctl change-master --master-binlog-dir DIR",
         )
     if changes.network_namespace:

@@ -60,8 +60,7 @@ def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
     off = " --master-auto-position 0" if master.enabled_auto_position else ""
     place = last if last.log_name else begins if begins is not None and begins.log_name else None
     where = f"{place.log_name} --master-log-pos {place.log_pos}" if place else "FILE --master-log-pos POS"
-    checked = "this position is exact after a stop; after a crash, compare the target's newest rows with the source "
-    "first"
+    checked = "this position is exact after a stop; after a crash, first compare the newest rows with the source"
     return RplError(
         f"Could not initialize master info structure for '{channel.name}': the record RelayLogInfo, which has the "
         f"executed position, is missing from {repositories.relay_log_info.where}"

@@ -77,7 +77,7 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         with_models = answer(engine, "channels with models", lambda: _channels_with_models(engine))
     except (SQLAlchemyError, RplError) as error:
         text = error.message if isinstance(error, RplError) else f"the target does not answer: {_reason(error)}"
-        yield found("target_away", text, "rplctl doctor; rplctl init --target URL")
+        yield found("target_away", text, "rplctl doctor; rplctl change-target URL")
         return
     if with_models is None:
         return

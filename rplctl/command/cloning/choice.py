@@ -210,14 +210,14 @@ def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
         return None
     lacking = dict.fromkeys(m.right if not m.database else f"SELECT on {m.database}.{m.table or '*'}" for m in missing)
     grants = [m.grant for m in missing]
-    more = f" … rplctl clone --dry-run lists all {len(grants)}" if len(grants) > _MOST_NAMED else ""
+    more = f" … To list all {len(grants)}, run: rplctl clone --dry-run" if len(grants) > _MOST_NAMED else ""
     other = ""
     if any(not m.database and m.right == "SELECT" for m in missing):
         other = " A server hides tables that the account may not read. Or name the tables with rplctl change-filter."
     return SourceError(
         f"the account lacks privileges on the source: {some(list(lacking))}",
         errno=er.TABLEACCESS_DENIED_ERROR,
-        hint=" ".join(grants[:_MOST_NAMED]) + more + other,
+        hint="on the source, run: " + " ".join(grants[:_MOST_NAMED]) + more + other,
     )
 
 

@@ -118,7 +118,7 @@ def _named(place: Place) -> Iterator[None]:
         raise TargetError(
             f"cannot open the lake {place.root} because of an error{where}: {error.strerror}",
             errno=er.FILE_NOT_FOUND,
-            hint=f"to make the folder writable for the account that runs rplctl, run as root: "
+            hint="if the folder is not writable for the account that runs rplctl, run as root: "
             f"chown -R {os.geteuid()} {shlex.quote(place.root)}\n"
             f"To write a new lake in another folder, from the source's first log, run: {NEW_TARGET}; rplctl start",
         ) from error

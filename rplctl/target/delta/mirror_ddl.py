@@ -27,7 +27,6 @@ from rplctl.target.delta.tables import columns_of
 from rplctl.target.lake import PendingTable
 
 _TEXTS: Final = frozenset({"varchar", "char", "enum", *TEXT_BYTES})
-_ANEW: Final = f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}"
 
 
 class MirrorDdl:
@@ -66,7 +65,7 @@ class MirrorDdl:
                 raise TargetError(
                     "a mirror cannot find the rows that a statement on partitions or history removes",
                     errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON,
-                    hint=_ANEW,
+                    hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
                 )
 
     def _rows(self, model: TableModel) -> list[pa.Table] | None:
@@ -169,5 +168,7 @@ def _cast(values: pa.ChunkedArray, column: Column, model: TableModel) -> pa.Chun
 
 def _refused(why: str) -> TargetError:
     return TargetError(
-        f"a mirror cannot execute ALTER TABLE: {why}", errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=_ANEW
+        f"a mirror cannot execute ALTER TABLE: {why}",
+        errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON,
+        hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
     )

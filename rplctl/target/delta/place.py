@@ -38,8 +38,8 @@ _AS_PARQUET: Final[dict[str, Any]] = {"compression": "zstd", "use_dictionary": [
 _MIRRORED: Final[dict[str, Any]] = {"compression": "snappy", "use_dictionary": False}
 # a mirror accepts no copy of a table, and the event that it cannot apply stays in the log
 INSTEAD_OF_MIRROR: Final = (
-    "to write a lake with layer=changes, which accepts every event, in another folder and from the source's first "
-    f"log, run: {NEW_TARGET}; rplctl start"
+    "to begin again with a lake of layer=changes, which accepts every event, in another folder and at the "
+    f"source's first log, run: {NEW_TARGET}; rplctl start"
 )
 _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/FILE"
 

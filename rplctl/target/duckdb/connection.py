@@ -22,7 +22,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import NullPool
 
 from rplctl import mysql_errors as er
-from rplctl.errors import ConfigError, TargetError
+from rplctl.errors import ConfigError, TargetError, target_gone
 from rplctl.sql_text import written
 from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.duckdb.ddl_type import CATALOG
@@ -40,7 +40,6 @@ _SETTINGS: Final = ("memory_limit", "threads", "temp_directory", "checkpoint_thr
 # with DuckDB's default of 16 MB, a stream of changes writes the same blocks repeatedly
 _CHECKPOINT: Final = {"checkpoint_threshold": "128MB"}
 _EXPORT: Final = "export_to"
-_GONE: Final = "mount the file system of the target, or make its folder writable; the channel then continues by itself"
 _opening = threading.Lock()
 _exports: dict[tuple[Path, Path], Export] = {}  # (file, copy) → its Export, for all channels of this process
 
@@ -121,12 +120,12 @@ def _opened(options: Options, *, may_make: bool) -> DriverConnection:
     path = options.path
     if not may_make and not path.exists():
         text = f"the target's file {path} does not exist any more"
-        raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=_GONE)
+        raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=target_gone(path))
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.R_OK | os.W_OK):
         reason = "Is a directory" if path.is_dir() else "Permission denied"
         reason = reason if path.parent.is_dir() else "No such file or directory"
         text = f"cannot open the target {path}: {reason}"
-        raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=_GONE)
+        raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=target_gone(path))
     os.umask(_PRIVATE)  # permanently, because DuckDB creates a new write-ahead log after each checkpoint
     with _opening:
         try:

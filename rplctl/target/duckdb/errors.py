@@ -24,10 +24,10 @@ from rplctl.target.duckdb.ddl_type import is_odd_date
 _HOLDER = re.compile(r'lock on file "(.*?)": Conflicting lock is held in (.*?) \(PID (\d+)\)', re.DOTALL)
 _ABSENT = re.compile(r"Table with name (\S+) does not exist")
 _NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(.*)")
-_TRY_CHECKING = f"correct the value on the source. Because the row is already in the log, {COPY_TABLE}{OR_EXCLUDE}"
+_TRY_CHECKING = f"correct the value on the source. The row is already in the log: {COPY_TABLE}{OR_EXCLUDE}"
 _BACKUP = "restore the target from a backup, which also restores the position"
 _MEMORY = "give DuckDB more memory (duckdb:///FILE?memory_limit=8GB), or reduce max_batch_bytes"
-_EXISTS = f"drop the table on the target, then run: rplctl start{OR_SKIP}"
+_EXISTS = f"drop the table on the target, which deletes its rows, then run: rplctl start{OR_SKIP}"
 # DuckDB's class → (MySQL's number, is transient, hint); the first match counts
 _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
     (duckdb.InterruptException, er.QUERY_INTERRUPTED, False, ""),
@@ -108,7 +108,7 @@ def hidden_numbers(model: TableModel, why: str) -> TargetError:
         f"Incorrect column name 'rowid' in {model.qualified_name}: DuckDB's row numbers, which rplctl needs "
         f"because {why}, have the same name",
         errno=er.WRONG_COLUMN_NAME,
-        hint=f"rename the column on the source. Because the log still has the old name, {COPY_TABLE}{OR_EXCLUDE}",
+        hint=f"rename the column on the source. The log still has the old name: {COPY_TABLE}{OR_EXCLUDE}",
     )
 
 

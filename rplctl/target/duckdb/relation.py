@@ -157,5 +157,5 @@ def _unstorable(text: str, column: Column) -> TargetError:
     return TargetError(
         f"Incorrect string value: {text[:40]!r} for column '{column.name}': half a surrogate pair is not valid UTF-8",
         errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-        hint=f"correct the value on the source. Because the row is already in the log, {COPY_TABLE}{OR_EXCLUDE}",
+        hint=f"correct the value on the source. The row is already in the log: {COPY_TABLE}{OR_EXCLUDE}",
     )

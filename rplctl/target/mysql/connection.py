@@ -48,8 +48,8 @@ _KEEPALIVE = (
 )
 HINTS = {
     er.DBACCESS_DENIED_ERROR: "grant the target's user privileges on this database",
-    er.ACCESS_DENIED_ERROR: "to change the target's user or password, run: rplctl init --target URL "
-    "--target-password-file FILE",
+    er.ACCESS_DENIED_ERROR: "to change the target's user or password, run: rplctl change-target URL "
+    "--target-password-file FILE; rplctl start",
     er.CR_SSL_CONNECTION_ERROR: "check the ssl options in the target's URL, and that the server supports TLS",
     er.CR_AUTH_PLUGIN_CANNOT_LOAD: "use another authentication plugin for the target's account; see TARGET CONNECTIONS "
     "in rplctl(1)",

@@ -106,7 +106,9 @@ class SingleChanges:
             tables.append(table)
             if (loaded := load_local(self._driver(), table, [_CELL], _text([value]))) != _CLEAN:
                 raise TargetError(
-                    f"cannot load a large value of '{model.name}': {loaded}", errno=er.WARN_ALLOWED_PACKET_OVERFLOWED
+                    f"cannot load a large value into the target's table '{model.name}': {loaded}",
+                    errno=er.WARN_ALLOWED_PACKET_OVERFLOWED,
+                    hint="on the target, run: SET GLOBAL max_allowed_packet=1073741824; then run: rplctl start",
                 )
             return cast(Value, StagedCell(table))  # only `literal` reads this value
 

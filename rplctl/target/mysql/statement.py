@@ -81,7 +81,7 @@ _HINTS |= dict.fromkeys(
     _OTHER_WORDS_HINT,
 )
 _DROP_HINT = (
-    "to ignore error 1051 from now on, run: rplctl init --replica-skip-errors 1051; "
+    "to ignore error 1051 from now on (init changes only this setting), run: rplctl init --replica-skip-errors 1051; "
     "rplctl start\nTo skip the whole transaction, which keeps them, run: rplctl skip --yes; rplctl start"
 )
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}

@@ -31,7 +31,8 @@ _OF_ZONE: Final = re.compile(rb"TIMESTAMP|UNIXTIME|CONVERT_TZ|SYSDATE|\bSELECT\b
 _OF_TABLE: Final = re.compile(rb"\s*(?:CREATE|ALTER)\b.*?\b(?:TABLE|EVENT)\b", re.I | re.S)
 _UNKNOWN_HINT: Final = (
     "to let the receiver ask the source, run: rplctl start\n"
-    "To name the time zone yourself, run: rplctl init --source-time-zone Area/City; rplctl start"
+    "To name the time zone yourself (init changes only this setting), run: rplctl init --source-time-zone Area/City; "
+    "rplctl start"
 )
 
 

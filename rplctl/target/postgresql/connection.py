@@ -18,7 +18,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_EXCLUDE, OR_SKIP, ConfigError, TargetError
+from rplctl.errors import OR_EXCLUDE, OR_SKIP, OTHER_KIND, ConfigError, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.handshake import Protection
 from rplctl.target.aborted import watch_connections
@@ -51,7 +51,7 @@ _VERIFYING = ("verify-ca", "verify-full")
 _GRANT = "grant the privilege to the target's user; see PRIVILEGES in rplctl(1)"
 _DATE = "correct the date on the source, or change the column to the type text on the target"
 _LONG_KEY = "drop that index on the target, then run: rplctl start"
-_LONG_ROW = f"use another kind of target, because a row of PostgreSQL must fit one page{OR_EXCLUDE}"
+_LONG_ROW = f"A row of PostgreSQL must fit one page: {OTHER_KIND}{OR_EXCLUDE}"
 _LIMIT = "54000"  # program_limit_exceeded: the source file in the error distinguishes an index from a table's page
 _HEAP = frozenset({"hio.c", "rewriteheap.c"})
 _IN_USE = (er.NOT_SUPPORTED_YET, False, "drop the dependent object on the target, for example a view, then run: "
@@ -71,7 +71,8 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "3F000": (er.BAD_DB_ERROR, False, ""),
     "3D000": (er.BAD_DB_ERROR, False, "to create the database, run: createdb -E UTF8 NAME"),
     "42703": (er.BAD_FIELD_ERROR, False, ""),
-    "42P07": (er.TABLE_EXISTS_ERROR, False, f"drop the table on the target, then run: rplctl start{OR_SKIP}"),
+    "42P07": (er.TABLE_EXISTS_ERROR, False, f"drop the table on the target, which deletes its rows, then run: "
+              f"rplctl start{OR_SKIP}"),
     "42501": (er.TABLEACCESS_DENIED_ERROR, False, _GRANT),
     "25006": (er.OPTION_PREVENTS_STATEMENT, False, "make the target writable (it is a standby or read-only), then"
               " run: rplctl start"),
@@ -82,7 +83,7 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "28000": (er.ACCESS_DENIED_ERROR, False, "check the target's user and pg_hba.conf; a cleartext password requires"
               " sslmode=verify-full"),
     _LIMIT: (er.TOO_LONG_KEY, False, _LONG_KEY),
-    "54011": (er.TOO_MANY_FIELDS, False, f"use another kind of target{OR_EXCLUDE}"),
+    "54011": (er.TOO_MANY_FIELDS, False, f"{OTHER_KIND}{OR_EXCLUDE}"),
     "22001": (er.DATA_TOO_LONG, False, ""),
     "22003": (er.WARN_DATA_OUT_OF_RANGE, False, ""),
     "22007": (er.TRUNCATED_WRONG_VALUE, False, _DATE),

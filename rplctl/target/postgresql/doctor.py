@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
+from rplctl.errors import NEW_TARGET
 from rplctl.sql_run import ask, run
 from rplctl.sql_text import Sql, written
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, RESTORE, WARN, DoctorLine
@@ -22,7 +23,8 @@ def rights(connection: Connection) -> Iterator[DoctorLine]:
     hint = (
         ""
         if is_utf8
-        else "create and use another database: createdb -E UTF8 -T template0 NAME; rplctl init --target URL"
+        else "create another database, and copy all tables into it: createdb -E UTF8 -T template0 NAME; "
+        f"{NEW_TARGET}; rplctl clone"
     )
     yield DoctorLine("target encoding", OK if is_utf8 else FAIL, encoding, hint)
     may_create = asked(written("SELECT has_database_privilege(current_database(), 'CREATE')")) == "True"

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rplctl import mysql_errors as er
-from rplctl.errors import COPY_TABLE, OR_EXCLUDE, TargetError
+from rplctl.errors import COPY_TABLE, OR_EXCLUDE, OTHER_KIND, TargetError
 from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.target.base import Row, Value
@@ -36,9 +36,9 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 _NO_NUL = "PostgreSQL's text cannot contain the character NUL"
-_COPY_HINT = f"correct the value on the source. Because the row is already in the log, {COPY_TABLE}{OR_EXCLUDE}"
+_COPY_HINT = f"correct the value on the source. The row is already in the log: {COPY_TABLE}{OR_EXCLUDE}"
 _NUL_HINT = (
-    "to store U+FFFD in the place of each NUL, change only this setting of the instance, run: "
+    "to store U+FFFD in the place of each NUL (init changes only this setting), run: "
     "rplctl init --nul-in-text replace; rplctl start"
 )
 _REPLACEMENT = "\ufffd"
@@ -101,7 +101,7 @@ def parameters(
         raise TargetError(
             "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL does not accept a row of 1 GB",
             errno=er.NET_PACKET_TOO_LARGE,
-            hint=f"use another kind of target{OR_EXCLUDE}",
+            hint=f"{OTHER_KIND}{OR_EXCLUDE}",
         )
     for value, column in zip(values, columns, strict=True):
         if isinstance(value, bytes | memoryview) and len(value) > LARGEST_HEX:

@@ -58,8 +58,7 @@ def row_number(columns: Iterable[Column]) -> Sql:
     raise TargetError(
         "Incorrect column name 'rowid': a SQLite table cannot have columns with all the names rowid, _rowid_ and oid",
         errno=er.WRONG_COLUMN_NAME,
-        hint=f"rename one of the three columns on the source. Because the log still has the old name, {COPY_TABLE}"
-        f"{OR_EXCLUDE}",
+        hint=f"rename one of the three columns on the source. The log still has the old name: {COPY_TABLE}{OR_EXCLUDE}",
     )
 
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_EXCLUDE, OR_SKIP, TargetError
+from rplctl.errors import OR_EXCLUDE, OR_SKIP, OTHER_KIND, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.target.base import RowChange
 
-_TOO_WIDE = f"use another kind of target, because SQLite allows at most 2000 columns{OR_EXCLUDE}"
-_TOO_BIG = f"use another kind of target, because SQLite allows rows of at most 1,000,000,000 bytes{OR_EXCLUDE}"
+_TOO_WIDE = f"{OTHER_KIND}{OR_EXCLUDE}"
+_TOO_BIG = f"SQLite allows rows of at most 1,000,000,000 bytes: {OTHER_KIND}{OR_EXCLUDE}"
 _LOCKED = (er.LOCK_WAIT_TIMEOUT, True, "end the program that locks the target; the channel then continues")
 GONE = "mount the file system of the target, or make its folder writable; the channel then continues by itself"
 _AS_CODE = {
@@ -56,11 +56,11 @@ def target_error(error: sqlite3.Error) -> TargetError:
     extended = getattr(error, "sqlite_errorcode", 0)
     code = _AS_CODE.get(extended, extended & 0xFF)
     if text.startswith("too many columns"):
-        return TargetError(f"Too many columns: {text}", errno=er.TOO_MANY_FIELDS, hint=_TOO_WIDE)
+        return TargetError(f"Too many columns: {text}; SQLite allows 2000", errno=er.TOO_MANY_FIELDS, hint=_TOO_WIDE)
     errno, transient, hint = _KNOWN.get(code, (er.UNKNOWN_ERROR, False, ""))
     errno = next((number for pattern, number in _WORDS if pattern.search(text)), errno)
     if errno == er.TABLE_EXISTS_ERROR:
-        hint = f"drop the table on the target, then run: rplctl start{OR_SKIP}"
+        hint = f"drop the table on the target, which deletes its rows, then run: rplctl start{OR_SKIP}"
     return TargetError(f"the target reports: {text}", errno=errno, transient=transient, hint=hint)
 
 

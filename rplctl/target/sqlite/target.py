@@ -22,7 +22,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
+from rplctl.errors import TargetError, target_gone
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog, DdlPlan
@@ -52,7 +52,7 @@ from rplctl.target.sqlite.cascades import follow_foreign_keys, forget_foreign_ke
 from rplctl.target.sqlite.ddl import DDL, table
 from rplctl.target.sqlite.ddl_type import row_number
 from rplctl.target.sqlite.driver import SqliteDriver, driver_of
-from rplctl.target.sqlite.errors import GONE, integrity_error, mapped_errors, target_error
+from rplctl.target.sqlite.errors import integrity_error, mapped_errors, target_error
 from rplctl.target.sqlite.large import BoundColumns, execute_rows
 from rplctl.target.sqlite.multiset import is_all_there_is, remove_copies
 
@@ -81,7 +81,10 @@ def open_engine(url: str, make_folders: Callable[[], None] | None = None) -> Eng
         nonlocal was_there, is_checked
         if was_there and not os.path.exists(path):
             raise TargetError(
-                f"the target's file {path} does not exist any more", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
+                f"the target's file {path} does not exist any more",
+                errno=er.FILE_NOT_FOUND,
+                transient=True,
+                hint=target_gone(path),
             )
         if not is_checked:  # afterwards, SQLite reports problems such as a read-only file system
             if make_folders is not None:
@@ -117,11 +120,14 @@ def _make_file(path: str) -> None:
         reason = "Is a directory" if os.path.isdir(path) else "Permission denied"
         if not os.path.isfile(path) or not os.access(path, os.R_OK | os.W_OK):
             raise TargetError(
-                f"cannot open the target {path}: {reason}", errno=er.FILE_NOT_FOUND, transient=True, hint=GONE
+                f"cannot open the target {path}: {reason}",
+                errno=er.FILE_NOT_FOUND,
+                transient=True,
+                hint=target_gone(path),
             ) from None
     except OSError as error:
         text = f"cannot open the target {path}: {error.strerror}"
-        raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=GONE) from error
+        raise TargetError(text, errno=er.FILE_NOT_FOUND, transient=True, hint=target_gone(path)) from error
 
 
 class SqliteTarget(OneConnection):
