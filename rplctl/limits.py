@@ -28,7 +28,7 @@ def raise_low_limits() -> None:
             raise RplError(
                 f"the limit of {what} is {hard // unit}; rplctl needs {least // unit}",
                 errno=er.OUT_OF_RESOURCES,
-                hint="only root can raise this limit: run the command again in a shell of root, after the limit "
-                f"is raised there. To raise it, run: ulimit {option} {least // unit}",
+                hint="only root can raise this limit. To raise it in a shell of root, where you then repeat the "
+                f"command, run: ulimit {option} {least // unit}",
             )
         resource.setrlimit(limit, (hard, hard))

@@ -135,17 +135,17 @@ def plan_recovery(
         notes.append(f"relay log {name} has no intact event; it is removed")
     kept = kept[: len(kept) - len(damaged)]
     if begun is not None and kept and _begins_after(index, kept[0], begun, relay_log_info, by_gtid=False):
-        raise _unknown_start(channel, "Relay logs have changed places;", begun)
+        raise _unknown_start(channel, "the relay logs are not in the order of their index;", begun)
     first = relay_log_info.relay_log_name
     if not (executed.log_name or uses_gtid or first in ("", *kept)) and kept:
-        raise _unknown_start(channel, f"Relay log {first} is missing,")
+        raise _unknown_start(channel, f"relay log {first} is missing;")
     if kept and _begins_after(index, kept[0], executed, relay_log_info, by_gtid=uses_gtid):
         notes.append(f"relay logs from {kept[0]} on begin after the executed position {executed}; they are removed")
         kept, tail = [], None
     sound, broken = sound_chain(index, kept, _first_to_read(index, kept, executed, relay_log_info), thorough=thorough)
     if broken and not uses_gtid:
         if not (sound or executed.log_name):
-            raise _unknown_start(channel, f"Relay logs are damaged: {broken};", begun)
+            raise _unknown_start(channel, f"the relay logs are damaged: {broken};", begun)
         tail = _examine(index, sound[-1], is_first=len(sound) == 1) if sound else None
         notes.append(f"relay logs are damaged: {broken}; everything after {tail.end if tail else executed} is removed")
         kept = sound
@@ -301,7 +301,7 @@ def _next_event(
         return _NOWHERE  # the executed GTIDs define the start; without any, the source's first log
     if tail is None and master_info.flushed_relay_log_name:
         raise _unknown_start(
-            channel, f"All relay logs are missing (the last one was {master_info.flushed_relay_log_name}),"
+            channel, f"all relay logs are missing (the last one was {master_info.flushed_relay_log_name});"
         )
     return master_info.read_position
 
@@ -311,13 +311,13 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
     name = f" --channel {channel.name}" if channel.name else ""
     if begun is not None:
         options = f"--master-log-file {begun.log_name} --master-log-pos {begun.log_pos}"
-        hint = f"to begin there again, run: rplctl change-master{name} {options}"
+        hint = f"to begin there again, run: rplctl change-master{name} {options}; rplctl start{name}"
     else:
         hint = (
             f"to begin at the source's first log, run: rplctl reset{name}; rplctl start{name}\n"
             f"If the source has purged it, rows are missing then. To copy them again, run: rplctl clone{name} --replace"
         )
-    start = f"all began at {begun}" if begun else "the position to fetch from is unknown"
+    start = f"the receiver had begun at {begun}" if begun else "the position to fetch from is unknown"
     return RelayLogError(
         f"{why} nothing was applied yet: {start}",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,

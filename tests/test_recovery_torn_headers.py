@@ -219,7 +219,9 @@ def test_damage_amid_the_relay_logs_is_mended_by_one_start(
             life.go_on()
         except RelayLogError as told:
             assert how.startswith("the first two") and not applied
-            assert told.hint.endswith("run: rplctl change-master --master-log-file binlog.000001 --master-log-pos 4")
+            assert told.hint.endswith(
+                "run: rplctl change-master --master-log-file binlog.000001 --master-log-pos 4; rplctl start"
+            )
             life.change(MasterChanges(master_log_file="binlog.000001", master_log_pos=4))
             life.go_on()
         assert life.numbers() == list(range(1, TRANSACTIONS + 1)), applied

@@ -146,7 +146,11 @@ class Received:
             if (self.place is not None and not self.place.is_before(end)) or wait(_POLL_S):
                 return
             if time.monotonic() > deadline:
-                raise SourceError(f"the receiver does not reach {end}", hint="run: rplctl show-status", transient=True)
+                raise SourceError(
+                    f"the receiver does not reach {end}",
+                    hint="to see the state of the receiver, run: rplctl show-status",
+                    transient=True,
+                )
 
     def _end(self) -> RelayLogPosition | None:
         """Return the end of the newest relay log, which may be inside an event; None without a relay log."""

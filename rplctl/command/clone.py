@@ -120,7 +120,9 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         _refuse(config, master)
         if request.choice.replace and not request.choice.is_made and not is_new:
             text = "--replace requires --tables or --databases if the channel has a position"
-            raise UsageError(text, hint="name the tables that clone may drop: add --tables or --databases")
+            raise UsageError(
+                text, hint="to name the tables that clone may drop, run: rplctl clone --tables DB.TABLE --replace"
+            )
         if not is_new:
             _refuse_purged(config, channel, Stored(master, relay))
         try:
@@ -134,7 +136,9 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
             others = (name for name in plan.models if plan.source.facts[name].engine.lower() != SNAPSHOT_ENGINE)
             if found := ".".join(next(others, ())):
                 text = f"a replica shows the source's position only for InnoDB tables, and {found} is not InnoDB"
-                raise UsageError(text, hint=f"{READ_SOURCE}; or name only InnoDB tables in --tables")
+                raise UsageError(
+                    text, hint=f"{READ_SOURCE}\nTo copy only InnoDB tables, run: rplctl clone --tables DB.TABLE"
+                )
         _refuse_unseen(config, master, request)
     position = plan.source.end if is_new and plan.source.end else relay.exec_position
     notes = (*(() if read_from else _wishes(plan)), *_not_copied(plan, is_listed=request.dry_run),

@@ -156,10 +156,16 @@ def read_dump(path: Path) -> Catalog:
     if "\ufffd" in text and (
         not catalog.tables or any("\ufffd" in name for table in catalog.tables.values() for name in _names_in(table))
     ):
-        raise UsageError(f"{path}: not UTF-8", hint="mysqldump --default-character-set=utf8mb4 …")
+        raise UsageError(
+            f"the dump {path} is not UTF-8",
+            hint=f"to write the dump in UTF-8, run: {_DUMP} --default-character-set=utf8mb4 > FILE",
+        )
     if not catalog.tables:
-        raise UsageError(f"{path} holds no CREATE TABLE", hint="mysqldump --no-data --databases NAME … > FILE")
+        raise UsageError(f"{path} holds no CREATE TABLE", hint=f"to write a dump of definitions, run: {_DUMP} > FILE")
     return catalog
+
+
+_DUMP = "mysqldump --no-data --databases NAME"
 
 
 def _names_in(table: TableModel) -> Iterator[str]:

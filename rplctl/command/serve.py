@@ -158,7 +158,10 @@ def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
     host, colon, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"{flag} {listen}: not HOST:PORT", hint=f"rplctl serve {flag} {_EXAMPLES[flag]}")
+        raise UsageError(
+            f"{flag} {listen}: the address must be HOST:PORT",
+            hint=f"for this machine alone, run: rplctl serve {flag} {_EXAMPLES[flag]}",
+        )
     return host, int(port)
 
 

@@ -148,7 +148,11 @@ def position_holder(config: Config, channel: Channel, engine: Engine) -> Callabl
     def holds(connection: Connection) -> None:
         with mapped_errors(engine.dialect.name):
             if connection.execute(hold).rowcount != 1:
-                raise LockBusy("the position was just removed", channel=channel.name, hint="run: rplctl show-status")
+                raise LockBusy(
+                    "the position was just removed",
+                    channel=channel.name,
+                    hint="to see the state of the channel, run: rplctl show-status",
+                )
 
     return holds
 

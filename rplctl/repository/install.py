@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect
 
-from rplctl.errors import ConfigError, RplError
+from rplctl.errors import UPGRADE, ConfigError, RplError
 from rplctl.repository.layout import NAMES
 from rplctl.repository.table import mapped_errors
 from rplctl.repository.tables import qualified_name
@@ -42,7 +42,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
         if version is not None and version not in VERSIONS:
             raise RplError(
                 f"the repository tables have version {version}, this rplctl supports versions up to {SCHEMA_VERSION}",
-                hint="install the rplctl version that created the tables",
+                hint=UPGRADE,
             )
         inspector, schema = inspect(engine), dialect_of(engine.dialect.name).own_schema
         is_whole = version != SCHEMA_VERSION or all(inspector.has_table(name, schema=schema) for name in NAMES)
@@ -101,4 +101,7 @@ def migrations_folder() -> Path:
     for folder in (package / "_migrations", package.parent / "migrations"):
         if (folder / "env.py").is_file():
             return folder
-    raise RplError("this installation of rplctl lacks its migrations folder", hint="install rplctl again")
+    raise RplError(
+        "this installation of rplctl lacks its migrations folder",
+        hint="to install rplctl again, run: pip install --force-reinstall rplctl",
+    )

@@ -164,7 +164,8 @@ class ShadowPageFile:
         return RplError(
             f"{self.path} is damaged: {why}",
             errno=er.SLAVE_RLI_INIT_REPOSITORY,
-            hint=f"To remove the file (relay-log.info no longer exists), run: rm {self.path}",
+            hint="to continue at the position in relay-log.info, which may be before transactions that the target "
+            f"already has, run: rm {self.path}; rplctl start",
         )
 
 

@@ -357,7 +357,7 @@ def _read_intent(channel: Channel, record: Record[Any]) -> _Intent | None:
         return None
     except (ValueError, TypeError) as error:
         raise RplError(
-            f"{path} is not a switch journal: {error}", channel=channel.name, hint=f"remove {path}"
+            f"{path} is not a switch journal: {error}", channel=channel.name, hint=f"to remove the file, run: rm {path}"
         ) from None
     return intent
 

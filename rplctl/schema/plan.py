@@ -26,7 +26,7 @@ V = TypeVar("V")
 _EXCHANGED = "rplctl exchanges"
 LOAD_HINT = (
     "to load its definition, and create it empty if the target lacks it, run: rplctl load-schema --from-source\n"
-    "To copy the table with its rows, see INITIAL COPY in rplctl(1)"
+    "To see how to copy the table with its rows (INITIAL COPY), run: man 1 rplctl"
 )
 
 

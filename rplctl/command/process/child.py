@@ -172,7 +172,7 @@ def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None
             raise RplError(
                 f"the {child.role} of channel '{child.channel.name}' did not start within {timeout_s:.0f} s",
                 channel=child.channel.name,
-                hint=f"see {child.channel.log_path(child.role)}",
+                hint=f"to see the reason, run: tail {child.channel.log_path(child.role)}",
             )
         time.sleep(POLL_S)
 
@@ -277,8 +277,8 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
             f"the {role} of channel '{channel.name}' did not stop within {timeout_s:g} s; its process {pid} was not "
             f"killed because it also serves {', '.join(others)}",
             channel=channel.name,
-            hint=f"stop the other channels first and this channel again, or run kill -9 {pid}: "
-            "the next start recovers all of them",
+            hint="to stop all channels of the process, run: rplctl stop --all\n"
+            f"To end the process, after which the next start recovers all its channels, run: kill -9 {pid}",
         )
     _signal(pid, signal.SIGKILL, channel, role)
     if not _is_gone(pid, channel, role, 10):

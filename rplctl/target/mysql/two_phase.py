@@ -69,7 +69,7 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
     if numbers < _OLDEST[is_mariadb]:
         raise ConfigError(
             f"{option}: a prepared transaction does not outlive its connection on {version}",
-            hint=f"remove {name}, or use a newer server",
+            hint=f"use a newer server\nOr remove the option {name}",
         )
     try:
         prepared_xids(engine, "")
@@ -79,7 +79,7 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
         raise ConfigError(
             f"{option}: the target's user may not execute XA RECOVER, which lists prepared transactions",
             errno=error.errno,
-            hint=f"GRANT XA_RECOVER_ADMIN ON *.* TO the target's user, or remove {name}",
+            hint=f"on the target, run: GRANT XA_RECOVER_ADMIN ON *.* TO 'USER'@'HOST'\nOr remove the option {name}",
         ) from error
     weak = (
         []

@@ -59,8 +59,9 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
         )
         raise ConfigError(
             f"{option}: {found} the target (max_prepared_transactions is {slots})",
-            hint=f"ALTER SYSTEM SET max_prepared_transactions = {10 * branches} and restart PostgreSQL, or remove "
-            f"{option.partition('=')[0]}",
+            hint="restart PostgreSQL after this statement on the target: "
+            f"ALTER SYSTEM SET max_prepared_transactions = {10 * branches}\n"
+            f"Or remove the option {option.partition('=')[0]}",
         )
     weak = {"fsync is off": fsync == "off", "synchronous_commit is off": commit == "off" and branches == 1}
     return [f"{what}: a power cut can lose prepared transactions" for what, is_so in weak.items() if is_so]

@@ -46,7 +46,7 @@ def open_sqlite_log(engine: Engine) -> SqliteLog | None:
     if not path.exists():
         return None
     if not os.access(path, os.R_OK | os.W_OK):
-        raise access_denied(f"run as the owner of {path}")
+        raise access_denied(f"run the command as the owner of {path}")
     return SqliteLog(path)
 
 
