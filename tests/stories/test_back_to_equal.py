@@ -36,6 +36,15 @@ TABLE_STOPS = {  # a table, what is wrong with it in the target, and a change of
 }
 
 
+PAST_THE_LOG = {  # a change of the source that the applier refuses, and the rest of the hint's way on the source
+    1592: (
+        "SET SESSION binlog_format=STATEMENT; CREATE TABLE n SELECT * FROM t; SET SESSION binlog_format=ROW; "
+        "DELETE FROM n WHERE id > 50",
+        "INSERT INTO n VALUES (101, 1)",
+    ),
+}
+
+
 def type_in(replica: Replica, commands: str) -> list[int | None]:
     """Their exit codes."""
     codes: list[int | None] = []
@@ -72,6 +81,25 @@ def test_the_hint_of_a_stop_at_a_row_leads_to_a_verified_copy(replica: Replica, 
         replica.wait_synced(source)
         replica.run("verify")
     assert replica.query("SELECT v FROM shop__t WHERE id IN (7, 8, 201, 202, 203) ORDER BY id") == [(0,), (1,), (2,)]
+
+
+@pytest.mark.parametrize("errno", PAST_THE_LOG)
+def test_the_hint_leads_past_an_event_that_stays_in_the_log(
+    replica: Replica, source: MariadbServer, errno: int
+) -> None:
+    begun(replica, source)
+    refused, repaired = PAST_THE_LOG[errno]
+    source.sql(refused, "shop")
+    wait_until(lambda: replica.pid("applier") is None)
+    status = replica.status()
+    assert status["Last_SQL_Errno"] == errno, replica.logs()
+    source.sql(repaired, "shop")
+    hint = status["Last_SQL_Hint"].partition("\n")[0].rpartition("run: ")[2].replace("DB.TABLE", "shop.n")
+    assert {*type_in(replica, hint)} == {0}, (hint, replica.logs())
+    replica.wait_synced(source)
+    replica.run("wait", "--state", "synced")
+    replica.run("verify")
+    assert replica.query("SELECT count(*) FROM shop__n") == source.sql("SELECT count(*) FROM shop.n")
 
 
 @pytest.mark.long(
