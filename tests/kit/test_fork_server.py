@@ -39,7 +39,8 @@ def test_threads_that_start_began_are_seen_signalled_and_ended_as_processes_of_t
         shown = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
         assert shown[:3] == [os.fsencode(sys.executable), b"-m", f"rplctl.{role}".encode()]
         opened = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
-        assert str(replica.channel.log_path(role)) in opened and "/dev/null" in opened
+        assert str(replica.channel.log_path(role)) in opened
+        assert "/dev/null" in opened or role == "applier"  # an applier reads its options there
     wait_until(lambda: replica.status()["Slave_SQL_Running_State"].startswith(DELAYING[:8]))
     pid = lock_holder(replica.channel, "applier")
     assert pid
