@@ -37,7 +37,7 @@ _CHECKSUM: Final = Struct("<I")
 _SPOOLED: Final = Struct("<QI")  # bytes of the spool file, its checksum
 _SMALL: Final = 1 << 16  # most bytes of a body that is sent together with the header
 HEADER_LENGTH: Final = _FIELDS.size + _CHECKSUM.size
-LARGEST_BODY: Final = 256 << 20  # bytes; results of rows above 1 MB are in spool files
+LARGEST_BODY: Final = 256 << 20  # bytes; results of rows above 1 MB are in spool files, unless the disk is full
 
 
 class Kind(IntEnum):

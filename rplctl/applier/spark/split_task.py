@@ -1,12 +1,13 @@
 """The work of a task for one split: it reads bytes of the relay log and returns encoded chunks (design D1).
 
 Tasks are pure and never write to the target, so a task may run twice. A result above SPOOL_THRESHOLD goes to a 0600
-file of its own in the channel's spool folder, and the task returns only the name of the file. Errors are returned as
-values: an exception would arrive as a Java stack trace.
+file of its own in the channel's spool folder, and the task returns only the name of the file. If the disk is full, the
+task returns the result itself. Errors are returned as values: an exception would arrive as a Java stack trace.
 """
 
 from __future__ import annotations
 
+import errno
 import marshal
 import mmap
 import os
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
 
 SPOOL_THRESHOLD = 1 << 20  # bytes
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _LENGTH = 8
 ERRORS = {"format": BinlogFormatError, "log": RelayLogError, "error": RplError}
 
@@ -129,14 +131,28 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
 
 
 def packed(parts: Sequence[bytes | memoryview | Pieces], rows: int, spool_folder: str, spool_name: str) -> SplitResult:
-    """Return encoded chunks inline or, if they are large and there is a folder, in a spool file."""
-    if not spool_folder or sum(map(len, parts)) <= SPOOL_THRESHOLD:
-        return SplitResult(inline=b"".join(pieces_of(parts)), rows=rows)
-    path = private_folder(Path(spool_folder)) / (spool_name or f"{uuid.uuid4().hex}.chunks")
+    """Return encoded chunks inline or, if they are large and there is a folder with room for them, in a spool file.
+
+    A full disk must not end an applier: its next commits make room, because they remove relay logs and chunk files.
+    """
+    if spool_folder and sum(map(len, parts)) > SPOOL_THRESHOLD:
+        path = Path(spool_folder, spool_name or f"{uuid.uuid4().hex}.chunks")
+        try:
+            _write(path, parts)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            if error.errno not in _FULL:
+                raise
+        else:
+            return SplitResult(spooled=str(path), rows=rows)
+    return SplitResult(inline=b"".join(pieces_of(parts)), rows=rows)
+
+
+def _write(path: Path, parts: Sequence[bytes | memoryview | Pieces]) -> None:
+    private_folder(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
         file.writelines(pieces_of(parts))
-    return SplitResult(spooled=str(path), rows=rows)
 
 
 def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> SplitResult:

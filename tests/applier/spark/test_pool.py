@@ -179,6 +179,28 @@ def test_a_large_result_comes_by_a_private_file_that_is_gone_then(
     assert not list(Path(split.spool_folder).iterdir())
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system of fixed size needs root")
+def test_a_large_result_needs_no_room_on_a_full_disk(
+    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(split_task, "SPOOL_THRESHOLD", 10)
+    full = tmp_path / "full"
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs", full], check=True)
+    try:
+        with pytest.raises(OSError, match="No space left"), open(full / "ballast", "wb", buffering=0) as ballast:
+            while True:
+                ballast.write(bytes(4096))
+        serve(pool)
+        split = rows_of_the_demo(str(full / "spool"))
+        (answer,) = pool.run("", [split], CATALOG)
+        assert answer.split is not None and answer.split.chunks
+        assert answer.rows == run_split(rows_of_the_demo(), CATALOG).rows
+        assert not list(full.glob("spool/*"))
+    finally:
+        subprocess.run(["umount", "-l", full], check=True)
+
+
 def test_the_tasks_follow_the_catalog_of_each_channel(pool: Pool, split: Split) -> None:
     serve(pool)
     for channel, catalog in (("a", Catalog()), ("b", CATALOG), ("a", CATALOG), ("b", Catalog()), ("b", CATALOG)):

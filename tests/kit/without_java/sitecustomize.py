@@ -16,7 +16,7 @@ if "rplctl.applier" in sys.orig_argv:
     import socket
     from collections.abc import Callable
     from types import SimpleNamespace
-    from typing import Any, NoReturn
+    from typing import Any
 
     from rplctl.applier import job
     from rplctl.applier.spark import session
@@ -25,7 +25,7 @@ if "rplctl.applier" in sys.orig_argv:
     ATTEMPTS = 4
     LONGEST_ORDER = 1 << 16  # bytes: where the pool's socket is, and its token
 
-    def fork_tasks(orders: socket.socket) -> NoReturn:
+    def fork_tasks(orders: socket.socket) -> None:
         """Fork the tasks of each order, and answer when all of them have ended: Spark's daemon without Spark."""
         keep_only(orders)
         while order := orders.recv(LONGEST_ORDER):
@@ -37,7 +37,6 @@ if "rplctl.applier" in sys.orig_argv:
                 if status and attempt < ATTEMPTS:
                     alive[fork_task(serve, index)] = (index, attempt + 1)
             orders.send(b"+")
-        os._exit(0)
 
     def keep_only(orders: socket.socket) -> None:
         """Close what belongs to the applier: its locks, and the descriptors by which others see that it has ended."""
@@ -92,8 +91,11 @@ if "rplctl.applier" in sys.orig_argv:
             warm_up()
             self._orders, orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             if os.fork() == 0:
-                os.setpgid(0, 0)  # only the applier handles Ctrl-C
-                fork_tasks(orders)
+                try:
+                    os.setpgid(0, 0)  # only the applier handles Ctrl-C
+                    fork_tasks(orders)
+                finally:  # the applier has been killed: nobody takes the answer
+                    os._exit(0)
             orders.close()
 
         def open(self) -> Any:
