@@ -6,6 +6,7 @@ There is no alembic.ini and no URL: the connection, its transaction and its lock
 from __future__ import annotations
 
 from alembic import context
+from alembic.ddl import DefaultImpl
 
 from rplctl.repository.install import VERSION_TABLE
 from rplctl.repository.layout import NAMES, create, layout_of, sweep
@@ -15,6 +16,11 @@ NEWEST_LAYOUT = "0003"  # the last revision that changed a column
 
 connection = context.config.attributes["connection"]
 dialect = connection.dialect.name
+
+try:
+    DefaultImpl.get_by_dialect(connection.dialect)
+except KeyError:  # Alembic does not know each kind of target, and the revisions need none of its special cases
+    type("KindImpl", (DefaultImpl,), {"__dialect__": dialect})  # a subclass registers itself under this name
 
 dialect_of(dialect).make_own_schema(connection)
 

@@ -75,7 +75,7 @@ def crash_test(
         raise UsageError(f"there is no such case on a target of kind {kind}", hint=hint)
     interrupted = signals_to(signal.default_int_handler, *INTERRUPTIONS)  # so that SIGTERM, too, removes the scratch
     with interrupted, tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:
-        walk = Walk(Path(name), target if kind != DEFAULT_KIND else "", target_password)
+        walk = Walk(Path(name), target, target_password)
         lines = []
         try:
             walk.prepare()

@@ -64,6 +64,11 @@ def is_missing_file(url: str) -> bool:
     return not Path(path).exists()
 
 
+def is_local_file(name: str) -> bool:
+    """True if the targets of a kind are local files, KIND:///PATH. Raises ConfigError for a name that is not a kind's."""
+    return _kind(name).is_file
+
+
 @cache
 def dialect_of(name: str) -> Dialect:
     """Return the dialect with the name of a kind, a scheme or SQLAlchemy's dialect. Raises ConfigError for any other

@@ -32,7 +32,7 @@ from rplctl.demo.warm_up import warm_up
 from rplctl.durable import private_folder
 from rplctl.errors import RplError
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.target.registry import DEFAULT_KIND, dialect_of, target_kind
+from rplctl.target.registry import DEFAULT_KIND, dialect_of, is_local_file, target_kind
 
 SMALL_RELAY_LOG: Final = 4096  # bytes: the receiver rotates every few transactions
 NOT_PASSED: Final = "not passed"
@@ -46,7 +46,7 @@ class Walk:
         self._target, self._password = target, target_password
         self._kind = target_kind(target or DEFAULT_KIND)
         self._is_lake = dialect_of(self._kind).commits_per_table
-        self._is_held = dialect_of(self._kind).is_held
+        self._is_file = is_local_file(self._kind)
         self._states = crash_run.lake_states() if self._is_lake else states()
         self._number = 0
         self._scratch: crash_steps.Scratch | None = None
@@ -56,7 +56,7 @@ class Walk:
         a step fails.
         """
         warm_up()
-        if self._target and not self._is_lake and not self._is_held:
+        if not self._is_lake and not self._is_file:
             scratch = crash_steps.Scratch(self._config(self._folder / "server", "marker"))
             scratch.claimed(**_said(in_child(scratch.claim)))
             self._scratch = scratch
@@ -68,7 +68,7 @@ class Walk:
                 crash_run.load_what_is_loaded_by(partial(crash_run.receive, config))
             else:
                 _must(in_child(partial(crash_run.receive, config)))
-        mode = PER_TABLE if self._is_lake else "marker" if self._is_held else "transaction"
+        mode = PER_TABLE if self._is_lake else "marker" if dialect_of(self._kind).is_held else "transaction"
         warm = self._config(self._folder / "warm", mode)
         shutil.copytree(self._folder / "one", warm.datadir)
         if warm.relay_log_info_repository == "TABLE":
@@ -110,7 +110,7 @@ class Walk:
     def _config(self, folder: Path, mode: str) -> Config:
         if self._is_lake:
             return Config(folder, target=f"{self._kind}+file://{folder}/lake", **MODES[mode])
-        if self._is_held:
+        if self._is_file:
             return Config(folder, target=f"{self._kind}:///{folder}/target.db", **MODES[mode])
         return Config(folder, target=self._target, target_password=self._password, **MODES[mode])
 

@@ -1,4 +1,4 @@
-"""The toy's values are SQLite's."""
+"""The form of values for the toy, which is SQLite's."""
 
 from __future__ import annotations
 
