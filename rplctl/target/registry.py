@@ -65,7 +65,7 @@ def is_missing_file(url: str) -> bool:
 
 
 def is_local_file(name: str) -> bool:
-    """True if the targets of a kind are local files, KIND:///PATH. Raises ConfigError for a name that is not a kind's."""
+    """True if the targets of a kind are local files, KIND:///PATH. Raises ConfigError for an unknown name."""
     return _kind(name).is_file
 
 

@@ -21,9 +21,11 @@ from rplctl.command.show_status import COLUMNS
 from rplctl.demo import BINLOG_FOLDER
 from rplctl.demo.crash_log import FOLDER as LOGS
 from tests.cli.program import Program
+from tests.house.code import PACKAGE, imports
 from tests.house.test_man import plain
 from tests.relay_log.stream import FakeSource, write_relay_log
 
+CLI = PACKAGE / "cli"
 WITHOUT_JAVA = str(Path(__file__).parents[1] / "kit/without_java")
 SHOW_STATUS = re.compile(r"^\.B show-status\n((?:(?!^\.TP).*\n)+)", re.MULTILINE)
 
@@ -147,6 +149,12 @@ SLOW: dict[str, Prepare] = {
 SERVES = {"serve", "user"}  # tests/command/test_serve.py, test_user.py
 WITH_A_SOURCE = {"heartbeat", "clone", "clone --cancel", "show-clone", "verify", "repair"}  # in tests/command
 EXIT_CODES = {"check": 2, "doctor": 2}  # nothing runs here
+OF_TWO_CHANNELS = (  # command lines that act on both channels of an instance
+    "show-status", "show-channels", "stop", "flush-relay-logs", "purge-relay-logs",
+    "purge-binary-logs --before 2026-01-01", "recover", "check", "switch-repo --to table", "reset --yes",
+    "reset --all --yes",
+)  # fmt: skip
+NOT_OF_TWO_CHANNELS = {"heartbeat": "it needs a source", "start": "it starts processes"}
 
 
 def test_every_verb_has_its_entry_and_the_reverse() -> None:
@@ -199,12 +207,16 @@ def test_the_columns_of_show_status_are_named_from_where_the_servers_end() -> No
 def test_several_channels_are_one_list(configured: Program) -> None:
     configured("change-master", "--channel", "east", "--master-host", "db2")
     (configured.datadir / "rplctl.toml").write_text('log_bin = "applied"\n')
-    for verb in ("show-status", "show-channels", "stop", "flush-relay-logs", "purge-relay-logs", "recover", "check",
-                 "switch-repo --to table", "reset --yes", "reset --all --yes"):  # fmt: skip
+    for verb in OF_TWO_CHANNELS:
         done = configured(*verb.split(" "), "--json")
         assert done.out.count("\n") == 1, (verb, done)
         names = [row.get("Channel_Name", row.get("Channel_name", row.get("channel"))) for row in json.loads(done.out)]
         assert sorted(set(names)) == ["", "east"], verb
+
+
+def test_every_command_that_uses_for_each_runs_with_two_channels() -> None:
+    using = {verb for verb in VERBS if "rplctl.cli.options.for_each" in imports(CLI / f"{verb.replace('-', '_')}.py")}
+    assert using - {line.partition(" ")[0] for line in OF_TWO_CHANNELS} == {*NOT_OF_TWO_CHANNELS}
 
 
 def test_what_others_did_is_told_though_one_channel_fails(configured: Program) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+import pytest
+
 from rplctl.cli.app import VERBS
+from rplctl.target.registry import KINDS
 from tests.house.code import ROOT, Edge, edges
 
 # The one reason for an import inside a function: it loads one of these, and not each call gets there. Seconds that they
@@ -40,6 +44,7 @@ LAZY = {
     ("rplctl.applier.job", "rplctl.applier.apply.clone_load"),
     ("rplctl.applier.job", "rplctl.result_set.warm_up"),
 }
+DRIVERS = {"sqlite3"}  # of the standard library; a form may load no other library but numpy
 VERB_MODULES = {"rplctl.cli." + verb.replace("-", "_") for verb in VERBS}
 
 
@@ -128,6 +133,22 @@ def test_an_installation_without_extras_runs_every_verb_and_process() -> None:
     assert {"rplctl.applier.__main__", "rplctl.receiver.__main__"} <= begun
     loads = {f"{module} loads {name}" for module in begun for name in _loaded(module) & (extras - needed)}
     assert sorted(loads) == []
+
+
+@pytest.mark.parametrize(("package", "slow"), [("rplctl.cli", {*SLOW_TO_LOAD}), ("rplctl.command", {"pyspark"})])
+def test_slow_libraries_of_commands_are_loaded_only_in_functions(package: str, slow: set[str]) -> None:
+    """Help and completion import each module of rplctl/cli, and no command but `start` needs Spark (design D16)."""
+    modules = {edge.importer for edge in edges() if edge.importer.startswith(package)}
+    loads = {f"{module} loads {name}" for module in modules for name in _loaded(module) & slow}
+    assert sorted(loads) == []
+
+
+def test_the_form_of_a_kind_of_target_loads_no_driver() -> None:
+    """The tasks of Spark import the form of the target, and no task opens a target."""
+    for kind in KINDS.values():
+        others = {name.partition(".")[0] for name in _loaded(f"{kind.folder}.form")} - {"rplctl", "numpy"}
+        assert others & DRIVERS == set(), kind
+        assert others <= sys.stdlib_module_names, kind
 
 
 def name_of(requirement: str) -> str:
