@@ -42,7 +42,7 @@ from rplctl.repository.base import InfoRepository
 from rplctl.sql_run import ask, run
 from rplctl.sql_text import word, written
 from rplctl.target import open_engine, open_target
-from rplctl.target.registry import dialect_of, target_kind
+from rplctl.target.registry import DEFAULT_KIND, dialect_of, target_kind
 
 if TYPE_CHECKING:
     from rplctl.applied_log.binary_log import LoggedEvents
@@ -98,10 +98,17 @@ def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = Fa
     """
     if not 1 <= transactions <= 10_000:
         raise UsageError(f"--transactions {transactions}: the number must be 1 to 10000")
-    is_file = not on_target or dialect_of(target_kind(config.target_place)).is_one_file
+    kind = target_kind(config.target_place) if on_target else DEFAULT_KIND
+    is_file = dialect_of(kind).is_one_file
     with tempfile.TemporaryDirectory(prefix="rplctl-fsync-") as name:
-        scratch = Config(Path(name), target="" if is_file else config.target_url)  # the password stays in memory
+        target = _file_of(kind, name) if is_file else config.target_url  # the password stays in memory
+        scratch = Config(Path(name), target=target)
         return _measured(scratch, transactions, _with_strace if is_file else _with_engine_counter)
+
+
+def _file_of(kind: str, folder: str) -> str:
+    """Return the URL of a new file of the kind."""
+    return f"{kind}:///{folder}/target.db"
 
 
 Measure = Callable[[Config, str, int], float]
@@ -140,16 +147,19 @@ def _prepares_twice(config: Config) -> bool:
 
 
 def _with_strace(config: Config, variant: str, transactions: int) -> float:
-    """Return the number of fsyncs between the two marks of a child process, by rplctl and by SQLite."""
+    """Return the number of fsyncs between the two marks of a child process, by rplctl and by the target."""
     strace = shutil.which("strace")
+    kind = target_kind(config.target_place)
     if strace is None:
         raise RplError("not counted: strace is not installed")
     if variant != BASELINE and VARIANTS[int(variant)].commit_mode == "xa":
-        raise RplError("not counted: SQLite cannot prepare a transaction; use --on-target to count on a server")
+        title = dialect_of(kind).title
+        raise RplError(f"not counted: {title} cannot prepare a transaction; use --on-target to count on a server")
     folder = config.datadir / f"v{variant}"
     folder.mkdir()
     output = folder / "strace"
-    program = f"from rplctl.command.fsync_report import probe; probe({str(folder)!r}, {variant!r}, {transactions})"
+    given = f"{str(folder)!r}, {variant!r}, {transactions}, {kind!r}"
+    program = f"from rplctl.command.fsync_report import probe; probe({given})"
     command = [strace, "-f", "-qq", "-e", f"trace=fsync,fdatasync,{_MARK}", "-o", str(output)]
     traced = [*command, *own_python("-c", program)]
     done = subprocess.run(traced, capture_output=True, text=True, check=False, env=own_environment(), cwd=OWN_FOLDER)
@@ -173,9 +183,9 @@ def _with_engine_counter(config: Config, variant: str, transactions: int) -> flo
         run.remove()
 
 
-def probe(folder: str, variant: str, transactions: int) -> None:
+def probe(folder: str, variant: str, transactions: int, kind: str) -> None:
     """Run the transactions of the traced child process, with a mark before and after them."""
-    run = _Run(Config(Path(folder)), variant)
+    run = _Run(Config(Path(folder), target=_file_of(kind, folder)), variant)
     run.commit(3)  # open everything before the count begins
     os.getpriority(os.PRIO_PROCESS, 0)
     run.commit(transactions)
