@@ -178,11 +178,9 @@ def verify(
         if (folder := request.offline) is not None:
             at = place_of(folder, request.at)
             if not Applied(repositories).has(at):
-                raise NotRunning(
-                    f"the target has not applied everything up to {at}, the position of {folder}",
-                    hint=f"to apply up to there, run: rplctl start --until-master-log-file {at.log_name} "
-                    f"--until-master-log-pos {at.log_pos}",
-                )
+                until = f"--until-master-log-file {at.log_name} --until-master-log-pos {at.log_pos}"
+                hint = f"to apply up to there, run: rplctl start {until}"
+                raise NotRunning(f"the target is not yet at {at}, the position of {folder}", hint=hint)
             reached = opened.enter_context(offline_source(folder, channel.verify_source_folder, master, config))
             request = replace(request, at=at)
         else:
