@@ -2,7 +2,10 @@
 
     __main__.py         the process;  shared_process.py  one process for several channels
     options.py          the options of one START REPLICA (UNTIL);  interrupt.py  STOP in the middle of a batch
-    job.py              the loop: feed, apply, commit, report;  outage.py  the wait for an unreachable target
+    job.py              one run: its connections to the target;  run.py  what the connections share
+    loop.py             the loop on one connection: feed, apply, commit, report
+    copying.py          the copy of tables, beside the loop;  spark_start.py  when Spark starts
+    outage.py           the wait for an unreachable target
     feed/               relay log → batches: which transactions are due, and how many form a batch
     decode/             events → row images → net changes; pure functions that a Spark task runs
     spark/              Java, the Spark session of a process, the Spark job of a batch

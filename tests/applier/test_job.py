@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier import job
+from rplctl.applier import loop
 from rplctl.applier.feed import batch_size as pace
 from rplctl.applier.feed.batch_size import CommitGroupSize
 from rplctl.applier.feed.plan import Batch, plan_batches
@@ -95,7 +95,7 @@ def test_until_stops_at_its_transaction_and_the_next_run_goes_on(
 
 def test_nothing_behind_until_is_decoded_ahead(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few groups, each read while the one before is applied."""
-    monkeypatch.setattr(job, "SMALLEST_SPLIT", 0)
+    monkeypatch.setattr(loop, "SMALLEST_SPLIT", 0)
     monkeypatch.setattr(pace, "FIRST_BYTES_AS_VALUES", 1 << 12)
     monkeypatch.setattr(pace, "GROWTH", 1)
     decode, ends = Pipeline.decode, []
@@ -146,7 +146,7 @@ def test_damage_that_the_plan_meets_is_read_again_once(
             raise BinlogFormatError("zeros", errno=1594)
         yield from batches
 
-    monkeypatch.setattr(job, "plan_batches", damaged)
+    monkeypatch.setattr(loop, "plan_batches", damaged)
     end = demo_groups().end_source
     run = Applier(Config(datadir=channel.datadir, spark="auto"), channel, StartOptions(until_source=end)).run
     if times == 1:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier import job
+from rplctl.applier import copying
 from rplctl.applier.apply import clone_load
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.job import Applier
@@ -40,7 +40,7 @@ def test_no_event_is_read_while_rows_come_next_unless_until_may_end_there(
     clone: Any = SimpleNamespace(
         is_open=True, stands=stands, until=HERE, step=step, status=dict, close=lambda: None, **counted
     )
-    monkeypatch.setattr(job, "is_copying", lambda *_: True)
+    monkeypatch.setattr(copying, "is_copying", lambda *_: True)
     monkeypatch.setattr(clone_load, "CloneLoader", lambda *_, **__: clone)
     monkeypatch.setattr(RelayFeed, "next", lambda *_: looked.append(1))
     applier.run()

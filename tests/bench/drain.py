@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.feed.relay_watch import RelayWatch
 from rplctl.applier.interrupt import Interrupter
-from rplctl.applier.job import Applier
+from rplctl.applier.loop import Loop
 from rplctl.applier.options import StartOptions, Until
-from rplctl.applier.report import Report
+from rplctl.applier.run import Connection, Run
 from rplctl.applier.spark.pipeline import Pipeline
-from rplctl.applier.spark.session import open_session
+from rplctl.applier.spark.session import OwnSpark, open_session
+from rplctl.applier.spark_start import SparkStart
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_position_store
 from rplctl.config import load_config
@@ -42,15 +45,23 @@ def applying(folder: Path) -> Iterator[Callable[[str], float]]:
 
     def apply(end: str) -> float:
         file, _, position = end.partition(":")
-        applier = Applier(config, channel, StartOptions(Until("master_pos", file, int(position))))
-        applier._report, applier._pipeline = Report.open(channel, applier._options.until), pipeline
+        stop = threading.Event()
+        run = Run.open(
+            config,
+            channel,
+            StartOptions(Until("master_pos", file, int(position))),
+            RelayWatch(config.datadir),
+            stop,
+        )
         store = open_position_store(config, channel, target.engine)
-        with Interrupter(applier.stop) as interrupter:
+        with Interrupter(stop) as interrupter:
             work = BatchApplier.open(config, channel, target, store, pipeline, interrupter)
+            spark = SparkStart(config, OwnSpark(config, channel), pipeline, interrupter, run.woken.set)
             began = time.perf_counter()
-            applier._loop(work, store, target)
+            loop = Loop(run, Connection(target=target, store=store, work=work, spark=spark))
+            loop.follow()
             seconds = time.perf_counter() - began
-            applier._ahead.close()
+            loop.close()
             work.close()
             store.close(work.info)
         return seconds

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import rplctl.applier.job
+import rplctl.applier.loop
 import rplctl.target.mysql.bulk
 from rplctl.applier.apply.bulk import BulkApplier, pieces_to_apply
 from rplctl.applier.decode.event_filter import filtered
@@ -30,7 +30,7 @@ from rplctl.applier.decode.net_changes import net_chunks
 from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.feed.relay_feed import RelayFeed
-from rplctl.applier.job import Applier
+from rplctl.applier.loop import Loop
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.split_task import Split, bytes_of, chunks_of, encode_chunks, pieces_of, run_split
 from rplctl.commit.position_store import TablePositionStore
@@ -137,9 +137,9 @@ class Recorder:
 
     def watch(self, clock: Clock) -> None:
         """Puts the clock, and this, between the parts of the applier."""
-        job: Any = rplctl.applier.job
+        loop: Any = rplctl.applier.loop
         bulk: Any = rplctl.target.mysql.bulk
-        decode, loop = Pipeline.decode, Applier._loop
+        decode, follow = Pipeline.decode, Loop.follow
         apply_chunks, begin, run_statement = BulkApplier._apply_chunks, MysqlTarget.begin, MysqlTarget.run_statement
 
         def decoded(pipeline: Pipeline, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
@@ -161,7 +161,7 @@ class Recorder:
         def looped(*args: Any) -> None:
             clock.begin()
             try:
-                loop(*args)
+                follow(*args)
             finally:
                 clock.end()
 
@@ -170,7 +170,7 @@ class Recorder:
             run_statement(target, statement)
 
         for owner, name, watched in (
-            (Applier, "_loop", looped),
+            (Loop, "follow", looped),
             (Pipeline, "decode", decoded),
             (MysqlTarget, "begin", begun),
             (MysqlTarget, "run_statement", clock.of(DDL, executed)),
@@ -178,7 +178,7 @@ class Recorder:
             (BulkApplier, "_decoded", clock.each(TASKS, BulkApplier._decoded)),
             (RelayFeed, "next", clock.of(SCAN, RelayFeed.next)),
             (Prefetch, "take", clock.of(SCAN, Prefetch.take)),
-            (job, "plan_batches", clock.each(PLAN, job.plan_batches)),
+            (loop, "plan_batches", clock.each(PLAN, loop.plan_batches)),
             (bulk, "execute_frames", clock.of(SERVER, bulk.execute_frames)),
             (bulk, "load_local", clock.of(SERVER, bulk.load_local)),
             (MysqlTarget, "_send", clock.of(SERVER, MysqlTarget._send)),

@@ -1,0 +1,102 @@
+"""The copy of tables (`rplctl clone`) as the applier's loop sees it: nothing to do, a position to wait at, rows loaded.
+
+Invariant: no transaction after `Hold.until` is applied before the rows of that position are loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rplctl.applier.options import Until
+from rplctl.applier.run import Connection, Run
+from rplctl.channel import Channel
+from rplctl.clone.throttle import orders_seen
+from rplctl.own_tables.clones import is_copying
+from rplctl.target.base import Target
+
+if TYPE_CHECKING:
+    from rplctl.applier.apply.clone_load import CloneLoader
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """No table is being copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Tables are being copied, and no rows are due.
+
+    `until`: the position of the next rows, without a condition if it is not known. `is_reached`: the applier is there.
+    """
+
+    until: Until
+    is_reached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Rows were loaded, or STOP came while tables were locked."""
+
+
+def has_copy(channel: Channel, target: Target) -> bool:
+    """True if tables are being copied, or if the remains of a copy must be removed."""
+    return is_copying(target.engine, channel.name) or channel.clone_folder.exists()
+
+
+class Copying:
+    """The copy on one connection to the target. Create it before the first batch: `work` excludes its tables."""
+
+    def __init__(self, run: Run, connection: Connection) -> None:
+        self._run, self._connection, self._spark = run, connection, connection.spark
+        self._orders = orders_seen(run.channel)  # read first: orders that come later are then seen as new
+        self._loader = self._open()
+
+    def _open(self) -> CloneLoader | None:
+        """Return the loader of a copy's rows; None if there is neither a copy nor the remains of one."""
+        run, own = self._run, self._connection
+        if not has_copy(run.channel, own.target):
+            return None
+        from rplctl.applier.apply.clone_load import CloneLoader
+
+        parts = (run.config, run.channel, own.target, own.store, own.work, own.spark.pipeline)
+        return CloneLoader(*parts, by_gtid=run.patience.options.uses_gtid)
+
+    def close(self) -> None:
+        if self._loader is not None:
+            self._loader.close()
+
+    @property
+    def is_open(self) -> bool:
+        """True while some tables are not copied yet."""
+        return self._loader is not None and self._loader.is_open
+
+    def poll(self) -> Idle | Hold | Loaded:
+        """Read new orders of the operator, and load due rows. Raises TargetError, OSError, LockBusy."""
+        is_asked = (now := orders_seen(self._run.channel)) != self._orders
+        self._orders = now
+        if self._loader is not None and is_asked:
+            self._loader.look()
+        elif self._loader is None and (is_asked or self._connection.work.left_out):
+            self._loader = self._open()
+        if self._loader is None or not self._loader.is_open:
+            return Idle()
+        if self._loads(self._loader):
+            return Loaded()
+        return Hold(self._loader.until, self._loader.stands) if self.is_open else Idle()
+
+    def _loads(self, loader: CloneLoader) -> bool:
+        """Load due rows. Return True if rows were loaded, or if STOP came while tables were locked."""
+        report = self._run.report
+        report.status.is_waiting = False  # loading a chunk may take long
+        if self._spark.is_always:
+            self._spark.begin(1)
+        by_spark, by_driver = loader.rows_by_spark, loader.rows_by_driver
+        with self._run.read_lock.shared(stop=self._run.held_up) as may_write:
+            loaded = may_write and loader.step()
+        if loaded or loader.until != Until():  # the applier may wait for as long as the cloner reads a table
+            self._run.patience.worked()
+        report.decoded(self._spark.pipeline, loader.rows_by_spark - by_spark, loader.rows_by_driver - by_driver)
+        report.cloning(loader.status())
+        return loaded or not may_write

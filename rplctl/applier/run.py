@@ -1,0 +1,82 @@
+"""One run of an applier, from START to STOP: what all its connections to the target share, and what one of them has."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from rplctl.applier.apply.batch import BatchApplier
+from rplctl.applier.feed.batch_size import CommitGroupSize
+from rplctl.applier.feed.relay_watch import RelayWatch
+from rplctl.applier.feed.skip import SkipList
+from rplctl.applier.options import StartOptions
+from rplctl.applier.outage import TargetPatience
+from rplctl.applier.report import LOCKED, Report
+from rplctl.applier.spark_start import SparkStart
+from rplctl.channel import Channel
+from rplctl.commit.step import PositionStore
+from rplctl.config import Config
+from rplctl.history import note_event
+from rplctl.locks import RwLock, read_lock
+from rplctl.target.base import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """`stop`: set by STOP; `woken`: set by STOP, and when the relay logs have grown."""
+
+    config: Config
+    channel: Channel
+    options: StartOptions
+    report: Report
+    patience: TargetPatience
+    skips: SkipList
+    commit_group: CommitGroupSize
+    watch: RelayWatch
+    woken: threading.Event
+    stop: threading.Event
+    read_lock: RwLock
+
+    @classmethod
+    def open(
+        cls, config: Config, channel: Channel, options: StartOptions, watch: RelayWatch, stop: threading.Event
+    ) -> Run:
+        """Begin the status file, and read the list of transactions to skip."""
+        report = Report.open(channel, options.until, config)
+        skips = SkipList(
+            channel.run_folder,
+            options.skip_count,
+            lambda text, at: note_event(config.datadir, channel.name, "skip", text, thread="applier", position=at),
+        )
+        skips.open()
+        return cls(
+            config=config,
+            channel=channel,
+            options=options,
+            report=report,
+            patience=TargetPatience(stop, report, config.replica_transaction_retries),
+            skips=skips,
+            commit_group=CommitGroupSize.from_config(config),
+            watch=watch,
+            woken=watch.woken(channel.relay_log_base),
+            stop=stop,
+            read_lock=read_lock(config.datadir),
+        )
+
+    def held_up(self) -> bool:
+        """Report the lock, and return True after STOP.
+
+        Called repeatedly while FLUSH TABLES WITH READ LOCK is in force.
+        """
+        self.report.state(LOCKED)
+        return self.stop.is_set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """One connection to the target. `work`: applies batches; `store`: has the position."""
+
+    target: Target
+    store: PositionStore
+    work: BatchApplier
+    spark: SparkStart
