@@ -3,6 +3,7 @@
     source_tables    the source's tables to copy, and those that it hides from the account
     table_groups  the tables that one snapshot must read together: those that foreign keys link
     cloner       reads the source, in the receiver's process;  reading  writes a snapshot's tables to chunk files
+    snapshot_method  how a snapshot of a table group is opened, and at which position it is
     go_on        the part of an unfinished snapshot that the next one reuses
     changed_keys the rows that changed after an unfinished snapshot
     received     the events received meanwhile;  last_row  a row that the last change of a table group wrote

@@ -30,7 +30,7 @@ from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
 from rplctl.clone.go_on import between, taken_over
 from rplctl.clone.lag import lag_of
 from rplctl.clone.last_row import LastRow
-from rplctl.clone.read_from import READ_SOURCE, refuse_foreign, refuse_other, with_address
+from rplctl.clone.read_from import READ_SOURCE, refuse_other, with_address
 from rplctl.clone.reading import (
     CHUNK_BYTES,
     BeginAgain,
@@ -43,33 +43,34 @@ from rplctl.clone.reading import (
     show_snapshots,
     telling_tables,
 )
-from rplctl.clone.received import Received, changed, count_up_to, ddl_behind, gtids_of, named_by_ddl
+from rplctl.clone.received import Received
 from rplctl.clone.report import CloneReport
-from rplctl.clone.shown_end import ShownEnd, shown_by
+from rplctl.clone.snapshot_method import (
+    SOURCE_S,
+    Opened,
+    SnapshotMethod,
+    Stopped,
+    TableGroup,
+    method_of,
+    place_of_window,
+)
 from rplctl.clone.throttle import HistoryGrows, Throttle, read_limits
 from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, as_rpl_error
-from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.position import BinlogPosition
-from rplctl.relay_log.reader import RelayGroups
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.result_set.columns import SESSION
-from rplctl.schema.source_catalog import read_table, unless_gone
+from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import (
     LogPlace,
-    Snapshot as Opened,
     Step,
-    gtids_at,
     lets_ddl_pass,
     locked_rows,
     orders_commits,
-    settled_end,
-    snapshot,
     step_of,
 )
 from rplctl.source.survey import log_end, session, survey
@@ -91,7 +92,6 @@ _AGAIN: Final = "see receiver.log. To continue the copy, run: rplctl stop; rplct
 _PAUSE_S: Final = 5.0  # after an error of the source
 _MOST_TRIES: Final = 50  # to open a snapshot between two changes of a table group
 _BETWEEN_TRIES_S: Final = 0.02
-_SOURCE_S: Final = 10.0  # for logged transactions to be visible, and to be received
 _WRITTEN_HINT: Final = (
     "pause the writes to these tables for a millisecond, or, if their engine has no snapshots or the source has"
     " neither GTIDs nor binlog_order_commits=ON, while they are read"
@@ -99,9 +99,6 @@ _WRITTEN_HINT: Final = (
 _RECEIVER_S: Final = 60.0  # for the receiver to receive events after all tables are read
 
 log = logging.getLogger("rplctl.cloner")
-
-
-class _Stopped(Exception): ...
 
 
 class _Written(Exception):
@@ -127,7 +124,7 @@ class Cloner:
         while not self.stop.wait(_POLL_S if self._has_plan else _SOON_S):
             try:
                 self._read_what_is_missing()
-            except _Stopped:
+            except Stopped:
                 return
             except BeginAgain as reason:
                 log.info("%s: the table group is read again", reason)
@@ -170,21 +167,35 @@ class Cloner:
             while not source.received.begin():  # until the receiver has connected
                 self._pause(_SOON_S)
             self._wait_for_purge(source)
+            asked = self.asked(names, source)
             try:
-                shows = show_snapshots(names, source)
-                if source.copy and not shows:
-                    raise SourceError(f"tables on {source.copy} are not in InnoDB: {_listed(names)}", hint=READ_SOURCE)
-                last = self._last_row(names, source) if shows and source.step is Step.SHARE_LOCK else None
-                if shows and (last is not None or source.step is not Step.SHARE_LOCK):
-                    self._read_snapshot(group, names, source, last)
+                method = self._method(asked)
+                if method is not None:
+                    self._read_snapshot(group, asked, method)
                 else:
-                    self._read_locked(group, names, source)
+                    self._read_locked(group, asked)
             except SourceError as error:
                 if error.errno == er.TABLE_DEF_CHANGED:
                     raise BeginAgain(error.message) from error
                 raise
             finally:
                 self._folder.let_go()
+
+    def asked(self, names: list[TableName], source: Source) -> TableGroup:
+        """Return the tables for which a snapshot is to be opened."""
+        read_tables = partial(self._tables, names, source)
+        return TableGroup(names=names, source=source, read_tables=read_tables, stop=self.stop)
+
+    def _method(self, group: TableGroup) -> SnapshotMethod | None:
+        """Return how a snapshot of the tables is opened; None if only row locks can hold them."""
+        source = group.source
+        if not show_snapshots(group.names, source):
+            if source.copy:
+                raise SourceError(
+                    f"tables on {source.copy} are not in InnoDB: {_listed(group.names)}", hint=READ_SOURCE
+                )
+            return None
+        return method_of(group, self._last_row(group.names, source) if source.step is Step.SHARE_LOCK else None)
 
     def _last_row(self, names: list[TableName], source: Source) -> LastRow | None:
         """Return the last change of the table group; None if no row of it is certain."""
@@ -194,8 +205,9 @@ class Cloner:
         last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], telling_tables(found))
         return last if last.lock() is not None else None
 
-    def _read_snapshot(self, group: int, names: list[TableName], source: Source, last: LastRow | None) -> None:
-        with self.opened_snapshot(names, source, last) as (place, tables):
+    def _read_snapshot(self, group: int, asked: TableGroup, method: SnapshotMethod) -> None:
+        source = asked.source
+        with self.opened_snapshot(asked.names, method) as (place, tables):
             begun = self._folder.begin(group, _epoch(), place, tables, source.server_id)
             reader = self._reader(begun, source)
             with _worthless_after_error(begun):
@@ -209,7 +221,7 @@ class Cloner:
                 log.info("table group %d at %s: %s%s", group, place.position, names_of(tables), of)
                 counts = reader.read_all()
         with _worthless_after_error(begun):
-            for groups in self._received(source, log_end(source.log), _RECEIVER_S):
+            for groups in asked.received(log_end(source.log), _RECEIVER_S):
                 check_names(groups, begun)
             begun.complete(counts)
 
@@ -228,7 +240,7 @@ class Cloner:
             return replace(reader.go_on(parts, changed_rows), continues=old.epoch)
         except Unsure as why:
             if self.stop.is_set():
-                raise _Stopped from why
+                raise Stopped from why
             log.info("table group %d is read from the beginning: %s", begun.table_group, why)
         except SourceError:
             self._folder.forget_unfinished(begun.table_group)
@@ -236,9 +248,10 @@ class Cloner:
         self._folder.forget_unfinished(begun.table_group)
         return begun
 
-    def _read_locked(self, group: int, names: list[TableName], source: Source) -> None:
+    def _read_locked(self, group: int, asked: TableGroup) -> None:
         """Read the tables in their state at the end of the reading, if no table was changed meanwhile."""
-        with locked_rows(source.query, source.step, _SOURCE_S) as held:
+        names, source = asked.names, asked.source
+        with locked_rows(source.query, source.step, SOURCE_S) as held:
             self._pause(_STABLE_S)  # rows of MyISAM become visible a moment after their statement is logged
             tables = self._tables(names, source, is_locked=True)
             self._folder.forget_unfinished(group)
@@ -246,7 +259,7 @@ class Cloner:
             with _worthless_after_error(begun):
                 counts = self._reader(begun, source, held.locking).read_all()
                 self._hold()
-                place = self._place_of_window(held, names, tables, source)
+                place = place_of_window(asked, held, tables)
                 if place is None:
                     raise _Written(names, "during the reading")
                 begun = replace(begun, low=place)
@@ -256,113 +269,23 @@ class Cloner:
 
     @contextmanager
     def opened_snapshot(
-        self, names: list[TableName], source: Source, last: LastRow | None
+        self, names: list[TableName], method: SnapshotMethod
     ) -> Iterator[tuple[Place, list[CopiedTable]]]:
-        """Yield a snapshot that shows the tables at one position of the log.
+        """Yield a snapshot that shows the tables at one position of the log, and those tables that exist there.
 
         Raises _Written if none could be opened.
         """
         self._hold()
         for _ in range(_MOST_TRIES):
-            with ExitStack() as opened:
-                found = self._open(names, source, last, opened)
-                if found is not None:
-                    yield found
+            with ExitStack() as held:
+                found = method.open(held)
+                if isinstance(found, Opened):
+                    yield found.place, found.tables
                     return
+            log.debug("another snapshot is opened: %s", found.why)
             self._folder.hold()
             self._pause(random.uniform(0, _BETWEEN_TRIES_S))
         raise _Written(names, f"during {_MOST_TRIES} attempts to open a snapshot")
-
-    def _open(
-        self, names: list[TableName], source: Source, last: LastRow | None, opened: ExitStack
-    ) -> tuple[Place, list[CopiedTable]] | None:
-        if source.copy:
-            return self._open_copy(names, source, opened)
-        if last is None:
-            source.received.begin()
-        end = log_end(source.query)
-        lock = last.lock if last is not None else None
-        try:
-            held = opened.enter_context(snapshot(source.query, source.step, source.applied, _SOURCE_S, lock))
-        except SourceError as error:
-            if lock is None or error.errno != er.LOCK_WAIT_TIMEOUT:
-                raise
-            return None
-        tables = self._tables(names, source)
-        if source.step is not Step.EXACT:
-            place = self._place_of_window(held, names, tables, source, last)
-            return (place, tables) if place is not None else None
-        place = _exact_place(held, end, source)
-        return None if len(tables) < len(names) and self._are_named(names, held, source) else (place, tables)
-
-    def _open_copy(
-        self, names: list[TableName], source: Source, opened: ExitStack
-    ) -> tuple[Place, list[CopiedTable]] | None:
-        """Open a snapshot on a replica of the source, whose lag must be less than _SOURCE_S."""
-        source.received.begin()
-        before = settled_end(source.log, source.step, _SOURCE_S)
-        assert before.position is not None
-        has = LogPlace(None, before.gtids)
-        held = opened.enter_context(snapshot(source.query, source.step, has, _SOURCE_S))
-        shown = shown_by(held, source.query)
-        if shown is None:
-            return None
-        tables = self._tables(names, source)
-        end = settled_end(source.log, source.step, _SOURCE_S)
-        assert end.position is not None
-        refuse_foreign(shown, end.gtids, source.copy)
-        models = {table.name: table.model for table in tables}
-        for name in names:
-            there = unless_gone(partial(read_table, source.log), *name)
-            if there is not None and there[0] != models.get(name):
-                how = "different" if name in models else "missing"
-                raise SourceError(f"{'.'.join(name)} is {how} on {source.copy}", hint=READ_SOURCE)
-        found = ShownEnd(held.low.gtids, shown, before.position, telling_tables(tables, names), frozenset(names))
-        for groups in self._received(source, end.position, _SOURCE_S):
-            found.look(groups)
-        if not found.fits:
-            return None
-        place = found.position
-        if source.step is Step.EXACT:
-            return Place(str(place), _with_ours(gtids_at(source.log, place), source)), tables
-        return Place(str(place), str(MysqlGtidSet.parse(source.applied.gtids).union(MysqlGtidSet.parse(shown)))), tables
-
-    def _place_of_window(
-        self, held: Opened, names: list[TableName], tables: list[CopiedTable], source: Source,
-        last: LastRow | None = None,
-    ) -> Place | None:  # fmt: skip
-        """Return H if no transaction before H may have changed the tables without being visible; else None."""
-        high = held.high().position
-        assert high is not None
-        end = log_end(source.query) if len(tables) < len(names) else high  # a missing table may have existed at H
-        is_exact = source.step is Step.EXACT
-        seen = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(held.low.gtids)
-        gtids = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(source.applied.gtids).union(seen)
-        about, plain = telling_tables(tables, names), frozenset(names)
-        is_changed = False
-        for groups in self._received(source, end, _SOURCE_S):
-            if last is not None:
-                last.look(groups)
-            count = count_up_to(groups, high)
-            is_changed |= any(changed(groups, number, about, seen) for number in range(count))
-            is_changed |= any(named_by_ddl(groups, number, plain) for number in range(count, len(groups.scan)))
-            gtids = gtids.union(gtids_of(groups, count))
-        if is_changed:
-            return None
-        return Place(str(high), _with_ours(gtids_at(source.query, high), source) if is_exact else str(gtids))
-
-    def _are_named(self, names: list[TableName], held: Opened, source: Source) -> bool:
-        """True if DDL after L names a table: a table that is missing now may have existed at L."""
-        low = held.low.position
-        assert low is not None
-        received = self._received(source, log_end(source.query), _SOURCE_S)
-        found = [ddl_behind(groups, low, frozenset(names)) for groups in received]
-        return any(found)
-
-    def _received(self, source: Source, end: BinlogPosition, patience_s: float) -> Iterator[RelayGroups]:
-        yield from source.received.until(end, patience_s, self.stop.wait)
-        if self.stop.is_set():
-            raise _Stopped
 
     def _reader(self, begun: Snapshot, source: Source, locking: Sql = NOTHING) -> Reader:
         takes_numbers = dialect_of(self._kind).executes_statements
@@ -375,7 +298,7 @@ class Cloner:
 
     def _pause(self, seconds: float) -> None:
         if self.stop.wait(seconds):
-            raise _Stopped
+            raise Stopped
 
     @contextmanager
     def reading(self) -> Iterator[Source]:
@@ -443,7 +366,7 @@ class Cloner:
             self._report.state(reason)
             self.stop.wait(_POLL_S)
         if self.stop.is_set():
-            raise _Stopped
+            raise Stopped
 
     def _lacks_room(self) -> str:
         """Return why a chunk has to wait, or ''. Some of the disk is reserved for the relay logs, which come first."""
@@ -453,19 +376,6 @@ class Cloner:
         if usage.free < min(LEFT_FREE, usage.total // 10) + CHUNK_BYTES:
             return f"Waiting: {usage.free >> 20} MiB are free in {self._channel.datadir}"
         return ""
-
-
-def _exact_place(held: Opened, end: BinlogPosition, source: Source) -> Place:
-    """Return the snapshot's position; `end`, the end of the log, if there is no transaction between the two."""
-    low = held.low
-    assert low.position is not None
-    is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)
-    return Place(str(end if is_same else low.position), _with_ours(low.gtids, source))
-
-
-def _with_ours(gtids: str, source: Source) -> str:
-    there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
-    return str(MariadbGtidState({**ours.domains, **there.domains}))
 
 
 def _listed(names: Sequence[TableName]) -> str:
@@ -492,7 +402,7 @@ def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
     except BaseException as error:
         is_claimed = begun.is_claimed
         is_away = isinstance(error, SourceError) and error.errno != er.TABLE_DEF_CHANGED
-        if is_claimed and (is_away or isinstance(error, (_Stopped, HistoryGrows))):
+        if is_claimed and (is_away or isinstance(error, (Stopped, HistoryGrows))):
             raise
         begun.remove()
         if isinstance(error, FileNotFoundError) and not is_claimed:  # the loader has removed it

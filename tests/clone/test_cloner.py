@@ -12,6 +12,7 @@ from rplctl.clone import cloner as cloner_module
 from rplctl.clone.cloner import Cloner
 from rplctl.clone.folder import CopiedTable
 from rplctl.clone.reading import Source, copied_table
+from rplctl.clone.snapshot_method import SnapshotMethod, method_of
 from rplctl.config import load_config
 from rplctl.durable import private_folder
 from rplctl.schema.statement import TableName
@@ -33,6 +34,12 @@ def looking(server: MariadbServer, replica: Replica) -> Iterator[tuple[Cloner, S
     with cloner.reading() as source:
         wait_until(source.received.begin, 60)
         yield cloner, source
+
+
+def method_on(cloner: Cloner, source: Source) -> SnapshotMethod:
+    method = method_of(cloner.asked(NAMES, source), None)
+    assert method is not None
+    return method
 
 
 def seen_away(monkeypatch: pytest.MonkeyPatch, server: MariadbServer, gone: str, back: str) -> list[TableName]:
@@ -59,7 +66,7 @@ def opened_where_all_are_there(
 ) -> None:
     with looking(server, replica) as (cloner, source):
         looked = seen_away(monkeypatch, server, gone, back)
-        with cloner.opened_snapshot(NAMES, source, None) as (place, tables):
+        with cloner.opened_snapshot(NAMES, method_on(cloner, source)) as (place, tables):
             assert [table.name for table in tables] == NAMES
             assert looked == 2 * NAMES
             assert str(place.position) == ":".join(map(str, server.master_status()))
@@ -67,7 +74,7 @@ def opened_where_all_are_there(
             server.sql("ALTER TABLE away.stays ADD x INT; RENAME TABLE away.goes TO away.g, away.g TO away.goes")
     with looking(server, replica) as (cloner, source):  # nothing comes and goes: what is not there is gone
         server.sql("DROP TABLE away.goes")
-        with cloner.opened_snapshot(NAMES, source, None) as (_, tables):
+        with cloner.opened_snapshot(NAMES, method_on(cloner, source)) as (_, tables):
             assert [table.name for table in tables] == NAMES[:1]
 
 

@@ -1,0 +1,248 @@
+"""How a snapshot of a table group is opened, and at which position of the source's log it is.
+
+    Exact         MariaDB: the server reports the position of the snapshot
+    GtidWindow    MySQL with GTIDs: the snapshot is at H, the end of a window, if the relay log has no change of the
+                  table group in the window that the snapshot may lack
+    LastRowLock   MySQL without GTIDs: as the window, which a lock on the last changed row begins
+    OnReplica     a snapshot on a replica of the source, whose position is found in the source's log
+
+Invariant: an opened snapshot shows the tables of the group at `Opened.place`, with all transactions before it and none
+after it. Where this is not certain, the method answers Retry, and the cloner opens another snapshot.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from rplctl import mysql_errors as er
+from rplctl.clone.chunk_file import Place
+from rplctl.clone.folder import CopiedTable
+from rplctl.clone.last_row import LastRow
+from rplctl.clone.read_from import READ_SOURCE, refuse_foreign
+from rplctl.clone.reading import Source, telling_tables
+from rplctl.clone.received import changed, count_up_to, ddl_behind, gtids_of, named_by_ddl
+from rplctl.clone.shown_end import ShownEnd, shown_by
+from rplctl.errors import SourceError
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.position import BinlogPosition
+from rplctl.relay_log.reader import RelayGroups
+from rplctl.schema.source_catalog import read_table, unless_gone
+from rplctl.schema.statement import TableName
+from rplctl.source.snapshot import LogPlace, Snapshot, Step, gtids_at, settled_end, snapshot
+from rplctl.source.survey import log_end
+
+SOURCE_S: Final = 10.0  # for logged transactions to be visible, and to be received
+
+
+class Stopped(Exception):
+    """The error for a copy during which STOP came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A snapshot. `tables`: those of the group that exist at `place`."""
+
+    place: Place
+    tables: list[CopiedTable]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The snapshot is not certain to be at one position."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableGroup:
+    """The tables that one snapshot must show.
+
+    `read_tables`: returns those that exist, as the session `source.query` sees them. `stop`: set by STOP.
+    """
+
+    names: list[TableName]
+    source: Source
+    read_tables: Callable[[], list[CopiedTable]]
+    stop: threading.Event
+
+    def received(self, end: BinlogPosition, patience_s: float = SOURCE_S) -> Iterator[RelayGroups]:
+        """Yield the groups that the receiver receives, up to `end`. Raises Stopped; SourceError after `patience_s`."""
+        yield from self.source.received.until(end, patience_s, self.stop.wait)
+        if self.stop.is_set():
+            raise Stopped
+
+
+class SnapshotMethod(Protocol):
+    """A way to open a snapshot on a source."""
+
+    def open(self, held: ExitStack) -> Opened | Retry:
+        """Open a snapshot that ends with `held`. Raises SourceError, Stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    group: TableGroup
+
+    def open(self, held: ExitStack) -> Opened | Retry:
+        source = self.group.source
+        source.received.begin()
+        end = log_end(source.query)
+        shown = held.enter_context(snapshot(source.query, Step.EXACT, source.applied, SOURCE_S))
+        tables = self.group.read_tables()
+        if len(tables) < len(self.group.names) and self._are_named(shown):
+            return Retry("DDL named a missing table after the snapshot")
+        return Opened(self._place(shown, end), tables)
+
+    def _place(self, shown: Snapshot, end: BinlogPosition) -> Place:
+        """Return the snapshot's position; `end`, the end of the log, if there is no transaction between the two."""
+        low, source = shown.low, self.group.source
+        assert low.position is not None
+        is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)
+        return Place(str(end if is_same else low.position), _with_ours(low.gtids, source))
+
+    def _are_named(self, shown: Snapshot) -> bool:
+        """True if DDL after L names a table: a table that is missing now may have existed at L."""
+        low = shown.low.position
+        assert low is not None
+        received = self.group.received(log_end(self.group.source.query))
+        found = [ddl_behind(groups, low, frozenset(self.group.names)) for groups in received]
+        return any(found)
+
+
+@dataclass(frozen=True, slots=True)
+class GtidWindow:
+    group: TableGroup
+
+    def open(self, held: ExitStack) -> Opened | Retry:
+        source = self.group.source
+        source.received.begin()
+        shown = held.enter_context(snapshot(source.query, Step.GTID_WINDOW, source.applied, SOURCE_S))
+        return _in_window(self.group, shown, self.group.read_tables())
+
+
+@dataclass(frozen=True, slots=True)
+class LastRowLock:
+    group: TableGroup
+    last: LastRow
+
+    def open(self, held: ExitStack) -> Opened | Retry:
+        source = self.group.source
+        try:
+            shown = held.enter_context(
+                snapshot(source.query, Step.SHARE_LOCK, source.applied, SOURCE_S, self.last.lock)
+            )
+        except SourceError as error:
+            if error.errno != er.LOCK_WAIT_TIMEOUT:
+                raise
+            return Retry("the row of the last change is missing or locked")
+        return _in_window(self.group, shown, self.group.read_tables(), self.last.look)
+
+
+@dataclass(frozen=True, slots=True)
+class OnReplica:
+    """The lag of the replica must be less than SOURCE_S."""
+
+    group: TableGroup
+
+    def open(self, held: ExitStack) -> Opened | Retry:
+        group, source = self.group, self.group.source
+        source.received.begin()
+        before = settled_end(source.log, source.step, SOURCE_S)
+        assert before.position is not None
+        shown = held.enter_context(snapshot(source.query, source.step, LogPlace(None, before.gtids), SOURCE_S))
+        gtids = shown_by(shown, source.query)
+        if gtids is None:
+            return Retry("the replica's transactions are not certain")
+        tables = group.read_tables()
+        end = settled_end(source.log, source.step, SOURCE_S)
+        assert end.position is not None
+        refuse_foreign(gtids, end.gtids, source.copy)
+        self._refuse_other_tables(tables)
+        about, plain = telling_tables(tables, group.names), frozenset(group.names)
+        found = ShownEnd(shown.low.gtids, gtids, before.position, about, plain)
+        for groups in group.received(end.position):
+            found.look(groups)
+        if not found.fits:
+            return Retry("the replica shows other transactions than a part of the source's log")
+        if source.step is Step.EXACT:
+            all_gtids = _with_ours(gtids_at(source.log, found.position), source)
+        else:
+            all_gtids = str(MysqlGtidSet.parse(source.applied.gtids).union(MysqlGtidSet.parse(gtids)))
+        return Opened(Place(str(found.position), all_gtids), tables)
+
+    def _refuse_other_tables(self, tables: Sequence[CopiedTable]) -> None:
+        """Raise SourceError if the replica's definition of a table differs from the source's, or is missing."""
+        source, models = self.group.source, {table.name: table.model for table in tables}
+        for name in self.group.names:
+            there = unless_gone(partial(read_table, source.log), *name)
+            if there is not None and there[0] != models.get(name):
+                how = "different" if name in models else "missing"
+                raise SourceError(f"{'.'.join(name)} is {how} on {source.copy}", hint=READ_SOURCE)
+
+
+def method_of(group: TableGroup, last: LastRow | None) -> SnapshotMethod | None:
+    """Return the method for a group whose tables have snapshots; None if only row locks can hold the tables.
+
+    `last`: the last change of the group, if the source has no GTIDs and a row of the change is certain.
+    """
+    if group.source.step is Step.SHARE_LOCK and last is None:
+        return None
+    if group.source.copy:
+        return OnReplica(group)
+    if group.source.step is Step.EXACT:
+        return Exact(group)
+    if group.source.step is Step.GTID_WINDOW:
+        return GtidWindow(group)
+    assert last is not None
+    return LastRowLock(group, last)
+
+
+def place_of_window(
+    group: TableGroup,
+    shown: Snapshot,
+    tables: list[CopiedTable],
+    look: Callable[[RelayGroups], None] = lambda groups: None,
+) -> Place | None:
+    """Return H if no transaction before H may have changed the tables without being visible; else None.
+
+    `look`: called with all groups of the window.
+    """
+    source, names = group.source, group.names
+    high = shown.high().position
+    assert high is not None
+    end = log_end(source.query) if len(tables) < len(names) else high  # a missing table may have existed at H
+    is_exact = source.step is Step.EXACT
+    seen = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(shown.low.gtids)
+    gtids = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(source.applied.gtids).union(seen)
+    about, plain = telling_tables(tables, names), frozenset(names)
+    is_changed = False
+    for groups in group.received(end):
+        look(groups)
+        count = count_up_to(groups, high)
+        is_changed |= any(changed(groups, number, about, seen) for number in range(count))
+        is_changed |= any(named_by_ddl(groups, number, plain) for number in range(count, len(groups.scan)))
+        gtids = gtids.union(gtids_of(groups, count))
+    if is_changed:
+        return None
+    return Place(str(high), _with_ours(gtids_at(source.query, high), source) if is_exact else str(gtids))
+
+
+def _in_window(
+    group: TableGroup,
+    shown: Snapshot,
+    tables: list[CopiedTable],
+    look: Callable[[RelayGroups], None] = lambda groups: None,
+) -> Opened | Retry:
+    place = place_of_window(group, shown, tables, look)
+    return Opened(place, tables) if place is not None else Retry("a table was changed while the snapshot was opened")
+
+
+def _with_ours(gtids: str, source: Source) -> str:
+    """Return the GTIDs with those of our domains that the source does not have (MariaDB)."""
+    there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
+    return str(MariadbGtidState({**ours.domains, **there.domains}))
