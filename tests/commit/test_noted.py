@@ -444,7 +444,7 @@ IN_MYSQL = ("a statement", "rows without a key")
 
 
 @pytest.mark.long(
-    "test_killed_around_each_statement_mariadb_is_as_the_source has a statement of a table without transactions.",
+    "A comment within a statement stays; the others are kept alike.", keeps=r"^mariadb-a comment within-table$"
 )
 @pytest.mark.parametrize("mode", ["table", pytest.param("xa", marks=pytest.mark.torture)])
 @pytest.mark.parametrize(

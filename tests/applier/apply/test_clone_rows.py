@@ -119,9 +119,6 @@ def test_a_row_of_64_mb_is_loaded_and_no_memory_holds_it(
     assert most < 40 * MB, f"{most / MB:.0f} MB"
 
 
-@pytest.mark.long(
-    "tests/stories/test_failures.py::test_a_full_disk_stops_the_receiver_and_space_lets_it_go_on stays in make test."
-)
 def test_a_full_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, _ = large_chunk(tmp_path)
 
