@@ -18,7 +18,7 @@ from typing import Any
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
-def query(code: str, folder: Path, properties: Mapping[str, str] = EMPTY, *, timeout: float = 280) -> list[Any]:
+def query(code: str, folder: Path, properties: Mapping[str, str] = EMPTY, *, timeout: float = 850) -> list[Any]:
     """What the code told. Raises AssertionError with what Spark said when it failed."""
     words = [*command(folder), *map("=".join, properties.items())]
     done = subprocess.run(words, input=code, capture_output=True, text=True, timeout=timeout)
