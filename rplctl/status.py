@@ -73,7 +73,8 @@ class ThreadStatus:
     source_keeps_s: float = 0.0  # retention time of a log on the source; 0: no limit
     source_purge_at: float = 0.0  # when the source purges the next log to read, by rplctl's clock; 0: not expected
     relay_disk_full_at: float = 0.0  # at the rate of the last minutes; 0: not expected
-    received_heartbeats: int = 0
+    received_heartbeats: int = 0  # since the connection was changed or reset
+    heartbeat_timestamp: float = 0.0  # of the last heartbeat, by this machine's clock
     transfer_timestamp: int = 0  # first event of the transaction in transfer, by the source's clock; 0: none
     # applier
     last_applied_timestamp: int = 0  # of the last applied transaction, by the source's clock

@@ -6,12 +6,16 @@ The modules in the order in which a connection passes through them:
     wire         packets and their parts, with one deadline per packet
     sign_in      greeting, TLS, authentication plugins
     front        the state that all connections share
+    bugs         unforeseen exceptions: an error for the client, the traceback in a log
     session      commands of a signed-in client: statements, prepared statements
     binary       parameters and rows of prepared statements
     statement    the words of one statement
     table        the supported statements, the role that each one needs and the function that answers it
+    charset      the character sets of a connection
+    set_charset  SET NAMES, SET CHARACTER SET and SET character_set_… = …
     vendor       errors and notes with the numbers of the other vendor
     show         SHOW …
+    binlog_events  SHOW BINLOG EVENTS, and the GTIDs before a position of the binary log
     describe     DESCRIBE, SHOW COLUMNS, EXPLAIN
     dump         the binary log for replicas (a package)
     locks        LOCK INSTANCE FOR BACKUP and FLUSH TABLES WITH READ LOCK

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
+from rplctl.front.charset import ConnectionCharsets, ResultCharset
 from rplctl.front.front import Prepared
 from rplctl.front.statement import Statement
 from rplctl.front.wire import DOUBLE, LONG, LONGLONG, Reader, as_bytes, counted, malformed
@@ -17,7 +18,7 @@ _NULL, _DATES, _TIME = 6, (7, 10, 12), 11
 _UNSIGNED = 0x80
 
 
-def bound(statement: Statement, body: Reader, prepared: Prepared) -> str:
+def bound(statement: Statement, body: Reader, prepared: Prepared, charsets: ConnectionCharsets) -> str:
     """Return the text with a literal for each `?`. Raises RplError 1835 if the packet is malformed, and 1210 if it has
     no types.
     """
@@ -29,9 +30,9 @@ def bound(statement: Statement, body: Reader, prepared: Prepared) -> str:
     literals = []
     for index, (kind, flags) in enumerate(prepared.kinds):
         if index in prepared.long_data:
-            literals.append(quoted(prepared.long_data[index].decode("utf-8", "replace")))
+            literals.append(quoted(charsets.text(bytes(prepared.long_data[index]))))
         else:
-            literals.append("NULL" if nulls[index // 8] >> index % 8 & 1 else _literal(kind, flags, body))
+            literals.append("NULL" if nulls[index // 8] >> index % 8 & 1 else _literal(kind, flags, body, charsets))
     return with_literals(statement, literals)
 
 
@@ -45,7 +46,7 @@ def with_literals(statement: Statement, literals: Sequence[str]) -> str:
     return "".join(out) + statement.text[at:]
 
 
-def _literal(kind: int, flags: int, body: Reader) -> str:
+def _literal(kind: int, flags: int, body: Reader, charsets: ConnectionCharsets) -> str:
     if kind == _NULL:
         return "NULL"
     if size := _INTEGERS.get(kind):
@@ -59,7 +60,7 @@ def _literal(kind: int, flags: int, body: Reader) -> str:
         return _date(body.counted())
     if kind == _TIME:
         return _time(body.counted())
-    return quoted(body.counted().decode("utf-8", "replace"))
+    return quoted(charsets.text(body.counted()))
 
 
 def quoted(text: str) -> str:
@@ -87,7 +88,7 @@ def _fraction(micros: int) -> str:
     return f".{micros:06}" if micros else ""
 
 
-def binary_row(columns: Sequence[tuple[str, int]], row: Sequence[object]) -> bytes:
+def binary_row(columns: Sequence[tuple[str, int]], row: Sequence[object], charset: ResultCharset) -> bytes:
     nulls = bytearray((len(row) + 9) // 8)
     out = bytearray()
     for index, ((_, kind), value) in enumerate(zip(columns, row, strict=True)):
@@ -99,5 +100,5 @@ def binary_row(columns: Sequence[tuple[str, int]], row: Sequence[object]) -> byt
         elif kind == DOUBLE:
             out += struct.pack("<d", float(str(value)))
         else:
-            out += counted(as_bytes(value))
+            out += counted(as_bytes(value, charset))
     return b"\0" + bytes(nulls) + bytes(out)

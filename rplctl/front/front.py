@@ -12,6 +12,8 @@ from typing import Final
 from rplctl import __version__, mysql_errors as er
 from rplctl.command.channel.context import Note
 from rplctl.errors import RplError
+from rplctl.front.bugs import Bugs
+from rplctl.front.charset import ConnectionCharsets
 from rplctl.front.dump.logs import SendableLogs
 from rplctl.front.dump.request import DumpRequest, Replica
 from rplctl.front.looks import Looks
@@ -46,6 +48,7 @@ class ClientSession:
     client: Client
     link: Link
     database: str = ""
+    charsets: ConnectionCharsets = ConnectionCharsets()
     notes: tuple[Note, ...] = ()
     has_failed: bool = False  # True if the statement that wrote the notes has failed
     variables: dict[str, object] = field(default_factory=dict)  # user variables, such as @x
@@ -74,6 +77,7 @@ class Front:
 
     def __init__(self, looks: Looks, flavor: str) -> None:
         self.looks, self.flavor = looks, flavor
+        self.bugs = Bugs(looks.config_of("").datadir)
         base = "10.11.0-MariaDB" if flavor == "mariadb" else "8.0.36"
         self.version = f"{base}-rplctl-{__version__}"
         self.port = 0  # of the TCP address

@@ -10,6 +10,7 @@ import select
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 from uuid import uuid1
 
@@ -17,6 +18,7 @@ from rplctl import mysql_errors as er
 from rplctl.command.wait import wait
 from rplctl.errors import NotRunning, UsageError, WaitTimeout
 from rplctl.event.gtid import MysqlGtidSet, is_executed
+from rplctl.front.binlog_events import binlog_gtid_pos
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.variables import executed
 from rplctl.front.vendor import mysql_gtid_errors
@@ -41,7 +43,9 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
         with mysql_gtid_errors(str(gtids)):
             return gtid_wait(gtids, timeout)
 
+    own = {"binlog_gtid_pos": partial(binlog_gtid_pos, front.logs)} if front.is_mariadb else {}
     return {
+        **own,
         "version": lambda: front.version,
         "user": lambda: session.client.name,
         "current_user": lambda: session.client.name,
@@ -55,7 +59,7 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
         "uuid": lambda: str(uuid1()),
         "sleep": lambda seconds: _sleep(session, seconds),
         "now": lambda digits=0: datetime.now().isoformat(" ", "microseconds" if digits else "seconds"),
-        "concat": lambda *parts: None if None in parts else "".join(map(str, parts)),
+        "concat": lambda first, *more: None if None in (first, *more) else "".join(map(str, (first, *more))),
         "substring_index": _substring_index,
         "iif_": lambda condition, yes, no: yes if condition else no,
         "gtid_subset": _of_sets(lambda one, other: int(one.is_subset_of(other))),

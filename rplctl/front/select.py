@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from inspect import signature
 from typing import Any, Final
 
 from rplctl import mysql_errors as er
@@ -44,7 +45,7 @@ def select(front: Front, session: ClientSession, words: Statement) -> Rows:
     """
     sql, values = _translated(front, session, words)
     own = functions(front, session)
-    errors: list[RplError] = []
+    errors: list[Exception] = []
     database = sqlite3.connect(":memory:", check_same_thread=False)
     try:
         database.execute("CREATE TABLE dual (dummy)")
@@ -53,7 +54,7 @@ def select(front: Front, session: ClientSession, words: Statement) -> Rows:
             _fill(database, table, rows_of(table, front, session))
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         for name, function in own.items():
-            database.create_function(name, -1, _keeping(errors, function))
+            database.create_function(name, -1, _keeping(errors, name, function))
         steps = iter(range(_MOST_STEPS))
         database.set_progress_handler(lambda: next(steps, None) is None, 10_000)
         known = _PLAIN | own.keys()
@@ -67,13 +68,22 @@ def select(front: Front, session: ClientSession, words: Statement) -> Rows:
         database.close()
 
 
-def _keeping(errors: list[RplError], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with its RplError saved in `errors`: SQLite only reports that a function has failed."""
+def _keeping(errors: list[Exception], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with its exception saved in `errors`: SQLite only reports that a function has failed."""
 
     def call(*given: Any) -> Any:
         try:
+            signature(function).bind(*given)
+        except TypeError:
+            text = f"Incorrect parameter count in the call to native function '{name}'"
+            errors.append(RplError(text, errno=er.WRONG_PARAMCOUNT_TO_NATIVE_FCT))
+            raise
+        try:
             return function(*given)
-        except RplError as error:
+        except (TypeError, ValueError, OverflowError):
+            errors.append(RplError(f"Incorrect arguments to {name}", errno=er.WRONG_ARGUMENTS))
+            raise
+        except Exception as error:
             errors.append(error)
             raise
 
@@ -221,15 +231,18 @@ def _quoted(name: str) -> str:
 def _variable(front: Front, session: ClientSession, words: Statement) -> object:
     if not words.accept("@"):
         return session.variables.get(words.name().lower())
-    name = words.name().lower()
-    if name in ("global", "session", "local") and words.accept("."):
-        name = words.name().lower()
+    given, is_global = words.name(), False
+    if given.lower() in ("global", "session", "local") and words.accept("."):
+        given, is_global = words.name(), given.lower() == "global"
+    name = given.lower()
+    if name in (own := session.charsets.variables) and not is_global:
+        return own[name]
     if name in ("warning_count", "error_count"):
         return len(session.notes) if name == "warning_count" or session.has_failed else 0
     if name == "port":
         return front.port
     found = variables(front.looks.config_of(""), front.looks, front.version, {name})
     if name not in found:
-        raise RplError(f"Unknown system variable '{name}'", errno=er.UNKNOWN_SYSTEM_VARIABLE)
+        raise RplError(f"Unknown system variable '{given}'", errno=er.UNKNOWN_SYSTEM_VARIABLE)
     value = found[name]
     return value if name in AS_TEXT or not isinstance(value, str) else SWITCHES.get(value, value)

@@ -20,7 +20,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.command.serve import address_of, is_local, tls_context_of
 from rplctl.command.user import refuse_missing_folder
-from rplctl.errors import RplError, UsageError, as_rpl_error, file_error
+from rplctl.errors import RplError, UsageError, file_error
 from rplctl.front import wire
 from rplctl.front.front import FLAVORS, ClientSession, Front
 from rplctl.front.locks import release_locks
@@ -127,17 +127,19 @@ class MysqlServer:
         try:
             link.deadline = time.monotonic() + SIGN_IN_S
             try:
-                client = sign_in(link, self._door, number)
-            except (RplError, OSError) as error:
-                refusal = as_rpl_error(error)
-                link.send(wire.error(refusal.errno or er.UNKNOWN_ERROR, refusal.message))
+                with self.front.bugs.as_rpl_errors():
+                    client = sign_in(link, self._door, number)
+            except RplError as error:
+                link.send(wire.error(error.errno or er.UNKNOWN_ERROR, error.message))
                 return
             if client.database and client.database.lower() not in DATABASES:
                 link.send(wire.error(er.BAD_DB_ERROR, f"Unknown database '{client.database}'"))
                 return
             link.send(wire.ok())
             link.deadline = None
-            session = ClientSession(number=number, client=client, link=link, database=client.database)
+            session = ClientSession(
+                number=number, client=client, link=link, database=client.database, charsets=client.charsets
+            )
             self.front.sessions[number] = session
             try:
                 converse(session, self.front)

@@ -1,6 +1,7 @@
 """Carry out the commands of a signed-in client (COM_…): statements, prepared statements, and a few of old clients.
 
-Invariant: after an error of one statement the connection works as before. An invalid packet ends the connection.
+Invariant: after an error of one statement, foreseen or not, the connection works as before. An invalid packet ends the
+connection.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.command.channel.context import Note
-from rplctl.errors import RplError, as_rpl_error
+from rplctl.errors import RplError
 from rplctl.front import wire
 from rplctl.front.binary import binary_row, bound
+from rplctl.front.charset import ConnectionCharsets, ResultCharset
 from rplctl.front.describe import check_database
 from rplctl.front.dump.request import by_gtid_set, by_position
 from rplctl.front.dump.serve import dump, register
@@ -23,7 +25,7 @@ from rplctl.front.result import Answer, Done, Rows
 from rplctl.front.sign_in import SIGN_IN_S, change_user
 from rplctl.front.statement import Statement
 from rplctl.front.table import MOST_PREPARED, answer, check_prepared, unknown_handler
-from rplctl.front.wire import Closed, Link, Reader
+from rplctl.front.wire import Closed, Reader
 from rplctl.history import done_by
 from rplctl.mask import masked
 
@@ -52,22 +54,23 @@ def converse(session: ClientSession, front: Front) -> None:
             return
         session.since = time.time()
         try:
-            _carry_out(session, front, packet)
-        except (RplError, OSError) as error:
+            with front.bugs.as_rpl_errors(lambda: session.statement):
+                _carry_out(session, front, packet)
+        except RplError as error:
             if packet[0] not in _QUIET:
-                link.send(_error(session, as_rpl_error(error)))
+                link.send(_error(session, error))
 
 
 def _carry_out(session: ClientSession, front: Front, packet: bytes) -> None:
     command, body, link = packet[0], packet[1:], session.link
     if command == _QUERY:
-        _send(link, _answered(session, front, _text(body)))
+        _send(session, _answered(session, front, session.charsets.text(body)))
     elif command in _OF_PREPARED:
         _carry_out_prepared(session, front, command, body)
     elif command == _INIT_DB:
-        _send(link, _answered(session, front, f"USE `{_text(body).replace('`', '``')}`"))
+        _send(session, _answered(session, front, f"USE `{session.charsets.text(body).replace('`', '``')}`"))
     elif command == _PROCESS_KILL:
-        _send(link, _answered(session, front, f"KILL {Reader(body).integer(4)}"))
+        _send(session, _answered(session, front, f"KILL {Reader(body).integer(4)}"))
     elif command == _REGISTER:
         register(session, Reader(body))
         link.send(wire.ok())
@@ -92,7 +95,7 @@ def _carry_out(session: ClientSession, front: Front, packet: bytes) -> None:
 
 def _carry_out_prepared(session: ClientSession, front: Front, command: int, body: bytes) -> None:
     if command == _PREPARE:
-        _prepare(session, front, _text(body))
+        _prepare(session, front, session.charsets.text(body))
     elif command == _EXECUTE:
         _execute(session, front, Reader(body))
     elif command == _LONG_DATA:
@@ -112,6 +115,7 @@ def _forget(session: ClientSession, front: Front) -> None:
     session.named.clear()
     session.variables.clear()
     session.gtid_next = ""
+    session.charsets = ConnectionCharsets()
     session.notes = ()
     session.replica = None
 
@@ -124,20 +128,16 @@ def _change_user(session: ClientSession, front: Front, body: bytes) -> None:
     try:
         if front.door is None:
             raise RplError("Unknown command", errno=er.UNKNOWN_COM_ERROR)
-        client = change_user(link, front.door, body)
+        with front.bugs.as_rpl_errors():
+            client = change_user(link, front.door, body)
         if client.database:
             check_database(client.database)
-    except (RplError, OSError) as error:
-        refusal = as_rpl_error(error)
-        link.send(wire.error(refusal.errno or er.UNKNOWN_ERROR, refusal.message))
+    except RplError as error:
+        link.send(wire.error(error.errno or er.UNKNOWN_ERROR, error.message))
         raise Closed from error
     link.deadline = None
-    session.client, session.database = client, client.database
+    session.client, session.database, session.charsets = client, client.database, client.charsets
     link.send(wire.ok())
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _answered(session: ClientSession, front: Front, sql: str) -> Answer:
@@ -154,17 +154,19 @@ def _answered(session: ClientSession, front: Front, sql: str) -> Answer:
 def _error(session: ClientSession, error: RplError) -> bytes:
     text = f"{error.message}\nHint: {error.hint}" if error.hint else error.message
     session.notes, session.has_failed = (Note(text, error.errno or er.UNKNOWN_ERROR),), True
-    return wire.error(error.errno or er.UNKNOWN_ERROR, text)
+    return wire.error(error.errno or er.UNKNOWN_ERROR, text, session.charsets.results)
 
 
-def _send(link: Link, answer: Answer) -> None:
+def _send(session: ClientSession, answer: Answer) -> None:
+    link, charset = session.link, session.charsets.results
     if isinstance(answer, Done):
         return link.send(wire.ok(len(answer.notes)))
-    link.send(*_head(answer), *(wire.text_row(row) for row in answer.rows), wire.eof(len(answer.notes)))
+    rows = (wire.text_row(row, charset) for row in answer.rows)
+    link.send(*_head(answer, charset), *rows, wire.eof(len(answer.notes)))
 
 
-def _head(answer: Rows) -> list[bytes]:
-    columns = (wire.column(name, kind) for name, kind in answer.columns)
+def _head(answer: Rows, charset: ResultCharset) -> list[bytes]:
+    columns = (wire.column(name, kind, charset) for name, kind in answer.columns)
     return [wire.length_encoded(len(answer.columns)), *columns, wire.eof()]
 
 
@@ -178,7 +180,7 @@ def _prepare(session: ClientSession, front: Front, sql: str) -> None:
     session.last_prepared += 1
     session.prepared[session.last_prepared] = Prepared(sql, count)
     head = b"\0" + struct.pack("<IHHBH", session.last_prepared, 0, count, 0, 0)
-    described = [wire.column("?", wire.VAR_STRING)] * count
+    described = [wire.column("?", wire.VAR_STRING, session.charsets.results)] * count
     session.link.send(head, *described, *([wire.eof()] if count else []))
 
 
@@ -214,11 +216,12 @@ def _execute(session: ClientSession, front: Front, body: Reader) -> None:
         if prepared.error:
             raise prepared.error
         if prepared.count:
-            sql = bound(Statement(sql, front.version), body, prepared)
+            sql = bound(Statement(sql, front.version), body, prepared, session.charsets)
     finally:
         prepared.forget_long_data()
     found = _answered(session, front, sql)
     if isinstance(found, Done):
         return session.link.send(wire.ok(len(found.notes)))
-    rows = (binary_row(found.columns, row) for row in found.rows)
-    session.link.send(*_head(found), *rows, wire.eof(len(found.notes)))
+    charset = session.charsets.results
+    rows = (binary_row(found.columns, row, charset) for row in found.rows)
+    session.link.send(*_head(found, charset), *rows, wire.eof(len(found.notes)))

@@ -17,6 +17,7 @@ from rplctl.command.show_relaylog_events import show_relaylog_events
 from rplctl.command.show_status import SOURCE_COLUMNS, WORKLOG_COLUMNS
 from rplctl.errors import RplError, UsageError
 from rplctl.front.administer import channel_after, connection_name, one_channel
+from rplctl.front.binlog_events import MOST_EVENTS, limit_of
 from rplctl.front.describe import check_database
 from rplctl.front.dump.serve import replicas
 from rplctl.front.front import ClientSession, Front
@@ -31,7 +32,13 @@ from rplctl.front.wire import LONGLONG
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 
-_MOST_EVENTS: Final = 10_000  # the most events of a relay log in one answer
+_CHARACTER_SETS: Final = {  # the most common of those in which the front answers
+    "ascii": ("US ASCII", "ascii_general_ci", 1),
+    "binary": ("Binary pseudo charset", "binary", 1),
+    "latin1": ("cp1252 West European", "latin1_swedish_ci", 1),
+    "utf8mb3": ("UTF-8 Unicode", "utf8mb3_general_ci", 3),
+    "utf8mb4": ("UTF-8 Unicode", "utf8mb4_general_ci", 4),
+}
 _PRIVILEGE: Final = {READER: "REPLICATION CLIENT", REPLICATION: "REPLICATION SLAVE"}
 
 
@@ -67,13 +74,15 @@ def show_variables(front: Front, session: ClientSession, words: Statement) -> An
     known = variables(config, front.looks, front.version, set())
     names = _chosen([*known, *live_names(front.version)], words)
     found = variables(config, front.looks, front.version, set(names))
+    if words.tokens[1].value != "GLOBAL":
+        found |= {name: value or "" for name, value in session.charsets.variables.items()}
     return texts("Variable_name,Value", [(name, str(found[name])) for name in sorted(names)])
 
 
 def show_counters(front: Front, session: ClientSession, words: Statement) -> Answer:
     if rows := _matching(front, session, words, "performance_schema.global_status"):
         return rows
-    found = counters(front.looks, front.counters)
+    found = counters(front.looks, front.counters, front.version)
     names = _chosen(found, words)
     return texts("Variable_name,Value", [(name, str(found[name])) for name in sorted(names)])
 
@@ -185,14 +194,11 @@ def relay_log_events(front: Front, session: ClientSession, words: Statement) -> 
     words.expect("EVENTS")
     log_name = words.string() if words.accept("IN") else ""
     position = words.number() if words.accept("FROM") else FIRST_EVENT_POSITION
-    offset, count = 0, _MOST_EVENTS
-    if words.accept("LIMIT"):
-        count = words.number()
-        if words.accept(","):
-            offset, count = count, words.number()
+    offset, limit = limit_of(words)
+    count = MOST_EVENTS if limit is None else limit
     channel = one_channel(front, channel_after(words, front, named=named))
-    offset = min(offset, sys.maxsize - _MOST_EVENTS)
-    last = offset + min(count, _MOST_EVENTS)
+    offset = min(offset, sys.maxsize - MOST_EVENTS)
+    last = offset + min(count, MOST_EVENTS)
     events = show_relaylog_events(front.looks.config_of(channel), channel, log_name, position, last)
     rows = (astuple(each) for each in islice(events, offset, None))
     return texts("Log_name,Pos#,Event_type,Server_id#,End_log_pos#,Info", rows)
@@ -253,8 +259,7 @@ def _pattern(words: Statement) -> str:
 
 
 def character_sets(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Return the only character set in which the front answers."""
-    rows = [(name, "UTF-8 Unicode", "utf8mb4_general_ci", 4) for name in _chosen(["utf8mb4"], words)]
+    rows = [(name, *_CHARACTER_SETS[name]) for name in _chosen(_CHARACTER_SETS, words)]
     return texts("Charset,Description,Default collation,Maxlen#", rows)
 
 

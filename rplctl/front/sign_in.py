@@ -22,7 +22,7 @@ import socket
 import ssl
 import struct
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +31,7 @@ from rplctl import mysql_errors as er
 from rplctl.accounts import ADMIN, NOBODY, Account, is_password, read_accounts
 from rplctl.errors import RplError
 from rplctl.front import wire
+from rplctl.front.charset import UTF8MB4_COLLATION, ConnectionCharsets, of_collation_id
 from rplctl.front.wire import Closed, Link, Reader
 
 SIGN_IN_PACKET = 4096  # bytes
@@ -42,12 +43,13 @@ _FAST_OK, _FULL_NEEDED, _KEY_REQUEST = b"\x01\x03", b"\x01\x04", b"\x02"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The account that has signed in, its role, host and database."""
+    """The account that has signed in, its role, host, database and character sets."""
 
     account: str
     role: str
     host: str
     database: str = ""
+    charsets: ConnectionCharsets = ConnectionCharsets()
 
     @property
     def name(self) -> str:
@@ -126,7 +128,9 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
         _begin_tls(link, door.tls)
         reply = Reader(link.read(SIGN_IN_PACKET))
         flags = reply.integer(4)
-    reply.take(28)
+    reply.take(4)
+    charsets = of_collation_id(reply.integer(1))
+    reply.take(23)
     name = reply.until_zero().decode("utf-8", "replace")
     if flags & wire.LENENC_AUTH:
         answer = reply.counted()
@@ -134,7 +138,8 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
         answer = reply.take(reply.integer(1)) if flags & wire.SECURE_CONNECTION else reply.until_zero()
     database = reply.until_zero().decode("utf-8", "replace") if flags & wire.CONNECT_WITH_DB and reply.left else ""
     plugin = reply.until_zero().decode("ascii", "replace") if flags & wire.PLUGIN_AUTH and reply.left else NATIVE
-    return _admitted(link, door, (name, database), scramble, (plugin, answer))
+    client = _admitted(link, door, (name, database), scramble, (plugin, answer))
+    return replace(client, charsets=charsets)
 
 
 def change_user(link: Link, door: Door, packet: bytes) -> Client:
@@ -146,7 +151,9 @@ def change_user(link: Link, door: Door, packet: bytes) -> Client:
     name = reply.until_zero().decode("utf-8", "replace")
     reply.take(reply.integer(1))  # the answer to the scramble of the greeting, which no sign-in takes twice
     database = reply.until_zero().decode("utf-8", "replace") if reply.left else ""
-    return _admitted(link, door, (name, database), _new_scramble(), ("", b""))
+    charsets = of_collation_id(reply.integer(2) if reply.left > 1 else 0)
+    client = _admitted(link, door, (name, database), _new_scramble(), ("", b""))
+    return replace(client, charsets=charsets)
 
 
 def _new_scramble() -> bytes:
@@ -200,7 +207,7 @@ def _greeting(door: Door, number: int, scramble: bytes) -> bytes:
         (
             b"\x0a" + door.version.encode() + b"\0",
             struct.pack("<I", number) + scramble[:8] + b"\0",
-            struct.pack("<HBHH", flags & 0xFFFF, wire.UTF8MB4, wire.STATUS_AUTOCOMMIT, flags >> 16),
+            struct.pack("<HBHH", flags & 0xFFFF, UTF8MB4_COLLATION, wire.STATUS_AUTOCOMMIT, flags >> 16),
             bytes((_SCRAMBLE + 1,)) + bytes(10) + scramble[8:] + b"\0" + CACHING_SHA2.encode() + b"\0",
         )
     )

@@ -64,7 +64,7 @@ def _value(look: Look, name: str, *, as_source: bool) -> object:
         "Slave_SQL_State": lambda: status.Slave_SQL_Running_State,
         "Max_relay_log_size": lambda: _LARGEST_RELAY_LOG,
         "Executed_log_entries": lambda: status.Transactions_Applied,
-        "Slave_received_heartbeats": lambda: 0,
+        "Slave_received_heartbeats": lambda: look.threads.receiver.status.received_heartbeats,
         "Slave_heartbeat_period": lambda: look.master.heartbeat,
         "Gtid_Slave_Pos": lambda: status.Executed_Gtid_Set,
     }

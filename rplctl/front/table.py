@@ -10,13 +10,14 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.accounts import ADMIN, READER, REPLICATION
 from rplctl.errors import RplError
-from rplctl.event.charset import CHARSETS
 from rplctl.front import administer, describe, locks, show
 from rplctl.front.binary import quoted, with_literals
+from rplctl.front.binlog_events import binlog_events
 from rplctl.front.describe import check_database
 from rplctl.front.front import ClientSession, Front, denied, not_yet
 from rplctl.front.result import Answer, Done
 from rplctl.front.select import named_tables, select
+from rplctl.front.set_charset import changed_charsets
 from rplctl.front.statement import Statement
 from rplctl.front.variables import SWITCHES, variables
 from rplctl.front.vendor import as_mariadb, notes_as_mariadb
@@ -90,7 +91,8 @@ def _setting(value: object) -> str:
 
 
 def set_session(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Accept settings of the session, which have no effect here, and store user variables (@x).
+    """Change the character sets of the session, store user variables (@x), and accept other settings of the session,
+    which have no effect here.
 
     SET @@global.x, PASSWORD and settings that choose a transaction or a channel are refused.
     """
@@ -99,10 +101,7 @@ def set_session(front: Front, session: ClientSession, words: Statement) -> Answe
         raise not_yet("SET GLOBAL among other settings")
     if found := next((name for name in _HAS_EFFECT if name in text), ""):
         raise not_yet(f"SET {found}")
-    if words.accept("NAMES|CHARSET") or words.accept("CHARACTER SET"):
-        charset = words.value()
-        if charset.lower() not in (*CHARSETS, "binary", "utf8", "default"):
-            raise RplError(f"Unknown character set: '{charset}'", errno=er.UNKNOWN_CHARACTER_SET)
+    session.charsets = changed_charsets(session.charsets, words, session.variables)
     while words.accept("@") and words.token.kind in ("word", "quoted"):
         name = words.name().lower()
         words.expect("=|:=")
@@ -110,7 +109,7 @@ def set_session(front: Front, session: ClientSession, words: Statement) -> Answe
             words.accept("GLOBAL|SESSION .")
             wanted = words.name().lower()
             known = variables(front.looks.config_of(""), front.looks, front.version, {wanted})
-            session.variables[name] = known.get(wanted)
+            session.variables[name] = {**known, **session.charsets.variables}.get(wanted)
         elif words.accept("NULL"):
             session.variables.pop(name, None)
         elif len(session.variables) < 64:
@@ -203,7 +202,7 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("SHOW COUNT ( * ) WARNINGS|ERRORS", READER, show.count_of_warnings),
     ("SHOW ERRORS", READER, show.warnings),
     ("SHOW BINARY|MASTER LOGS", READER, show.binary_logs),
-    ("SHOW BINLOG EVENTS", READER, refuse_yet),
+    ("SHOW BINLOG EVENTS", READER, binlog_events),
     ("SHOW RELAYLOG", READER, show.relay_log_events),
     ("SHOW GRANTS", READER, show.grants),
     ("SHOW MASTER STATUS", READER, show.log_status),
@@ -285,7 +284,7 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
 _OF_REPLICAS: Final = frozenset(
     {"SELECT", "SET", "SHOW VARIABLES", "SHOW GLOBAL|SESSION|LOCAL VARIABLES", "SHOW WARNINGS", "SHOW GRANTS"}
     | {"SHOW BINARY|MASTER LOGS", "SHOW MASTER STATUS", "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS"}
-    | {"SHOW SLAVE|REPLICA HOSTS", "SHOW REPLICAS"}
+    | {"SHOW SLAVE|REPLICA HOSTS", "SHOW REPLICAS", "SHOW BINLOG EVENTS"}
 )
 
 

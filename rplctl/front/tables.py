@@ -136,8 +136,13 @@ def _variables(front: Front, session: ClientSession) -> Iterator[Row]:
     return _pairs(variables(front.looks.config_of(""), front.looks, front.version))
 
 
+def _session_variables(front: Front, session: ClientSession) -> Iterator[Row]:
+    own = {name: value or "" for name, value in session.charsets.variables.items()}
+    return _pairs(variables(front.looks.config_of(""), front.looks, front.version) | own)
+
+
 def _counters(front: Front, session: ClientSession) -> Iterator[Row]:
-    return _pairs(counters(front.looks, front.counters))
+    return _pairs(counters(front.looks, front.counters, front.version))
 
 
 def _pairs(found: dict[str, object]) -> Iterator[Row]:
@@ -211,7 +216,8 @@ def _receiver(look: Look) -> Row:
     running = {"Yes": "ON", "No": "OFF"}.get(status.Slave_IO_Running, "CONNECTING")
     return {
         "GROUP_NAME": "", "SOURCE_UUID": status.Master_UUID, **_state(thread, running),
-        "COUNT_RECEIVED_HEARTBEATS": thread.status.received_heartbeats, "LAST_HEARTBEAT_TIMESTAMP": _NEVER,
+        "COUNT_RECEIVED_HEARTBEATS": thread.status.received_heartbeats,
+        "LAST_HEARTBEAT_TIMESTAMP": _moment(thread.status.heartbeat_timestamp),
         "RECEIVED_TRANSACTION_SET": status.Retrieved_Gtid_Set, **_transactions("LAST_QUEUED", "QUEUEING"),
     }  # fmt: skip
 
@@ -252,12 +258,15 @@ def _worker(look: Look) -> Row:
 
 def _state(thread: ThreadReport, running: str) -> Row:
     """Return the columns of a thread and its last error."""
-    at = thread.status.last_error_timestamp
     return {
         "THREAD_ID": thread.pid, "SERVICE_STATE": running, "LAST_ERROR_NUMBER": thread.status.last_errno,
         "LAST_ERROR_MESSAGE": thread.status.last_error[:1024],
-        "LAST_ERROR_TIMESTAMP": f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S.%f}" if at else _NEVER,
+        "LAST_ERROR_TIMESTAMP": _moment(thread.status.last_error_timestamp),
     }  # fmt: skip
+
+
+def _moment(timestamp: float) -> str:
+    return f"{datetime.fromtimestamp(timestamp, UTC):%Y-%m-%d %H:%M:%S.%f}" if timestamp else _NEVER
 
 
 def _transactions(*which: str) -> Row:
@@ -291,7 +300,7 @@ _MAKERS: Final[dict[str, Callable[[Front, ClientSession], Iterator[Row]]]] = {
     "information_schema.global_variables": _variables,
     "information_schema.schemata": _schemata,
     "information_schema.session_status": _counters,
-    "information_schema.session_variables": _variables,
+    "information_schema.session_variables": _session_variables,
     "information_schema.tables": _tables,
     "performance_schema.global_status": _counters,
     "performance_schema.global_variables": _variables,
@@ -299,7 +308,7 @@ _MAKERS: Final[dict[str, Callable[[Front, ClientSession], Iterator[Row]]]] = {
     "performance_schema.log_status": _log_status,
     "performance_schema.processlist": _processes_of_mysql,
     "performance_schema.session_status": _counters,
-    "performance_schema.session_variables": _variables,
+    "performance_schema.session_variables": _session_variables,
     "performance_schema.threads": _threads,
     "performance_schema.replication_connection_configuration": _of_channels(_connection),
     "performance_schema.replication_connection_status": _of_channels(_receiver),

@@ -122,12 +122,21 @@ def executed(looks: Looks) -> str:
     return ",".join(sets)
 
 
-def counters(looks: Looks, own: dict[str, Callable[[], int]]) -> dict[str, object]:
-    """Return the rows of SHOW GLOBAL STATUS."""
-    statuses = [look.status for look in looks.all()]
+def counters(looks: Looks, own: dict[str, Callable[[], int]], version: str) -> dict[str, object]:
+    """Return the rows of SHOW GLOBAL STATUS. Only MariaDB has those of heartbeats."""
+    channels = looks.all()
+    statuses = [look.status for look in channels]
     both = [each for each in statuses if (each.Slave_IO_Running, each.Slave_SQL_Running) == ("Yes", "Yes")]
+    heartbeats: dict[str, object] = {}
+    if "mariadb" in version.lower():
+        period = next((look.master.heartbeat for look in channels if not look.status.Channel_Name), 0.0)
+        heartbeats["Slave_heartbeat_period"] = f"{period:.3f}"
+        heartbeats["Slave_received_heartbeats"] = sum(
+            look.threads.receiver.status.received_heartbeats for look in channels
+        )
     return {
         **{name: read() for name, read in own.items()},
+        **heartbeats,
         "Slave_running": "ON" if both else "OFF",
         "Slave_retried_transactions": sum(each.Retried_transactions for each in statuses),
         "Slave_open_temp_tables": 0,

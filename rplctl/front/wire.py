@@ -14,11 +14,11 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
+from rplctl.front.charset import BINARY, UTF8MB4, ResultCharset
 
 PACKET_S = 10.0  # from the first byte of a packet to its last, and for each answer that is sent
 WHOLE: Final = 0xFFFFFF
 LONG, DOUBLE, LONGLONG, VAR_STRING, BLOB = 3, 5, 8, 253, 252  # column types
-UTF8MB4, BINARY = 45, 63  # collations
 _NUMBER = 0x8000  # flag of a column
 STATUS_AUTOCOMMIT: Final = 2
 
@@ -44,6 +44,9 @@ _STATES = {
     er.NO_DB_ERROR: "3D000",
     er.NONEXISTING_GRANT: "42000",
     er.UNKNOWN_CHARACTER_SET: "42000",
+    er.WRONG_VALUE_FOR_VAR: "42000",
+    er.COLLATION_CHARSET_MISMATCH: "42000",
+    er.WRONG_PARAMCOUNT_TO_NATIVE_FCT: "42000",
     er.UNKNOWN_TABLE: "42S02",
     er.SP_DOES_NOT_EXIST: "42000",
     er.NO_SUCH_TABLE: "42S02",
@@ -200,24 +203,24 @@ def eof(warnings: int = 0) -> bytes:
     return b"\xfe" + struct.pack("<HH", warnings, STATUS_AUTOCOMMIT)
 
 
-def error(errno: int, text: str) -> bytes:
+def error(errno: int, text: str, charset: ResultCharset = UTF8MB4) -> bytes:
     state = _STATES.get(errno, "HY000")
-    return b"\xff" + struct.pack("<H", errno) + b"#" + state.encode() + text.encode("utf-8", "replace")[:2000]
+    return b"\xff" + struct.pack("<H", errno) + b"#" + state.encode() + charset.error(text)[:2000]
 
 
-def column(name: str, kind: int) -> bytes:
+def column(name: str, kind: int, charset: ResultCharset = UTF8MB4) -> bytes:
     is_number = kind not in (VAR_STRING, BLOB)
-    parts = b"".join(counted(text) for text in (b"def", b"", b"", b"", name.encode(), b""))
-    collation = BINARY if is_number else UTF8MB4
+    parts = b"".join(counted(charset.encode(text)) for text in ("def", "", "", "", name, ""))
+    collation = BINARY if is_number else charset.collation
     length = {LONG: 11, LONGLONG: 20, DOUBLE: 22}.get(kind, 65535)
     flags = _NUMBER if is_number else 0
     decimals = 31 if kind == DOUBLE else 0
     return parts + b"\x0c" + struct.pack("<HIBHB2x", collation, length, kind, flags, decimals)
 
 
-def text_row(values: Iterable[object]) -> bytes:
-    return b"".join(b"\xfb" if value is None else counted(as_bytes(value)) for value in values)
+def text_row(values: Iterable[object], charset: ResultCharset = UTF8MB4) -> bytes:
+    return b"".join(b"\xfb" if value is None else counted(as_bytes(value, charset)) for value in values)
 
 
-def as_bytes(value: object) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+def as_bytes(value: object, charset: ResultCharset = UTF8MB4) -> bytes:
+    return value if isinstance(value, bytes) else charset.encode(str(value))

@@ -96,7 +96,8 @@ class Reporter:
     def heartbeat(self) -> None:
         """Note that all events of the source until now are read."""
         self.status.received_heartbeats += 1
-        self.status.read_timestamp = time.time() + self.status.clock_difference
+        self.status.heartbeat_timestamp = time.time()
+        self.status.read_timestamp = self.status.heartbeat_timestamp + self.status.clock_difference
 
     def connecting(self) -> None:
         """Show an attempt to connect, in the words of a native replica."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -68,19 +68,22 @@ def _events(path: Path, offsets: list[int], description: FormatDescription) -> I
             if offset >= len(data):
                 return  # the file was cut before it was locked
             event = event_at(data, offset)
-            header = parse_header(event)
-            if header.type_code == EventType.FORMAT_DESCRIPTION:
+            if event[4] == EventType.FORMAT_DESCRIPTION:
                 description = parse_format_description(event)
-            type_name = SHOWN.get(header.type_code, "Unknown")
-            info = _info(event, description)
-            yield RelayLogEvent(
-                Log_name=path.name,
-                Pos=offset,
-                Event_type=type_name,
-                Server_id=header.server_id,
-                End_log_pos=header.end_log_pos,
-                Info=info,
-            )
+            yield row_of(path.name, offset, event, description)
+
+
+def row_of(log_name: str, offset: int, event: bytes, description: FormatDescription) -> RelayLogEvent:
+    """Return the row of one event, which begins at `offset`. Of an event with rows, the first bytes are enough."""
+    header = parse_header(event)
+    return RelayLogEvent(
+        Log_name=log_name,
+        Pos=offset,
+        Event_type=SHOWN.get(header.type_code, "Unknown"),
+        Server_id=header.server_id,
+        End_log_pos=header.end_log_pos,
+        Info=_info(event, description),
+    )
 
 
 def _wrong(path: Path, why: str) -> RelayLogError:
@@ -92,30 +95,43 @@ def _wrong(path: Path, why: str) -> RelayLogError:
     )
 
 
+_FLAGS: Final = (  # of an event with rows, as MySQL 9.7 names them; MariaDB and older servers show only the first
+    (1, "STMT_END_F"), (2, "NO_FOREIGN_KEY_CHECKS_F"), (4, "RELAXED_UNIQUE_CHECKS_F"), (8, "COMPLETE_ROWS_F"),
+    (16, "USE_SQL_FOREIGN_KEY_F"),
+)  # fmt: skip
+
+
 def _info(event: bytes, description: FormatDescription) -> str:
     code = event[4]
     if code in ROWS_EVENTS:
         table_id = int.from_bytes(event[HEADER_LENGTH : HEADER_LENGTH + 6], "little")
         flags = int.from_bytes(event[HEADER_LENGTH + 6 : HEADER_LENGTH + 8], "little")
-        return f"table_id: {table_id}" + (" flags: STMT_END_F" if flags & 1 else "")
+        names = [name for bit, name in _FLAGS[: 1 if description.is_mariadb else None] if flags & bit]
+        return f"table_id: {table_id}" + (f" flags: {' '.join(names)}" if names else "")
     if code not in SHOWN or code == EventType.TRANSACTION_PAYLOAD:
         return ""
     try:
         parsed = events.parse_event(event, description)
     except BinlogFormatError as error:  # the list must not end here, because an operator uses it to find such an event
         return f"unreadable: {error.message}"
+    if description.is_mariadb and isinstance(parsed, Query):
+        return _statement(parsed)
     text = _TEXTS.get(type(parsed))
     return text(parsed) if text else ""
 
 
 def _query(query: Query) -> str:
+    """Return the statement as MySQL shows it: that of an atomic DDL statement with its transaction."""
+    return _statement(query) + (f" /* xid={query.context.ddl_xid} */" if query.context.ddl_xid else "")
+
+
+def _statement(query: Query) -> str:
     try:
         sql = query.sql
     except BinlogFormatError:  # literals in other character sets
         sql = query.sql_bytes.decode("utf-8", "backslashreplace")
     use = f"use `{query.database}`; " if query.database and not query.suppress_use else ""
-    xid = f" /* xid={query.context.ddl_xid} */" if query.context.ddl_xid else ""
-    return f"{use}{masked(sql)}{xid}"
+    return f"{use}{masked(sql)}"
 
 
 def _mariadb_gtid(gtid: MariadbGtid) -> str:

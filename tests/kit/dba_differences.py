@@ -73,11 +73,6 @@ SHOW GRANTS FOR CURRENT_USER()
 """,
     ),
     Difference(
-        "Replicas and mysqlbinlog -R read the events of the binary log; no statement lists them.",
-        "mysql mariadb",
-        "SHOW BINLOG EVENTS LIMIT 1",
-    ),
-    Difference(
         "Without a binary log there is nothing to purge, and rplctl says so.",
         "mysql mariadb",
         """
@@ -145,11 +140,6 @@ CHANGE REPLICATION SOURCE TO SOURCE_PORT = 3310
 LOCK INSTANCE FOR BACKUP
 UNLOCK INSTANCE
 """,
-    ),
-    Difference(
-        "Replicas follow rplctl by GTID only, so no position becomes a GTID.",
-        "mariadb",
-        "SELECT BINLOG_GTID_POS('binlog.000001', 4)",
     ),
     Difference(
         "A statement names its connection; a default that other statements would follow is refused.",
