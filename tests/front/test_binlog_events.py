@@ -15,7 +15,7 @@ from rplctl.command.purge_binary_logs import purge_binary_logs
 from rplctl.config import load_config
 from rplctl.front.dump.sendable import SendableLog
 from tests.applied_log.applied import logs_of
-from tests.front.test_binlog_server import DEMO, PASSWORD, ask, files, logged, served
+from tests.front.test_binlog_server import DEMO, PASSWORD, ask, copied, files, logged, served
 from tests.kit.servers import MariadbServer, MysqlServer
 
 pytestmark = pytest.mark.slow
@@ -76,7 +76,7 @@ def renamed(datadir: Path) -> None:
 def test_events_are_listed_as_by_mariadb(
     of_mariadb: Path, tmp_path: Path, mariadb_factory: Callable[..., MariadbServer]
 ) -> None:
-    datadir = shutil.copytree(of_mariadb, tmp_path / "replica")
+    datadir = copied(of_mariadb, tmp_path)
     renamed(datadir)
     logs = sorted(datadir.glob("applied.0*"))
     server = with_logs(mariadb_factory(), logs)
@@ -144,7 +144,7 @@ def test_events_are_listed_as_by_mysql(
 
 
 def test_no_event_is_listed_that_a_replica_may_not_read(of_mariadb: Path, tmp_path: Path) -> None:
-    datadir = shutil.copytree(of_mariadb, tmp_path / "replica")
+    datadir = copied(of_mariadb, tmp_path)
     path = logs_of(datadir)[-1]
     with path.open("ab") as file:
         file.write(bytes(5000))

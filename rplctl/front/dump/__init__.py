@@ -8,6 +8,7 @@ The modules in the order in which a dump passes through them:
     sendable   how much of each log file may be sent
     choose     the log file at which a replica begins, and the reasons to refuse a replica
     skip       the transactions that a replica has already
+    until      the GTIDs after which a replica wants the dump to end
     stream     events, log after log, and heartbeats
 
 Invariants:

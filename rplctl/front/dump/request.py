@@ -45,6 +45,8 @@ class DumpRequest:
     has_second_flag: bool
     has_checksums: bool  # the client takes events with checksums
     heartbeat_s: float  # 0: no heartbeats
+    until: MariadbGtidState | None  # the end of the dump (MariaDB's START SLAVE UNTIL master_gtid_pos)
+    is_until_before: bool  # the dump ends before these GTIDs, not after them
 
 
 def registered(body: Reader) -> Replica:
@@ -87,8 +89,7 @@ def _request(
     period = _setting(settings, "source_heartbeat_period", "master_heartbeat_period") or "0"
     if not period.isdecimal() or len(period) > 20:
         raise RplError(f"'{period[:40]}' is not a heartbeat period", errno=er.WRONG_ARGUMENTS)
-    if settings.get("slave_until_gtid"):
-        raise RplError("This version of rplctl doesn't yet support 'UNTIL'", errno=er.NOT_SUPPORTED_YET)
+    until = settings.get("slave_until_gtid")
     return DumpRequest(
         server_id=server_id,
         uuid=_setting(settings, "replica_uuid", "slave_uuid").lower(),
@@ -100,6 +101,8 @@ def _request(
         has_second_flag=bool(flags & _ANNOTATE),
         has_checksums=checksum.upper() == "CRC32",
         heartbeat_s=int(period) / 1e9,
+        until=None if until is None else MariadbGtidState.parse(str(until)),
+        is_until_before=_setting(settings, "slave_gtid_until_before_gtids") == "1",
     )
 
 

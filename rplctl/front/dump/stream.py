@@ -28,6 +28,7 @@ from rplctl.front import wire
 from rplctl.front.dump.request import DumpRequest
 from rplctl.front.dump.sendable import CHUNK, POLL_S, LogStart, SendableLog
 from rplctl.front.dump.skip import Skip
+from rplctl.front.dump.until import Until
 from rplctl.front.wire import WHOLE, Closed, Link
 from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION
@@ -47,6 +48,7 @@ class Stream:
         self._sent_at = time.monotonic()
         self._has_checksums = request.has_checksums  # of the events sent now; `_begin` adapts this to each log
         self._skip: Skip | None = None
+        self._until: Until | None = None
 
     def run(self, name: str, offset: int) -> None:
         """Send the events from that position on."""
@@ -55,6 +57,8 @@ class Stream:
                 start = self._log.start(name)
                 self._begin(name, offset, start)
                 offset = max(offset, start.first_end)
+                if self._is_at_end(offset):
+                    break
                 following = self._send_log(descriptor, name, offset, strips=self._strips(start))
             name, offset = following, FIRST_EVENT_POSITION
         self._link.send(wire.eof())
@@ -74,6 +78,7 @@ class Stream:
     def _begin(self, name: str, offset: int, start: LogStart) -> None:
         if self._skip is None:
             self._skip = Skip(self._request, start)
+            self._until = Until(self._request, start.executed) if self._request.until is not None else None
         self._skip.next_log(start.description)
         algorithm = CHECKSUM_CRC32 if self._has_checksums else CHECKSUM_OFF
         event = resent(start.event, in_place=offset == FIRST_EVENT_POSITION)
@@ -90,6 +95,8 @@ class Stream:
             found = self._log.look(name)
             while offset < found.end:
                 offset = self._send_some(descriptor, offset, found.end, strips=strips)
+                if self._is_at_end(offset):
+                    return ""
                 self._heartbeat_if_due(name, offset)
             if found.following:
                 return found.following
@@ -106,17 +113,30 @@ class Stream:
         if not len(types):
             return self._send_large(descriptor, offset, data[:HEADER_LENGTH].tobytes(), strips=strips)
         kept = self._skip.kept(data, offsets, types)
+        end = int(offsets[-1])
+        if self._until is not None:
+            may, after = self._until.sent(data, offsets, types)
+            kept &= may
+            end = end if after is None else int(offsets[after])
         if kept.any():
             starts, lengths = offsets[:-1][kept], np.diff(offsets)[kept]
             packets, self._link.sequence = as_packets(data, starts, lengths, self._link.sequence, strips=strips)
             self._write(packets.data)
-        return offset + int(offsets[-1])
+        return offset + end
+
+    def _is_at_end(self, offset: int) -> bool:
+        """True if the replica wants no more events. It gets the event that says so."""
+        if self._until is None or not self._until.is_at_end:
+            return False
+        event = self._until.event(self._server_id, offset, checksum=self._has_checksums)
+        self._link.send(b"\0" + event, patience_s=PATIENCE_S)
+        return True
 
     def _send_large(self, descriptor: int, offset: int, header: bytes, *, strips: bool) -> int:
         """Send one event that is larger than a chunk in several parts. Return the offset after the event."""
         assert self._skip is not None
         length = int.from_bytes(header[9:13], "little")
-        if self._skip.is_skipped(header[4]):
+        if self._skip.is_skipped(header[4]) or (self._until is not None and self._until.is_skipped):
             return offset + length
         size = length - CHECKSUM_LENGTH * strips
         left, at = 1 + size, offset + HEADER_LENGTH
