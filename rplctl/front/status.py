@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Final
 
 from rplctl.command.channel.source_terms import to_source, to_source_text
@@ -38,8 +39,13 @@ _LARGEST_RELAY_LOG = 1 << 30
 
 def shown(looks: list[Look], columns: tuple[str, ...], *, as_source: bool = False) -> Rows:
     """Return one row per channel. `as_source`: use the column names and texts of MySQL since 8.0.22."""
-    rows = [tuple(_value(look, name, as_source=as_source) for name in columns) for look in looks]
-    return Rows(tuple((to_source(name) if as_source else name, kind_of(name)[1]) for name in columns), tuple(rows))
+    rows = [tuple(_values(look, columns, as_source=as_source)) for look in looks]
+    return Rows(_described(columns, as_source=as_source), tuple(rows))
+
+
+@cache
+def _described(columns: tuple[str, ...], *, as_source: bool) -> tuple[Column, ...]:
+    return tuple((to_source(name) if as_source else name, kind_of(name)[1]) for name in columns)
 
 
 def kind_of(name: str) -> Column:
@@ -49,7 +55,7 @@ def kind_of(name: str) -> Column:
     return name, LONG if name in _LONG else LONGLONG if name in _LONGLONG else VAR_STRING
 
 
-def _value(look: Look, name: str, *, as_source: bool) -> object:
+def _values(look: Look, columns: tuple[str, ...], *, as_source: bool) -> Iterator[object]:
     status = look.status
     made: dict[str, Callable[[], object]] = {
         "Last_Error": lambda: _with_hint(status.Last_Error, status.Last_SQL_Hint),
@@ -68,8 +74,9 @@ def _value(look: Look, name: str, *, as_source: bool) -> object:
         "Slave_heartbeat_period": lambda: look.master.heartbeat,
         "Gtid_Slave_Pos": lambda: status.Executed_Gtid_Set,
     }
-    value = made[name]() if name in made else getattr(status, name)
-    return to_source_text(name, value) if as_source else value
+    for name in columns:
+        value = made[name]() if name in made else getattr(status, name)
+        yield to_source_text(name, value) if as_source else value
 
 
 def _with_hint(error: str, hint: str) -> str:

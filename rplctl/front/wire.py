@@ -10,6 +10,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from rplctl import mysql_errors as er
@@ -18,6 +19,7 @@ from rplctl.front.charset import BINARY, UTF8MB4, ResultCharset
 
 PACKET_S = 10.0  # from the first byte of a packet to its last, and for each answer that is sent
 WHOLE: Final = 0xFFFFFF
+_LONGEST_KEPT: Final = 64  # characters of a name
 LONG, DOUBLE, LONGLONG, VAR_STRING, BLOB = 3, 5, 8, 253, 252  # column types
 _NUMBER = 0x8000  # flag of a column
 STATUS_AUTOCOMMIT: Final = 2
@@ -209,6 +211,11 @@ def error(errno: int, text: str, charset: ResultCharset = UTF8MB4) -> bytes:
 
 
 def column(name: str, kind: int, charset: ResultCharset = UTF8MB4) -> bytes:
+    """Return the description of a column. Those of short names are kept: SHOW REPLICA STATUS has 60 of them."""
+    return _kept_column(name, kind, charset) if len(name) <= _LONGEST_KEPT else _column(name, kind, charset)
+
+
+def _column(name: str, kind: int, charset: ResultCharset) -> bytes:
     is_number = kind not in (VAR_STRING, BLOB)
     parts = b"".join(counted(charset.encode(text)) for text in ("def", "", "", "", name, ""))
     collation = BINARY if is_number else charset.collation
@@ -216,6 +223,9 @@ def column(name: str, kind: int, charset: ResultCharset = UTF8MB4) -> bytes:
     flags = _NUMBER if is_number else 0
     decimals = 31 if kind == DOUBLE else 0
     return parts + b"\x0c" + struct.pack("<HIBHB2x", collation, length, kind, flags, decimals)
+
+
+_kept_column = lru_cache(2048)(_column)
 
 
 def text_row(values: Iterable[object], charset: ResultCharset = UTF8MB4) -> bytes:
