@@ -7,9 +7,12 @@ statement uses a core for long or much memory.
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterable
 from inspect import signature
+from itertools import islice
 from typing import Any, Final
 
 from rplctl import mysql_errors as er
@@ -23,8 +26,14 @@ from rplctl.front.tables import columns_of, rows_of, table_names
 from rplctl.front.variables import AS_TEXT, SWITCHES, variables
 from rplctl.schema.lexer import Token
 
-_MOST_STEPS: Final = 200  # one step is 10,000 instructions of SQLite
+_STEP: Final = 200  # instructions of SQLite between two looks at the budget; one may take a millisecond
+_MOST_STEPS: Final = 10_000
+_MOST_CPU_S = 2.0  # of the thread: functions that wait need none
+_MOST_MEMORY: Final = 256 << 20  # bytes by which the process may grow meanwhile
 _LONGEST = 1 << 20  # the largest value in bytes
+_MOST_ROWS: Final = 10_000
+_PAGE: Final = os.sysconf("SC_PAGESIZE")
+_LARGEST_ANSWER: Final = 16 << 20  # bytes of all texts of an answer
 _PLAIN: Final = frozenset(
     "abs avg coalesce count group_concat hex ifnull instr length like lower ltrim max min nullif replace round rtrim "
     "substr substring sum total trim upper".split()
@@ -55,17 +64,45 @@ def select(front: Front, session: ClientSession, words: Statement) -> Rows:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         for name, function in own.items():
             database.create_function(name, -1, _keeping(errors, name, function))
-        steps = iter(range(_MOST_STEPS))
-        database.set_progress_handler(lambda: next(steps, None) is None, 10_000)
+        database.execute("PRAGMA temp_store = MEMORY")  # a sort fills no disk
+        database.set_progress_handler(_Budget().is_spent, _STEP)
         known = _PLAIN | own.keys()
         database.set_authorizer(lambda action, _, name, *rest: _allows(action, name, known))
         found = database.execute(sql, values)
         names = [column[0] for column in found.description or ()]
-        return typed(names, found.fetchmany(10_000))
+        return typed(names, _limited(found))
     except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
         raise errors[0] if errors else _as_mysql(front, session, str(error), words) from None
     finally:
         database.close()
+
+
+class _Budget:
+    """The work that one statement may do. SQLite asks between its instructions."""
+
+    def __init__(self) -> None:
+        self._steps, self._end, self._memory = 0, time.thread_time() + _MOST_CPU_S, _resident() + _MOST_MEMORY
+
+    def is_spent(self) -> bool:
+        self._steps += 1
+        return self._steps > _MOST_STEPS or time.thread_time() > self._end or _resident() > self._memory
+
+
+def _resident() -> int:
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * _PAGE
+
+
+def _limited(found: sqlite3.Cursor) -> list[tuple[object, ...]]:
+    """Return the rows, at most _MOST_ROWS. Raises RplError 1301 if they are too large for the memory."""
+    rows, size = [], 0
+    for row in islice(found, _MOST_ROWS):
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if size > _LARGEST_ANSWER:
+            text = f"Result of SELECT was larger than max_allowed_packet ({_LARGEST_ANSWER}) - truncated"
+            raise RplError(text, errno=er.WARN_ALLOWED_PACKET_OVERFLOWED)
+        rows.append(row)
+    return rows
 
 
 def _keeping(errors: list[Exception], name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -161,3 +161,19 @@ def test_logs_and_grants_are_shown(datadir: Path) -> None:
         assert names == ["Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info"]
         assert "REPLICATION CLIENT" in ask(server, "monitor", "SHOW GRANTS FOR CURRENT_USER()")[1][0][0]
         assert PASSWORD not in str(ask(server, "monitor", "SHOW PROCESSLIST"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "number"),
+    [
+        ("SELECT CONCAT({0}, a.column_name) FROM {1} a, {1} b", 1301),
+        ("SELECT 1 FROM {1} a, {1} b, {1} c ORDER BY {0}", 1317),
+        ("SELECT CONCAT({0}, a.column_name, b.column_name) x FROM {1} a, {1} b ORDER BY x", 1317),
+        ("SELECT COUNT(DISTINCT CONCAT({0}, a.column_name, b.column_name)) FROM {1} a, {1} b", 1317),
+    ],
+)
+def test_a_statement_uses_neither_a_core_for_long_nor_much_memory(datadir: Path, sql: str, number: int) -> None:
+    large = f"hex(hex(hex(hex(hex(hex('{'x' * 8000}'))))))"
+    with served(datadir) as server:
+        assert errno_of(server, "monitor", sql.format(large, "information_schema.columns")) == number
+        assert errno_of(server, "monitor", "SELECT * FROM information_schema.columns ORDER BY column_name") == 0
