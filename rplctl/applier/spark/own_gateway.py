@@ -10,11 +10,14 @@ process listens on it.
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import shlex
+import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,6 +62,8 @@ _NEEDLESS_JARS: Final = (
 )
 _POLL_S: Final = 0.01
 LONGEST_START_S = 120.0  # a second on a quiet machine; a JVM that cannot write the file, for a full disk, lives on
+_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+_libc: Final = ctypes.CDLL(None)
 _TABLES = ("tcp", "tcp6")
 _LISTENS = "0A"
 
@@ -150,9 +155,19 @@ def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_dire
         env={**os.environ, _ANSWER: str(answer), "SPARK_CONNECT_MODE": "0"},
         process_group=0,  # only this process handles Ctrl-C
         umask=OWN_UMASK,
+        preexec_fn=_end_with_parent if threading.active_count() == 1 else None,  # else not the main thread
     )
     _started.append(process)
     return StartedJava(process, answer)
+
+
+def _end_with_parent() -> None:
+    """Let the kernel kill this process, the JVM to be, when its parent ends.
+
+    A JVM ends by itself when its input is closed, but not if it could not write its port: its gateway then lives on.
+    The kernel means the parent's thread, so only the main thread of an applier may use this function.
+    """
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def kill_started() -> None:

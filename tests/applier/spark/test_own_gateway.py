@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pyspark
@@ -20,6 +22,7 @@ from rplctl.applier.spark.own_gateway import (
     kill_started,
     start_java,
 )
+from tests.kit.replica import wait_until
 
 LAUNCHER = "org.apache.spark.launcher.Main"
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
@@ -72,3 +75,23 @@ def test_a_java_that_cannot_write_its_port_is_given_up(tmp_path: Path, monkeypat
         kill_started()
         started.process.wait()
         started.process.stdin.close()  # type: ignore[union-attr]
+
+
+ENDS_AT_ONCE = """
+import os, sys
+from pathlib import Path
+from rplctl.applier.spark.java import find_java
+from rplctl.applier.spark.own_gateway import JAVA_OPTIONS, start_java
+folder = Path(sys.argv[1])
+started = start_java(find_java("", folder / "java"), {JAVA_OPTIONS: ""}, folder / "removed" / "spark", is_direct=True)
+print(started.process.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_java_that_cannot_write_its_port_ends_with_a_killed_applier(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", ENDS_AT_ONCE, tmp_path], capture_output=True, text=True, timeout=280)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    wait_until(lambda: not Path("/proc", done.stdout.strip()).exists())
