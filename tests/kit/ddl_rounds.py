@@ -14,6 +14,7 @@ import pymysql
 
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.errors import RplError
+from rplctl.system_zone import SystemZone, read_zone
 from rplctl.target.duckdb.connection import driver_of
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
@@ -34,6 +35,7 @@ class Recorded:
     statements: dict[str, list[str]]
     ends: dict[str, int]  # each table's last position in the log
     states: dict[str, str]
+    zone: SystemZone | None = None  # the zone SYSTEM of the source, which the receiver of a live channel asks for
 
 
 @dataclass
@@ -80,7 +82,7 @@ def record(source: MariadbServer, pairs: Pairs, count: int) -> Recorded:
     session: Any = Session(source)
     text = "".join(state_of(session, [DATABASE]))
     states = {state.table: block for block in _blocks(text) for state in parse_state(block)}
-    return Recorded(log, found, ends, states)
+    return Recorded(log, found, ends, states, read_zone(session.sql))
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -91,6 +93,8 @@ def _blocks(text: str) -> Iterator[str]:
 def carried_out(recorded: Recorded, folder: Path, options: dict[str, Any]) -> Outcomes:
     """Apply a round to a new target; a pair that stops is left, and the next one begins."""
     groups = groups_of(recorded.log)
+    if groups.format_description is not None:
+        groups = replace(groups, format_description=replace(groups.format_description, system_zone=recorded.zone))
     instance = Instance(folder, groups, **options)
     batches, found, first = list(plan_batches(groups, len(groups.scan))), Outcomes(), 0
     with closing(instance.target), comparison(instance) as compare:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from rplctl.errors import BinlogFormatError
 from tests.kit.ddl_pairs import Pairs
 from tests.kit.ddl_rounds import Outcomes, carried_out, record
 from tests.kit.postgresql_state import new_database
@@ -51,6 +52,15 @@ def reason(error: Exception) -> str:
     return re.sub(r"'[^']*'|\S*\.t\d+|\d+", "…", str(error))[:110]
 
 
+def is_other_stop(error: Exception) -> bool:
+    """True if the stop is not about the DDL of the pair.
+
+    MariaDB stores bytes that are not text in a column of the character set ascii after SET NAMES binary: no target can
+    express such a row, whatever DDL precedes it.
+    """
+    return isinstance(error, BinlogFormatError) and str(error).startswith("Bytes that are not ")
+
+
 def one_round(
     request: pytest.FixtureRequest, source: MariadbServer, kind: str, pairs: Pairs, count: int, folder: Path
 ) -> tuple[Outcomes, list[str]]:
@@ -84,14 +94,15 @@ def test_thousands_of_random_pairs_are_equal_or_stop(
 ) -> None:
     source: MariadbServer = request.getfixturevalue(vendor)
     pairs, wanted = Pairs(hash_of(vendor, kind), vendor), int(os.environ.get("PAIRS") or 20_000 // every())
-    equal, wrong, stops = 0, list[str](), Counter[str]()
+    equal, wrong, stops, others = 0, list[str](), Counter[str](), 0
     for number in range(-(-wanted // A_ROUND)):
         found, different = one_round(request, source, kind, pairs, A_ROUND, tmp_path / str(number))
         equal, wrong = equal + found.equal, [*wrong, *different]
-        stops.update(map(reason, found.stops.values()))
+        stops.update(reason(error) for error in found.stops.values() if not is_other_stop(error))
+        others += sum(map(is_other_stop, found.stops.values()))
     count_torture("random DDL", f"{vendor} to {kind}", len(wrong), equal + len(wrong) + stops.total())
     share = 100 * stops.total() / (equal + len(wrong) + stops.total())
-    lines = [f"random DDL, {vendor} to {kind}: {share:.1f} % stop"]
+    lines = [f"random DDL, {vendor} to {kind}: {share:.1f} % stop; {others} pairs have rows that no target can store"]
     record_property(LINES, [*lines, *(f"    {count} {why}" for why, count in stops.most_common(MOST_STOPS))])
     assert wrong == [], "\n".join(wrong)
 
