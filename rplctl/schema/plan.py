@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
@@ -16,6 +16,7 @@ from rplctl.schema import statement as ddl, structure
 from rplctl.schema.alter import Altered, alter, follow_renamed_columns, renamed_columns
 from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlContext
+from rplctl.schema.default_value import Value
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.naming import choose_index_names, keep_index_names
 from rplctl.schema.parse import parse_create_table, parse_ddl
@@ -106,6 +107,14 @@ class TruncateStep:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownRows:
+    """New values of a column that were computed one by one, see `target.known_values`."""
+
+    columns: tuple[str, ...]  # old names of the columns from which each value is computed
+    values: tuple[tuple[tuple[Any, ...], Value], ...]  # the values of those columns as a query returns them; the result
+
+
+@dataclass(frozen=True, slots=True)
 class AlterStep:
     """A step that converts the rows of `old` to rows of `new`; `origins` are those of `alter.Altered`."""
 
@@ -113,6 +122,7 @@ class AlterStep:
     new: TableModel
     origins: tuple[str | None, ...]
     first_number: int | None = None  # N in the statement's AUTO_INCREMENT = N
+    known: Mapping[str, KnownRows] = field(default_factory=dict)  # by the name of the new column
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ The expression is the source's SQL, so the target computes only expressions that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -16,11 +17,12 @@ from rplctl.schema.generated import integer_terms
 from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.plan import AlterStep
 from rplctl.schema.token_stream import TokenStream
-from rplctl.sql_text import Grammar, Sql, joined, matched, written
+from rplctl.sql_text import NOTHING, Grammar, Sql, joined, matched, written
 from rplctl.target.computed_text import Expression, NotKnown, Operands, TextFunctions
 from rplctl.target.conversion import integer_range, type_class
 from rplctl.target.ddl_parts import quote
 
+_IS_NULL = re.compile(r"\(*\s*(?:`([^`]+)`|(\w+))\s+IS\s+(NOT\s+)?NULL\s*\)*", re.IGNORECASE)
 _MOST_DIGITS = 18  # a literal with so many digits is below 2^63
 _WITHOUT_DEFAULT = ("json", "geometry", "vector")
 
@@ -63,19 +65,34 @@ def computed(  # noqa: PLR0913 - the context of an expression, by keyword
     functions: TextFunctions,
 ) -> Computed | None:
     """Return SQL that computes the expression `text` for a row of the old table; None if only the source can."""
-    operands: dict[str, tuple[Column, Sql]] = {}
+    known: dict[str, tuple[Column, Sql]] = {}
+    for name, (new, old) in _unchanged(step, context).items():
+        known[name] = (new, quote(old.name if original_names else new.name))
+    is_integer = column.type in INTEGER_BITS and not column.is_unsigned_64
+    if is_integer and (found := _sum(column, text, known, arithmetic)) is not None:
+        return found
+    if column.type in INTEGER_BITS and (found := _is_null(text, known)) is not None:
+        return found
+    if is_integer or column.type == "varchar" or column.type in TEXT_BYTES:
+        return _expression(column, text, known, context, functions)
+    return None
+
+
+def operands(step: AlterStep, context: DdlContext) -> dict[str, Column]:
+    """Return the old columns that an expression may read, by their folded names in the new table."""
+    return {name: old for name, (_, old) in _unchanged(step, context).items()}
+
+
+def _unchanged(step: AlterStep, context: DdlContext) -> dict[str, tuple[Column, Column]]:
+    """Return the columns whose values the statement does not change: folded new name → the new and the old column."""
+    found = {}
     for new, origin in zip(step.new.columns, step.origins, strict=True):
         old = step.old.find(origin) if origin is not None else None
         if old is None or old.generated is not None or new.generated is not None:
             continue
         if replace(old, name=new.name) == new or not _changes(old, new, context):
-            operands[new.name.casefold()] = (new, quote(old.name if original_names else new.name))
-    is_integer = column.type in INTEGER_BITS and not column.is_unsigned_64
-    if is_integer and (found := _sum(column, text, operands, arithmetic)) is not None:
-        return found
-    if is_integer or column.type == "varchar" or column.type in TEXT_BYTES:
-        return _expression(column, text, operands, context, functions)
-    return None
+            found[new.name.casefold()] = (new, old)
+    return found
 
 
 def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) -> Computed | None:
@@ -98,6 +115,16 @@ def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) 
     low, high = integer_range(column)
     outside = written("{}{} NOT BETWEEN {} AND {}", arithmetic.inexact(expression), expression, low, high)
     return Computed(expression, outside)
+
+
+def _is_null(text: str, known: Operands) -> Computed | None:
+    """Return the SQL of `column IS NULL`, which has the same value for every type; None for other expressions."""
+    match = _IS_NULL.fullmatch(text.strip())
+    operand = known.get((match[1] or match[2]).casefold()) if match is not None else None
+    if match is None or operand is None:
+        return None
+    sql = written("CASE WHEN {} IS NULL THEN {} ELSE {} END", operand[1], *((0, 1) if match[3] else (1, 0)))
+    return Computed(written("({})", sql), NOTHING)
 
 
 def _expression(

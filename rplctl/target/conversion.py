@@ -1,9 +1,9 @@
 """Conversion of stored values by ALTER TABLE … MODIFY: the table of rules, and the rules that all kinds share.
 
 Each rule returns an expression over the old value. If some values cannot be converted exactly, the rule also returns a
-condition for them; the applier stops before it changes anything if a row meets the condition. Pairs of types without a
-rule convert only empty tables and NULLs. A strict source (sql_mode STRICT_…) refuses to cut data, so none is cut here.
-In the table, "same" is an unchanged value, and "stop" means that the channel stops if a row has such a value.
+condition for them. The applier changes nothing if a row meets the condition and `known_values` cannot compute it. Pairs
+of types without a rule convert only empty tables and NULLs. A strict source (sql_mode STRICT_…) refuses to cut data, so
+none is cut here. In the table, "same" is an unchanged value, and "stop" means that a row meets the condition.
 
 | from → to | value |
 |---|---|
@@ -11,7 +11,7 @@ In the table, "same" is an unchanged value, and "stop" means that the channel st
 | integer → text, DECIMAL, FLOAT/DOUBLE | its digits (with ZEROFILL) · digits and zeros · same, up to 2^24 / 2^53 |
 | text → integer, DOUBLE | only canonical digits · up to 15 digits (FLOAT: whole numbers) |
 | DECIMAL → DECIMAL | zeros added; rounded half away from zero; out of range: stop |
-| DECIMAL → integer, text | a fraction other than zero: stop · text: same |
+| DECIMAL → integer, text | a fraction other than zero: stop · text: same (ZEROFILL: with its zeros) |
 | DECIMAL → DOUBLE | to 15 digits |
 | FLOAT → DOUBLE | same; DOUBLE → FLOAT and → integer only whole numbers that fit |
 | number → FLOAT(M,D), DOUBLE(M,D) | only whole numbers that fit (DECIMAL: stop); the same D and a greater M: same |
@@ -62,6 +62,12 @@ def type_class(column: Column) -> str:
     if kind in BLOB_BYTES or kind in ("varbinary", "binary"):
         return "binary"
     return "geometry" if kind in GEOMETRY_TYPES else kind
+
+
+def zerofilled_width(column: Column) -> int:
+    """Return the characters of a DECIMAL ZEROFILL as text, which has zeros in front; 0 for other columns."""
+    is_filled = column.type == "decimal" and column.zerofill
+    return (column.length or 10) + bool(column.scale) if is_filled else 0
 
 
 def keeps_blanks(old: Column, new: Column, context: DdlContext) -> bool:

@@ -16,10 +16,18 @@ from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, Value, default_value
 from rplctl.schema.model import Column, TableModel
-from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DeleteHistoryStep, DeletePartitionsStep, MoveRowsStep
+from rplctl.schema.plan import (
+    AlterStep,
+    Catalog,
+    DdlPlan,
+    DeleteHistoryStep,
+    DeletePartitionsStep,
+    MoveRowsStep,
+    Step,
+)
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 from rplctl.sql_text import NULL, Sql, joined, number, written
-from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew
+from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew, operands
 from rplctl.target.computed_text import TextFunctions
 from rplctl.target.conversion import Conversion
 from rplctl.target.ddl_parts import (
@@ -33,6 +41,7 @@ from rplctl.target.ddl_parts import (
     steps_here,
     text_literal,
 )
+from rplctl.target.known_values import ValueForm, known_rows, with_known_rows
 from rplctl.target.partition import partition_condition
 
 
@@ -46,6 +55,7 @@ class Ddl(ABC):
     differs: ClassVar[Sql] = written("IS DISTINCT FROM")
     zone: ClassVar[str] = ""  # suffix that marks the text of a TIMESTAMP as UTC
     partition_functions: ClassVar[Mapping[str, Callable[[Sql], Sql]]]  # function of a partition → SQL for a column
+    values: ClassVar[ValueForm]
     unknown_constant: ClassVar[Sql | None] = None  # `constant` for a column whose values only the source knows
 
     @abstractmethod
@@ -82,11 +92,30 @@ class Ddl(ABC):
         """Check the guards and execute the statements. `execute` runs SQL in the open transaction and returns a cursor.
         Raises TargetError if a guard finds a row.
         """
+        plan = self.with_known_values(plan, execute)
         for guard in self.guards(plan):
             if execute(guard.query).fetchone() is not None:
                 raise TargetError(guard.message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=guard.hint)
         for statement in self.emit(plan, catalog):
             execute(statement)
+
+    def with_known_values(self, plan: DdlPlan, execute: Callable[[Sql], Any]) -> DdlPlan:
+        """Return the plan with the values that SQL cannot convert, and that the source's rules convert."""
+        steps = [self._with_known(step, plan.context, execute) for step in plan.steps]
+        return replace(plan, steps=tuple(steps))
+
+    def _with_known(self, step: Step, context: DdlContext, execute: Callable[[Sql], Any]) -> Step:
+        if not isinstance(step, AlterStep) or not (step.old.holds_rows and step.new.holds_rows):
+            return step
+        known = {}
+        for filled in self.filled_columns(step, context, original_names=True):
+            if filled.impossible and (filled.origin is not None or filled.column.generated is not None):
+                found = known_rows(
+                    self.values, step, filled, operands(step, context), self.table(step.old), context, execute
+                )
+                if found is not None:
+                    known[filled.column.name] = found
+        return replace(step, known=known) if known else step
 
     def _guards(self, step: object, context: DdlContext) -> Iterator[Guard]:
         if isinstance(step, AlterStep):
@@ -132,16 +161,26 @@ class Ddl(ABC):
         for column, origin in zip(step.new.columns, step.origins, strict=True):
             old = step.old.find(origin) if origin is not None else None
             if old is None or is_calculated_anew(column, old, step, context):
-                added = self._added(column, step, context, original_names=original_names)
-                found.append(replace(added, origin=origin))
+                added = replace(self._added(column, step, context, original_names=original_names), origin=origin)
+                found.append(self._with_rows(added, step, original_names=original_names))
                 continue
             value = quote(old.name if original_names else column.name)
             made = self.convert(old, column, value, context)
             if column.auto_increment and not old.auto_increment:
                 made = _numbered_by_source(made, column, value, context)
             same = made.expression == value
-            found.append(FilledColumn(column, origin, made.expression, made.impossible, made.why, is_unchanged=same))
+            filled = FilledColumn(column, origin, made.expression, made.impossible, made.why, is_unchanged=same)
+            found.append(self._with_rows(filled, step, original_names=original_names))
         return found
+
+    def _with_rows(self, filled: FilledColumn, step: AlterStep, *, original_names: bool) -> FilledColumn:
+        known = step.known.get(filled.column.name)
+        if known is None:
+            return filled
+        renamed = dict(zip(step.origins, step.new.columns, strict=True))
+        olds = [column for name in known.columns if (column := step.old.find(name)) is not None]
+        names = [quote(old.name if original_names else renamed[old.name].name) for old in olds]
+        return with_known_rows(self.values, filled, known, olds, names, self.with_value)
 
     def _added(self, column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
         if column.auto_increment:

@@ -161,7 +161,7 @@ class TypedModify(Modify):
 
     def text_to_binary(self) -> Conversion:
         charset, text = self.old.charset or "", written("CAST({} AS VARCHAR)", self.value)
-        if charset not in ASCII_CHARSETS and self.old.type != "decimal":
+        if (charset not in ASCII_CHARSETS and self.old.type != "decimal") or self.old.zerofill:
             return self.impossible()
         is_utf8 = charset in UTF8_CHARSETS or self.old.type == "decimal"
         fitted = self.fit_binary(self.encoded(text))

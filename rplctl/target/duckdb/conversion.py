@@ -10,9 +10,9 @@ from datetime import timedelta
 
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
-from rplctl.schema.model import Column
+from rplctl.schema.model import BINARY_TYPES, Column
 from rplctl.sql_text import NOTHING, Sql, written
-from rplctl.target.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, keeps_blanks
+from rplctl.target.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, keeps_blanks, zerofilled_width
 from rplctl.target.ddl_parts import text_literal
 from rplctl.target.duckdb.ddl_type import MOST_DIGITS, ZERO_DATE, declared, literal, typed
 from rplctl.target.typed_conversion import TypedModify, zero_moment
@@ -128,7 +128,10 @@ class DuckdbModify(TypedModify):
         return self.only(cut, written("{} <> 0", rest) if self.rounds_fractions else NOTHING)
 
     def plain_to_text(self) -> Conversion:
-        return self.impossible() if self._is_long() else self.fit_text(self.shown())
+        if self._is_long():
+            return self.impossible()
+        width = zerofilled_width(self.old)
+        return self.fit_text(written("lpad({}, {}, '0')", self.shown(), width) if width else self.shown())
 
     def text_to_datetime(self) -> Conversion:
         made = typed(self.new, self.value, tries=True)
@@ -163,3 +166,10 @@ def shown(column: Column, value: Sql) -> Sql:
     if kind == "decimal" and column.scale == column.length:  # DuckDB then writes no zero before the point
         return written("regexp_replace({}, '^(-?)[.]', '\\10.')", text)
     return text
+
+
+def value_key(column: Column, value: Sql) -> Sql:
+    """Return SQL of a text that identifies a value: numbers by their digits, bytes in hexadecimal digits."""
+    if column.type in ("float", "double"):
+        return written("CAST(CAST({} AS DOUBLE) AS VARCHAR)", value)
+    return written("hex({})", value) if column.type in BINARY_TYPES else shown(column, value)

@@ -21,7 +21,7 @@ from rplctl.errors import EXCLUDE, TargetError
 from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
-from rplctl.schema.model import Column, Key, TableModel
+from rplctl.schema.model import BINARY_TYPES, Column, Key, TableModel
 from rplctl.schema.naming import fold, index_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
@@ -36,19 +36,35 @@ from rplctl.target.ddl_parts import (
     new_tables,
     quote,
     steps_here,
+    text_literal,
 )
 from rplctl.target.dialect import OWN_SCHEMA
-from rplctl.target.duckdb.conversion import convert, shown
+from rplctl.target.duckdb.conversion import convert, shown, value_key
 from rplctl.target.duckdb.ddl_type import CATALOG, declared, is_odd_date, literal, table
 from rplctl.target.duckdb.foreign_keys import keep_foreign_keys
+from rplctl.target.known_values import ValueForm, value_of_text
 
 _REBUILT: Final = "rplctl rebuild"
 _DAY: Final = "({0}::DATE - DATE '0001-01-01' + 366)"  # TO_DAYS
 
 
+def size_of(column: Column, value: Sql) -> Sql:
+    """Return SQL of the number of bytes of a text or a binary value."""
+    if column.type in BINARY_TYPES:
+        return written("octet_length({})", value)
+    return written("strlen(CAST({} AS VARCHAR))", value)
+
+
 class DuckdbDdl(Ddl):
     arithmetic = Arithmetic(partial(written, "CAST({} AS HUGEINT)"), partial(written, ""))
     functions = TextFunctions(octets=partial(written, "strlen({})"), printed=shown, has_nul=lambda _: NOTHING)
+    values = ValueForm(
+        key=value_key,
+        literal=text_literal,
+        read=value_of_text,
+        typed=lambda column, value: written("CAST({} AS {})", value, declared(column)),
+        size=size_of,
+    )
     always = written("TRUE")
     row_number = written("row_number()")
     zone = "+00"

@@ -8,9 +8,16 @@ from datetime import timedelta
 
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
-from rplctl.schema.model import Column
+from rplctl.schema.model import BINARY_TYPES, Column
 from rplctl.sql_text import NOTHING, Sql, written
-from rplctl.target.conversion import ASCII_CHARSETS, UTF8_CHARSETS, Conversion, integer_range, keeps_blanks
+from rplctl.target.conversion import (
+    ASCII_CHARSETS,
+    UTF8_CHARSETS,
+    Conversion,
+    integer_range,
+    keeps_blanks,
+    zerofilled_width,
+)
 from rplctl.target.ddl_parts import text_literal
 from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, literal
 from rplctl.target.typed_conversion import TypedModify, zero_moment
@@ -129,6 +136,8 @@ class PostgresqlModify(TypedModify):
         return self.only(cut, written("{} <> 0", rest) if self.rounds_fractions else NOTHING)
 
     def plain_to_text(self) -> Conversion:
+        if width := zerofilled_width(self.old):
+            return self.fit_text(written("lpad({}, {}, '0')", self.shown(), width))
         return self.fit_text(self.shown() if self.old.type not in ("enum", "set") else self.value)
 
     def text_to_datetime(self) -> Conversion:
@@ -193,3 +202,12 @@ def _to_bits(number: Sql, length: int, is_wide: bool) -> Sql:
             "(CASE WHEN {} >= {} THEN {} - {} ELSE {} END)", number, _BEYOND_BIGINT, number, 2 * _BEYOND_BIGINT, number
         )
     return written("right(({})::bigint::bit(64)::text, {})::bit({})", number, length, length)
+
+
+def value_key(column: Column, value: Sql) -> Sql:
+    """Return SQL of a text that identifies a value: numbers by their digits, bytes in hexadecimal digits."""
+    if column.type in ("float", "double"):
+        return written("{}::double precision::text", value)
+    if column.type == "bit":
+        return written("{}::text", bit_number(column, value))
+    return written("encode({}, 'hex')", value) if column.type in BINARY_TYPES else shown(column, value)

@@ -23,7 +23,8 @@ from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.computed_text import TextFunctions
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import FilledColumn, is_in_order, quote, steps_here
-from rplctl.target.postgresql.conversion import convert, shown
+from rplctl.target.known_values import ValueForm, value_of_text
+from rplctl.target.postgresql.conversion import convert, shown, value_key
 from rplctl.target.postgresql.ddl_alter import alter_table
 from rplctl.target.postgresql.ddl_table import (
     add_primary_key,
@@ -34,7 +35,7 @@ from rplctl.target.postgresql.ddl_table import (
     rename_table,
     without_children,
 )
-from rplctl.target.postgresql.ddl_type import check_names, declared, is_odd_date, literal, table
+from rplctl.target.postgresql.ddl_type import check_names, declared, is_odd_date, literal, table, text_literal
 
 # TO_DAYS; for the zero date, which is -infinity here, the source has NULL, UNIX_TIMESTAMP is 0 and YEAR is the lowest
 _DAY = "({0}::date - DATE '0001-01-01' + 366)"
@@ -43,6 +44,13 @@ _DAY = "({0}::date - DATE '0001-01-01' + 366)"
 class PostgresqlDdl(Ddl):
     arithmetic = Arithmetic(partial(written, "{}::numeric"), partial(written, ""))
     functions = TextFunctions(octets=partial(written, "octet_length({})"), printed=shown, has_nul=lambda _: NOTHING)
+    values = ValueForm(
+        key=value_key,
+        literal=text_literal,
+        read=value_of_text,
+        typed=lambda column, value: written("CAST({} AS {})", value, declared(column)),
+        size=lambda column, value: written("octet_length({})", value_key(column, value)),
+    )
     always = written("TRUE")
     row_number = written("row_number()")
     zone = "+00"

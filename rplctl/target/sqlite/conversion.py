@@ -19,6 +19,7 @@ from rplctl.target.conversion import (
     integer_range,
     keeps_blanks,
     type_class,
+    zerofilled_width,
 )
 from rplctl.target.sqlite.ddl_type import literal, text_literal
 
@@ -182,7 +183,7 @@ class SqliteModify(Modify):
 
     def text_to_binary(self) -> Conversion:
         charset = self.old.charset or ""
-        if charset not in ASCII_CHARSETS:
+        if charset not in ASCII_CHARSETS or self.old.zerofill:
             return self.impossible()
         bad = (
             NOTHING
@@ -259,6 +260,8 @@ class SqliteModify(Modify):
         return self.only(found.expression, either(found.impossible, bad))
 
     def plain_to_text(self) -> Conversion:
+        if width := zerofilled_width(self.old):
+            return self.fit_text(written("substr({} || {}, -{})", text_literal("0" * width), self.value, width))
         return self.fit_text(self.value)
 
     def text_to_datetime(self) -> Conversion:

@@ -19,7 +19,7 @@ from rplctl.errors import TargetError
 from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
-from rplctl.schema.model import Column, ForeignKey, TableModel
+from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, TableModel
 from rplctl.schema.naming import fold, index_name, physical_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
@@ -40,6 +40,7 @@ from rplctl.target.ddl_parts import (
     rename_columns,
     steps_here,
 )
+from rplctl.target.known_values import ValueForm
 from rplctl.target.sqlite.conversion import convert
 from rplctl.target.sqlite.ddl_type import affinity, literal, stored_value
 
@@ -58,6 +59,13 @@ class SqliteDdl(Ddl):
         octets=partial(written, "length(CAST({} AS BLOB))"),
         printed=lambda _, value: value,
         has_nul=partial(written, "instr({}, char(0)) > 0"),
+    )
+    values = ValueForm(
+        key=lambda _, value: value,
+        literal=literal,
+        read=lambda column, found: int(found) if column.type in INTEGER_BITS or column.type == "bit" else found,
+        typed=lambda _, value: value,
+        size=lambda _, value: written("length({})", value),
     )
     always = written("1")
     row_number = written("ROW_NUMBER()")

@@ -1,0 +1,102 @@
+"""Numbers as MariaDB 10.11 and MySQL 9.7 convert them without strict mode: read, rounded, clipped and printed."""
+
+from __future__ import annotations
+
+import re
+import struct
+from decimal import ROUND_HALF_UP, Context, Decimal
+from math import floor, isinf
+
+from rplctl.schema.default_value import NotComputable
+from rplctl.schema.model import INTEGER_BITS, Column
+
+_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
+_INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?\d+)", re.ASCII)
+_WIDE = Context(prec=400)  # a text in a column of 300 characters may have 300 digits
+_MOST_EXPONENT = 300  # greater exponents are clipped by each type in another way
+_LARGEST_FLOAT = 3.4028234663852886e38
+_DIGITS_OF_FLOAT = 6
+_FIRST_YEAR, _LAST_YEAR = 1901, 2155
+
+
+def leading_number(text: str) -> Decimal:
+    """Return the decimal number at the beginning of the text; 0 if there is none."""
+    match = _NUMBER.match(text)
+    if match is None:
+        return Decimal(0)
+    number = Decimal(match[1])
+    if number and abs(number.adjusted()) > _MOST_EXPONENT:
+        raise NotComputable(f"number {match[1]} has a large exponent")
+    return number
+
+
+def leading_integer(text: str) -> int:
+    """Return the digits at the beginning of the text as a BIGINT, as MariaDB reads them; 0 if there are none."""
+    match = _INTEGER.match(text)
+    return max(-(2**63), min(int(match[1]), 2**63 - 1)) if match else 0
+
+
+def rounded(number: Decimal, scale: int = 0) -> Decimal:
+    """Round half away from zero."""
+    return number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
+
+
+def clipped_integer(column: Column, number: int) -> int:
+    """Return the nearest integer that the column can store. A negative number sets all bits of a BIT column."""
+    if column.type == "bit":
+        most = (1 << (column.length or 1)) - 1
+        return number if 0 <= number <= most else most
+    bits = INTEGER_BITS[column.type]
+    low, high = (0, (1 << bits) - 1) if column.unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    return max(low, min(number, high))
+
+
+def clipped_decimal(column: Column, number: Decimal) -> str:
+    """Return the nearest number that the DECIMAL column can store."""
+    scale = column.scale or 0
+    most = Decimal(10 ** (column.length or 10) - 1).scaleb(-scale, _WIDE)
+    nearest = max(-most, min(rounded(number, scale), most))
+    if not nearest or (column.unsigned and nearest < 0):
+        nearest = rounded(Decimal(0), scale)
+    return f"{nearest:f}"
+
+
+def clipped_float(column: Column, value: float) -> float:
+    """Return the number as the FLOAT or DOUBLE column stores it; (M,D) rounds the fraction, half to even."""
+    if column.unsigned and value < 0:
+        return 0.0
+    if column.scale is not None:
+        unit = 10.0**column.scale
+        most = 10.0 ** ((column.length or 0) - column.scale) - 1 / unit
+        if abs(value) < most:
+            whole = floor(value)
+            value = whole + round((value - whole) * unit) / unit
+        value = max(-most, min(value, most))
+    if column.type == "float" and not isinf(value):
+        value = max(-_LARGEST_FLOAT, min(value, _LARGEST_FLOAT))
+        value = struct.unpack("<f", struct.pack("<f", value))[0]
+    return value + 0.0 if value else 0.0
+
+
+def year_of(column: Column, number: int) -> int:
+    """Return the YEAR of a number; 0 if it is not a year."""
+    if column.length == 2:
+        raise NotComputable("YEAR(2)")
+    if number in range(1, 100):
+        return number + (1900 if number >= 70 else 2000)
+    return number if _FIRST_YEAR <= number <= _LAST_YEAR else 0
+
+
+def float_text(column: Column, value: float) -> str:
+    """Return a FLOAT or DOUBLE as text: the fewest digits of a DOUBLE, 6 digits of a FLOAT, D digits of (M,D)."""
+    if column.scale is not None:
+        return f"{value:.{column.scale}f}"
+    number = Decimal(repr(value) if column.type == "double" else f"{value:.{_DIGITS_OF_FLOAT - 1}e}")
+    digits = "".join(map(str, number.as_tuple().digits)).rstrip("0") or "0"
+    exponent = number.adjusted()
+    if exponent in range(-5, 15):
+        return f"{Decimal(f'{number:f}').normalize(_WIDE):f}"
+    if exponent < 0 or len(digits) > exponent + 1:
+        raise NotComputable(f"{value} as text")
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[0]}{'.' if digits[1:] else ''}{digits[1:]}e{exponent}"

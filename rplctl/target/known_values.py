@@ -1,0 +1,146 @@
+"""Values that a target's SQL cannot convert or compute: computed one by one before the statement.
+
+ALTER TABLE fills the columns of the rows by SQL, which has no exact rule for some values: a number that the source
+clipped, a text that the source read as a date, a function of another type. `known_rows` reads the old values in
+question before the statement, and `schema.converted_value` and `schema.computed_value` have the source's rules for
+them. The statement then has a constant for each of these values. Invariant: a value without a constant still stops the
+channel, because the guard of the column remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rplctl.errors import TargetError
+from rplctl.schema.computed_value import Operand, computed_value
+from rplctl.schema.context import DdlContext
+from rplctl.schema.converted_value import CONVERTIBLE, converted_value
+from rplctl.schema.default_value import NotComputable, Value
+from rplctl.schema.generated import names_in
+from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
+from rplctl.schema.plan import AlterStep, KnownRows
+from rplctl.sql_text import NULL, Sql, joined, written
+from rplctl.target.ddl_parts import FilledColumn, quote
+
+MOST_VALUES = 1000  # different rows of one column: each is a branch of the statement
+_LONGEST = 250  # bytes or characters of a value that is read
+_HAS_LENGTH = frozenset({"char", "varchar", "json", *TEXT_BYTES, *BINARY_TYPES})
+
+Execute = Callable[[Sql], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueForm:
+    """The SQL by which a kind of target reads, compares and writes single values."""
+
+    key: Callable[[Column, Sql], Sql]  # SQL that identifies a value of the column; `read` gets the value from it
+    literal: Callable[[Any], Sql]  # a key that a query returned, as a literal
+    read: Callable[[Column, Any], Value]  # the value, in the form of `event/values.py`, of a key
+    typed: Callable[[Column, Sql], Sql]  # SQL that converts a value to the column's type on the target
+    size: Callable[[Column, Sql], Sql]  # SQL of the length of a text or a binary value
+
+
+def known_rows(  # noqa: PLR0913 - one column of a statement
+    form: ValueForm,
+    step: AlterStep,
+    filled: FilledColumn,
+    operands: Mapping[str, Column],
+    table: Sql,
+    context: DdlContext,
+    execute: Execute,
+) -> KnownRows | None:
+    """Return the values of the column that the target's SQL cannot compute. Rows without a proven rule are not among
+    them.
+
+    `operands`: for a generated column, folded name → the old column of each column that the expression may read.
+    """
+    new = filled.column
+    if new.generated is None:
+        old = step.old.find(filled.origin or "")
+        olds = {"": old} if old is not None else {}
+    else:
+        names = names_in(new.generated)
+        olds = {name: column for name, column in operands.items() if name in names}
+    if not olds or new.auto_increment or any(column.type not in CONVERTIBLE for column in olds.values()):
+        return None
+    found = []
+    for row in _rows(form, list(olds.values()), filled, table, execute):
+        values = [
+            None if one is None else form.read(column, one) for column, one in zip(olds.values(), row, strict=True)
+        ]
+        try:
+            if new.generated is None:
+                (old,) = olds.values()
+                found.append((row, converted_value(old, new, values[0], context)))
+            else:
+                pairs = zip(olds.items(), values, strict=True)
+                known = {name: Operand(column, value) for (name, column), value in pairs}
+                found.append((row, computed_value(new, new.generated, known, context)))
+        except (NotComputable, ArithmeticError, ValueError):  # such as a date after the year 9999
+            continue
+    return KnownRows(tuple(column.name for column in olds.values()), tuple(found)) if found else None
+
+
+def _rows(
+    form: ValueForm, olds: Sequence[Column], filled: FilledColumn, table: Sql, execute: Execute
+) -> list[tuple[Any, ...]]:
+    """Return the different old values that the guard finds; [] if there are too many of them."""
+    keys = joined(", ", (form.key(column, quote(column.name)) for column in olds))
+    conditions = [written("({})", filled.impossible)]
+    if filled.column.generated is None:
+        conditions.append(written("{} IS NOT NULL", quote(olds[0].name)))
+    for column in olds:
+        if column.type in _HAS_LENGTH:
+            size = form.size(column, quote(column.name))
+            conditions.append(written("coalesce({}, 0) <= {}", size, _LONGEST))
+    query = written("SELECT DISTINCT {} FROM {} WHERE {}", keys, table, joined(" AND ", conditions))
+    found = [tuple(row) for row in execute(written("{} LIMIT {}", query, MOST_VALUES + 1)).fetchall()]
+    return found if len(found) <= MOST_VALUES else []
+
+
+def with_known_rows(  # noqa: PLR0913 - one column of a statement
+    form: ValueForm,
+    filled: FilledColumn,
+    known: KnownRows,
+    olds: Sequence[Column],
+    names: Sequence[Sql],
+    constant: Callable[[Column, Value], FilledColumn],
+) -> FilledColumn:
+    """Return the column, in which each known value is a constant. A value that the target cannot store still stops.
+
+    `olds`: the old columns of `known`, and `names`: their names in SQL.
+    """
+    keys = [form.key(column, name) for column, name in zip(olds, names, strict=True)]
+    values, none = [], []
+    for row, result in known.values:
+        try:
+            literal = constant(filled.column, result) if result is not None else None
+            condition = joined(" AND ", (_is(form, key, one) for key, one in zip(keys, row, strict=True)))
+        except TargetError:  # such as a NUL in PostgreSQL's text
+            continue
+        if literal is not None and literal.impossible:
+            continue
+        sql = literal.expression if literal is not None else NULL
+        values.append(written("WHEN {} THEN {}", condition, form.typed(filled.column, sql)))
+        none.append(written("WHEN {} THEN FALSE", condition))
+    if not values:
+        return filled
+    rest = form.typed(filled.column, filled.expression)
+    expression = written("CASE {} ELSE {} END", joined(" ", values), rest)
+    impossible = written("CASE {} ELSE ({}) END", joined(" ", none), filled.impossible)
+    return replace(filled, expression=expression, impossible=impossible, constant=None, is_unchanged=False)
+
+
+def _is(form: ValueForm, key: Sql, value: Any) -> Sql:
+    return written("{} IS NULL", key) if value is None else written("{} = {}", key, form.literal(value))
+
+
+def value_of_text(column: Column, text: str) -> Value:
+    """Return the value of a key that is text: bytes are hexadecimal digits."""
+    if column.type in INTEGER_BITS or column.type in ("bit", "year"):
+        return int(text)
+    if column.type in ("float", "double"):
+        return float(text)
+    return bytes.fromhex(text) if column.type in BINARY_TYPES else text
