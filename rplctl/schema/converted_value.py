@@ -388,6 +388,8 @@ def _set(old: Column, new: Column, value: Value, context: DdlContext) -> str:
     text = printed(old, value)
     if text == "":
         return ""
+    if old.charset in _CODECS and old.charset != "gbk":
+        raise NotComputable("a wide character set as labels")
     found = {_label(new, part) for part in text.split(",")}
     if found == {None} and _MAY_BE_INDEX.fullmatch(text):
         raise NotComputable(f"'{text}' as labels")

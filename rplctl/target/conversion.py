@@ -251,6 +251,8 @@ class Modify(ABC):
         return self.fit_binary(self.value)
 
     def enum_to_enum(self) -> Conversion:
+        if self._has_wide_labels():
+            return self.impossible()
         gone, changed = [], []
         by_case = {label.casefold(): label for label in self.new.labels}
         for label in self.old.labels:
@@ -264,7 +266,13 @@ class Modify(ABC):
         )
         return self.only(expression, written("{} IN ({})", self.value, self._listed(gone)) if gone else NOTHING)
 
+    def _has_wide_labels(self) -> bool:
+        """True if the labels become bytes of two or four for each letter: MariaDB 10.11 then shows other labels."""
+        return self.old.charset in ("ucs2", "utf16", "utf16le", "utf32") and self.new.charset in ("binary", None)
+
     def set_to_set(self) -> Conversion:
+        if self._has_wide_labels():
+            return self.impossible()
         remaining = iter(self.new.labels)
         if all(label in remaining for label in self.old.labels):  # all old labels remain, in the old order
             return self.same()

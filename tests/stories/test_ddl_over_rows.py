@@ -305,6 +305,9 @@ FOUND = {
     "columns that are changed and converted in one statement": "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9), "
     "b VARCHAR(9)) CHARSET utf8mb4;INSERT INTO t VALUES (1, 'ä', 'b');ALTER TABLE t MODIFY b VARCHAR(20) CHARACTER SET "
     "latin1, ADD c VARCHAR(9) CHARACTER SET latin1 DEFAULT 'x', CONVERT TO CHARACTER SET binary",
+    "a year of zeros as text": "CREATE TABLE t (id INT PRIMARY KEY, y YEAR);"
+    "INSERT INTO t VALUES (1,0),(2,NULL),(3,2024);"
+    "ALTER TABLE t ADD g INT AS (LENGTH(y)) STORED, ADD h VARCHAR(9) AS (CONCAT(y, '-')) STORED",
     "a column of a dropped key that may be NULL": "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT);"
     "ALTER TABLE t DROP PRIMARY KEY, MODIFY id INT, ADD pk INT AUTO_INCREMENT PRIMARY KEY;"
     "INSERT INTO t (a) VALUES (1)",

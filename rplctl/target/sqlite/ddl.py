@@ -53,11 +53,18 @@ def table(model: TableModel) -> Sql:
     return quote(physical_name(model.database, model.name))
 
 
+def printed(column: Column, value: Sql) -> Sql:
+    """Return SQL of the value as the source prints it: a YEAR has four digits."""
+    if column.type != "year":
+        return value
+    return written("substr('0000' || {}, -{})", value, column.length or 4)
+
+
 class SqliteDdl(Ddl):
     arithmetic = Arithmetic(partial(written, "{}"), partial(written, "typeof({}) = 'real' OR "))
     functions = TextFunctions(
         octets=partial(written, "length(CAST({} AS BLOB))"),
-        printed=lambda _, value: value,
+        printed=printed,
         has_nul=partial(written, "instr({}, char(0)) > 0"),
     )
     values = ValueForm(
