@@ -136,6 +136,7 @@ def test_what_a_frozen_worker_answers_late_is_not_used(replica: Replica, mariadb
     for is_killed in (False, True):
         replica.wait_synced(mariadb)
         applier, frozen = replica.pid("applier") or 0, tasks(replica)
+        wait_until(lambda: connected(applier) == len(frozen) + 1)  # noqa: B023 - a task that was frozen connects again
         for task in frozen:
             os.kill(task, signal.SIGSTOP)
         mariadb.sql(f"INSERT INTO t (note) SELECT REPEAT('x', 1000) FROM seq_1_to_{BACKLOG}", "spark")  # a spool file
