@@ -186,8 +186,8 @@ class SignalsOfChannels:
         self._owed, self._owed_until = 0, 0.0  # signals whose files were read before the signals arrived
 
     def meant(self, channels: Iterable[Channel]) -> dict[Channel, list[str]]:
-        """Return the channels that the present signal addresses, each with the words of its file (see `asked_of_us`).
-        The files are removed, so no later signal finds them. A signal for all channels has no words.
+        """Return the channels that the present signal is for, each with the words of its request (see `asked_of_us`).
+        The files of the requests are removed, so no later signal finds them. A signal for all channels has no words.
         """
         channels = list(channels)
         asked = {channel: words for channel in channels if (words := asked_of_us(channel, self._role, self._what))}

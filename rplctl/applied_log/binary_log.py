@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 class LoggedEvents:
     """The events that one commit adds to the log.
 
-    `render` yields the events for the offset at which they are written to the file.
+    `render` takes the offset in the file at which the events are written, and yields the events with their positions.
     """
 
     description: FormatDescription | None  # the source's; None: no events, so any log fits

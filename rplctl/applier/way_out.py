@@ -18,9 +18,7 @@ BACK_TO_EQUAL = (
     "rplctl start"
 )
 _WIDEN = f"give the target's column the source's type and size, then run: rplctl start{OR_SKIP}"
-_CHECKED = (
-    f"drop the constraint of the target's table that the source's table does not have, then run: rplctl start{OR_SKIP}"
-)
+_CHECKED = f"drop the constraint that only the target's table has, then run: rplctl start{OR_SKIP}"
 _PARENT = (
     "insert the missing parent row into the target, then run: rplctl start\n"
     f"Or drop the foreign key on the target, then run: rplctl start{OR_SKIP}"

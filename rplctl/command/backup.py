@@ -12,10 +12,11 @@
     DIR/relay-log*.info                  RelayLogInfo at the position in this snapshot
     DIR/run/CHAN/…                       files that unfinished commands left for the next start
 
-A TABLE repository is in the target. The tools of a server copy the server's data; then rplctl prints the coordinates.
-Invariant: the data in DIR contain every transaction up to the position in DIR. No thread is stopped: the locks of the
-collection are held for milliseconds, and the backup lock prevents purging and changes of files during the copy.
-All files have mode 0600: they hold data, perhaps passwords, and the key with which stored passwords are encrypted.
+A TABLE repository is copied with the target. If the target is a server, its own tools must copy it; in this case,
+rplctl prints the coordinates. Invariant: the data in DIR contain every transaction up to the position in DIR. No thread
+is stopped: the locks for reading the coordinates are held for milliseconds, and the backup lock prevents purging and
+changes of files during the copy. All files have mode 0600: they hold data, perhaps passwords, and the key with which
+stored passwords are encrypted.
 """
 
 from __future__ import annotations

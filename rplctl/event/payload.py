@@ -2,7 +2,8 @@
 
     TRANSACTION_PAYLOAD body: (packed type, packed length, value)*: 1 payload size, 2 compression (0 zstd, 255 none),
     3 plain size; 0 ends the list; then the payload, plain events one after another, without checksums.
-    Compressed MariaDB events: as the plain event, but the part after the column bitmaps (the statement) is one record.
+    Compressed MariaDB events: as the plain event, but one part is a compressed record: of a rows event, all that
+    follows the column bitmaps; of a query event, the statement.
 
 Invariant: the output never exceeds `max_bytes`, whatever size the event states. The output is complete plain events
 without checksums.

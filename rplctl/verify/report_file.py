@@ -33,7 +33,7 @@ class Header:
 
     `time`: its start, in seconds since 1970. `position`, `gtids`: the end of the source's log at that time.
     `server_id`, `uuid`: the source's (uuid is '' for MariaDB). `tables`: the target's names, `db.table`.
-    `verified`: the start of the last verify of every table of the channel; 0.0 if there was none.
+    `verified`: the start of the last verify that compared all tables of the channel; 0.0 if there was none.
     """
 
     channel: str

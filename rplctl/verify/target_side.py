@@ -115,7 +115,7 @@ class TargetSide(ABC):
 
     @abstractmethod
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
-        """Return the staged rows, and the table's rows with these keys or with those of staged rows.
+        """Return the staged rows, and the rows of the table that have one of `keys` or the key of a staged row.
 
         Raises TargetError if the target reports an error.
         """

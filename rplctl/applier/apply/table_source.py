@@ -23,7 +23,7 @@ from rplctl.target.base import Target
 
 
 class StoredModels(TableSource):
-    """The models of the source's tables that the target stores for a position."""
+    """The models of the source's tables at a position, as they are stored in the target."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.committed(catalog)

@@ -1,11 +1,11 @@
 """Spark's Java classes, parsed once per machine and mapped into memory at each start (class data sharing, JEP 310).
 
 Spark loads 8,000 classes from many jars before it does anything; with an archive it starts in half the time, for half
-the CPU. The first `start` that finds no archive (80 MB) creates it in the background, at the lowest priority: a Spark
-lists the classes that one job loads, then a Java writes them to the archive. Invariant: an archive is complete or
-absent (it is renamed into place). The JVM itself refuses an archive of other jars or another Java. If a JVM fails to
-start with the archive twice in a row, rplctl removes it for a day; a single failure may be a JVM that was killed during
-its start. Without the archive everything works, only more slowly.
+the CPU. The first `start` that finds no archive (80 MB) creates it in the background, at the lowest priority: one
+process of Spark lists the classes that a job loads, and a second Java process writes them to the archive. Invariant: an
+archive is complete or absent (it is renamed into place). The JVM itself refuses an archive of other jars or another
+Java. If a JVM fails to start with the archive twice in a row, rplctl removes it for a day; a single failure may be a
+JVM that was killed during its start. Without the archive everything works, only more slowly.
 """
 
 from __future__ import annotations
