@@ -28,7 +28,7 @@ def log_names(folder: Path) -> list[str]:
         entries = sorted(os.listdir(folder))
     except OSError as error:
         raise SourceError(
-            f"cannot read the folder {folder} of --master-binlog-dir: {error.strerror}",
+            f"cannot read the folder of --master-binlog-dir: {error.strerror}: {folder}",
             errno=er.CR_CONN_HOST_ERROR,
             transient=True,
             hint=f"to see its owner, run: ls -ld {shlex.quote(str(folder))}",
