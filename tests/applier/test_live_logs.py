@@ -125,8 +125,7 @@ def test_alter_ignore_is_as_without_strict_mode_and_stops_where_it_removed_rows(
     )
     path = logged(mariadb, lost)
     assert mariadb.sql("SELECT v FROM live.t ORDER BY id") == [("é",), ("?",)]
-    with pytest.raises(RplError, match="would change a value"):
-        differing(mariadb, tmp_path / "lost", path)
+    assert differing(mariadb, tmp_path / "lost", path) == []
     path = logged(mariadb, strict + "INSERT INTO t VALUES (1, 'a'), (1, 'b'); ALTER IGNORE TABLE t ADD UNIQUE (id)")
     with pytest.raises(RplError, match="ALTER IGNORE TABLE removed rows") as caught:
         differing(mariadb, tmp_path / "removed", path)
