@@ -50,3 +50,4 @@ def test_a_literal_after_set_names_binary_is_the_servers(request: pytest.Fixture
                 assert default_value(column, context) == shown, (charset, text)
                 compared += 1
     assert compared > len(CHARSETS) * (len(TEXTS) - 2)
+    server.sql("DROP DATABASE literals")

@@ -85,6 +85,7 @@ def connected(server: MariadbServer | MysqlServer, mode: str) -> Iterator[Source
     with closing(server.connect("edges")) as connection, connection.cursor() as cursor:
         cursor.execute("SET NAMES utf8mb4, timestamp=1700000000.25, time_zone='+02:00', sql_mode=''")
         yield Source(cursor, context)
+    server.sql("DROP DATABASE edges")
 
 
 @pytest.mark.long("Both vendors without strict mode stay; the other modes change few rules.", keeps=r"-\]|mysql-$|b-$")

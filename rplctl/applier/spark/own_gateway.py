@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -155,19 +156,23 @@ def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_dire
         env={**os.environ, _ANSWER: str(answer), "SPARK_CONNECT_MODE": "0"},
         process_group=0,  # only this process handles Ctrl-C
         umask=OWN_UMASK,
-        preexec_fn=_end_with_parent if threading.active_count() == 1 else None,  # else not the main thread
+        preexec_fn=partial(_end_with, os.getpid())
+        if threading.active_count() == 1
+        else None,  # else not the main thread
     )
     _started.append(process)
     return StartedJava(process, answer)
 
 
-def _end_with_parent() -> None:
+def _end_with(parent: int) -> None:
     """Let the kernel kill this process, the JVM to be, when its parent ends.
 
     A JVM ends by itself when its input is closed, but not if it could not write its port: its gateway then lives on.
     The kernel means the parent's thread, so only the main thread of an applier may use this function.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the call
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def kill_started() -> None:
