@@ -28,6 +28,7 @@ from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.event_list import RelayLogEvent, row_of
 from rplctl.relay_log.index import RelayLogIndex
+from rplctl.schema.converted_number import leading_integer
 
 MOST_EVENTS: Final = 10_000  # in one answer
 _LARGEST_SHOWN: Final = 64 << 20  # bytes of an event whose text is read
@@ -89,11 +90,11 @@ def binlog_gtid_pos(logs: SendableLogs, log_name: object, position: Any) -> str 
         return None
     if not log_name:
         return ""
-    if str(log_name) not in logs.log().names():
+    log, name, wanted = logs.log(), str(log_name), _whole(position)
+    if name not in log.names():
         return None
-    log, name = logs.log(), str(log_name)
     start, end = log.start(name), log.look(name).end
-    position = max(_whole(position), FIRST_EVENT_POSITION) if _whole(position) >= 0 else end + 1
+    position = max(wanted, FIRST_EVENT_POSITION) if wanted >= 0 else end + 1
     if not start.description.is_mariadb or position > end:
         return None
     domains: dict[int, tuple[int, int]] = {}
@@ -111,11 +112,8 @@ def binlog_gtid_pos(logs: SendableLogs, log_name: object, position: Any) -> str 
 
 
 def _whole(position: Any) -> int:
-    """Return the number at the beginning of a text, else 0, as the servers do."""
-    try:
-        return int(float(position))
-    except ValueError:
-        return 0
+    """Return a position as the servers read it: of a text, the digits at its beginning."""
+    return leading_integer(position) if isinstance(position, str) else round(position)
 
 
 def _shown(row: RelayLogEvent, front: Front) -> tuple[object, ...]:

@@ -83,6 +83,10 @@ def test_events_are_listed_as_by_mariadb(
     middle, last = logs[2].name, logs[-2].name
     positions = [row[1] for row in server.sql(f"SHOW BINLOG EVENTS IN '{middle}'")]
     size = logs[2].stat().st_size
+    odd = ["'x'", "''", "'inf'", "'nan'", "'1e400'", "99999999999999999999", "'99999999999999999999'", "1e30"]
+    odd += [
+        form.format(positions[1]) for form in ("'{}x'", "' {}'", "'{}.9'", "'{}e0'", "{}.4", "{}.6", "'+{}'", "'-{}'")
+    ]
     statements = [
         "SHOW BINLOG EVENTS",
         "SHOW BINLOG EVENTS LIMIT 0",
@@ -103,7 +107,7 @@ def test_events_are_listed_as_by_mariadb(
         f"SELECT BINLOG_GTID_POS('{middle}', 0)",
         f"SELECT BINLOG_GTID_POS('{middle}', 5)",
         f"SELECT BINLOG_GTID_POS('{middle}', -1)",
-        f"SELECT BINLOG_GTID_POS('{middle}', 'x')",
+        *(f"SELECT BINLOG_GTID_POS('{middle}', {position})" for position in odd),
         f"SELECT BINLOG_GTID_POS('{middle}', NULL)",
         f"SELECT BINLOG_GTID_POS('{middle}', {size + 1})",
         "SELECT BINLOG_GTID_POS(NULL, 4)",
