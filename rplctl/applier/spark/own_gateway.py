@@ -150,15 +150,14 @@ def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_dire
     answer = folder.with_name("spark-gateway")
     for old in (answer, *folder.parent.glob("connection*.info")):  # the second is its temporary name
         old.unlink(missing_ok=True)
+    is_main = threading.current_thread() is threading.main_thread()
     process = subprocess.Popen(
         direct_command(java, settings[JAVA_OPTIONS]) if is_direct else _submit(settings),
         stdin=subprocess.PIPE,  # the JVM ends when this pipe is closed
         env={**os.environ, _ANSWER: str(answer), "SPARK_CONNECT_MODE": "0"},
         process_group=0,  # only this process handles Ctrl-C
         umask=OWN_UMASK,
-        preexec_fn=partial(_end_with, os.getpid())
-        if threading.active_count() == 1
-        else None,  # else not the main thread
+        preexec_fn=partial(_end_with, os.getpid()) if is_main else None,
     )
     _started.append(process)
     return StartedJava(process, answer)
@@ -168,7 +167,7 @@ def _end_with(parent: int) -> None:
     """Let the kernel kill this process, the JVM to be, when its parent ends.
 
     A JVM ends by itself when its input is closed, but not if it could not write its port: its gateway then lives on.
-    The kernel means the parent's thread, so only the main thread of an applier may use this function.
+    The kernel means the parent's thread, so only a JVM that the main thread starts may use this function.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the call

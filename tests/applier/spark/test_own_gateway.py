@@ -78,10 +78,11 @@ def test_a_java_that_cannot_write_its_port_is_given_up(tmp_path: Path, monkeypat
 
 
 ENDS_AT_ONCE = """
-import os, sys
+import os, sys, threading
 from pathlib import Path
 from rplctl.applier.spark.java import find_java
 from rplctl.applier.spark.own_gateway import JAVA_OPTIONS, start_java
+threading.Thread(target=threading.Event().wait, daemon=True).start()  # as the one that keeps an applier's log small
 folder = Path(sys.argv[1])
 started = start_java(find_java("", folder / "java"), {JAVA_OPTIONS: ""}, folder / "removed" / "spark", is_direct=True)
 print(started.process.pid, flush=True)
