@@ -33,7 +33,7 @@ from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.source_catalog import read_table, unless_gone
 from rplctl.schema.statement import TableName
-from rplctl.source.snapshot import LogPlace, Snapshot, Step, gtids_at, settled_end, snapshot
+from rplctl.source.snapshot import LogPlace, RowLock, Snapshot, Step, gtids_at, settled_end, snapshot
 from rplctl.source.survey import log_end
 
 SOURCE_S: Final = 10.0  # for logged transactions to be visible, and to be received
@@ -70,6 +70,10 @@ class TableGroup:
     read_tables: Callable[[], list[CopiedTable]]
     stop: threading.Event
 
+    def snapshot(self, held: ExitStack, step: Step, lock: Callable[[], RowLock | None] | None = None) -> Snapshot:
+        """Open a snapshot on the source, which ends with `held`. Raises as `source.snapshot`."""
+        return held.enter_context(snapshot(self.source.query, step, self.source.applied, SOURCE_S, lock))
+
     def received(self, end: BinlogPosition, patience_s: float = SOURCE_S) -> Iterator[RelayGroups]:
         """Yield the groups that the receiver receives, up to `end`. Raises Stopped; SourceError after `patience_s`."""
         yield from self.source.received.until(end, patience_s, self.stop.wait)
@@ -92,7 +96,7 @@ class Exact:
         source = self.group.source
         source.received.begin()
         end = log_end(source.query)
-        shown = held.enter_context(snapshot(source.query, Step.EXACT, source.applied, SOURCE_S))
+        shown = self.group.snapshot(held, Step.EXACT)
         tables = self.group.read_tables()
         if len(tables) < len(self.group.names) and self._are_named(shown):
             return Retry("DDL named a missing table after the snapshot")
@@ -119,9 +123,8 @@ class GtidWindow:
     group: TableGroup
 
     def open(self, held: ExitStack) -> Opened | Retry:
-        source = self.group.source
-        source.received.begin()
-        shown = held.enter_context(snapshot(source.query, Step.GTID_WINDOW, source.applied, SOURCE_S))
+        self.group.source.received.begin()
+        shown = self.group.snapshot(held, Step.GTID_WINDOW)
         return _in_window(self.group, shown, self.group.read_tables())
 
 
@@ -131,11 +134,8 @@ class LastRowLock:
     last: LastRow
 
     def open(self, held: ExitStack) -> Opened | Retry:
-        source = self.group.source
         try:
-            shown = held.enter_context(
-                snapshot(source.query, Step.SHARE_LOCK, source.applied, SOURCE_S, self.last.lock)
-            )
+            shown = self.group.snapshot(held, Step.SHARE_LOCK, self.last.lock)
         except SourceError as error:
             if error.errno != er.LOCK_WAIT_TIMEOUT:
                 raise

@@ -18,6 +18,7 @@ from rplctl.command.show_status import SOURCE_COLUMNS, WORKLOG_COLUMNS
 from rplctl.errors import RplError, UsageError
 from rplctl.front.administer import channel_after, connection_name, one_channel
 from rplctl.front.binlog_events import MOST_EVENTS, limit_of
+from rplctl.front.charset import default_collation
 from rplctl.front.describe import check_database
 from rplctl.front.dump.serve import replicas
 from rplctl.front.front import ClientSession, Front
@@ -32,12 +33,12 @@ from rplctl.front.wire import LONGLONG
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 
-_CHARACTER_SETS: Final = {  # the most common of those in which the front answers
-    "ascii": ("US ASCII", "ascii_general_ci", 1),
-    "binary": ("Binary pseudo charset", "binary", 1),
-    "latin1": ("cp1252 West European", "latin1_swedish_ci", 1),
-    "utf8mb3": ("UTF-8 Unicode", "utf8mb3_general_ci", 3),
-    "utf8mb4": ("UTF-8 Unicode", "utf8mb4_general_ci", 4),
+_CHARACTER_SETS: Final = {  # the most common ones: description, bytes of a character
+    "ascii": ("US ASCII", 1),
+    "binary": ("Binary pseudo charset", 1),
+    "latin1": ("cp1252 West European", 1),
+    "utf8mb3": ("UTF-8 Unicode", 3),
+    "utf8mb4": ("UTF-8 Unicode", 4),
 }
 _PRIVILEGE: Final = {READER: "REPLICATION CLIENT", REPLICATION: "REPLICATION SLAVE"}
 
@@ -259,7 +260,8 @@ def _pattern(words: Statement) -> str:
 
 
 def character_sets(front: Front, session: ClientSession, words: Statement) -> Answer:
-    rows = [(name, *_CHARACTER_SETS[name]) for name in _chosen(_CHARACTER_SETS, words)]
+    found = {name: _CHARACTER_SETS[name] for name in _chosen(_CHARACTER_SETS, words)}
+    rows = [(name, text, default_collation(name), bytes_) for name, (text, bytes_) in found.items()]
     return texts("Charset,Description,Default collation,Maxlen#", rows)
 
 

@@ -107,14 +107,17 @@ class Ddl(ABC):
     def _with_known(self, step: Step, context: DdlContext, execute: Callable[[Sql], Any]) -> Step:
         if not isinstance(step, AlterStep) or not (step.old.holds_rows and step.new.holds_rows):
             return step
-        known = {}
-        for filled in self.filled_columns(step, context, original_names=True):
-            if filled.impossible and (filled.origin is not None or filled.column.generated is not None):
-                found = known_rows(
-                    self.values, step, filled, operands(step, context), self.table(step.old), context, execute
-                )
-                if found is not None:
-                    known[filled.column.name] = found
+        guarded = [
+            filled
+            for filled in self.filled_columns(step, context, original_names=True)
+            if filled.impossible and (filled.origin is not None or filled.column.generated is not None)
+        ]
+        readable = operands(step, context) if guarded else {}
+        table, known = self.table(step.old), {}
+        for filled in guarded:
+            found = known_rows(self.values, step, filled, readable, table, context, execute)
+            if found is not None:
+                known[filled.column.name] = found
         return replace(step, known=known) if known else step
 
     def _guards(self, step: object, context: DdlContext) -> Iterator[Guard]:
