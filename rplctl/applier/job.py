@@ -149,7 +149,9 @@ class Applier:
             work.on_retry = partial(_retried, run, work)
             run.report.target_is_back()
             run.report.at(work.info)
-            self._run_until_stopped(run, Connection(target=target, store=store, work=work, spark=spark))
+            self._run_until_stopped(
+                run, Connection(target=target, store=store, master_info=master, work=work, spark=spark)
+            )
         except TargetError as error:
             if self._target is not None:
                 self._target.reconnect()

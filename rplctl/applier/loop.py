@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
+from functools import partial
 
 from rplctl.applier.apply.failover_position import enter_new_source
 from rplctl.applier.copying import Copying, Hold, Idle, Loaded
@@ -26,9 +27,11 @@ from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.commit.position_store import name_source
 from rplctl.errors import BinlogFormatError, RelayLogError, RplError
 from rplctl.event.gtid import is_executed
+from rplctl.info import MasterInfo
 from rplctl.locks import InstanceLock
 from rplctl.relay_log.purge import purge_applied
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.repository.base import InfoRepository
 from rplctl.source_zones import SourceZones
 from rplctl.status import read_status
 
@@ -44,7 +47,8 @@ class Loop:
         self._store, self._target = connection.store, connection.target
         master, patience_s = run.patience.options, run.config.replica_net_timeout
         by_gtid, zones = master.uses_gtid, SourceZones(run.channel, run.config)
-        self._feed = RelayFeed(run.channel, patience_s, by_gtid=by_gtid, source_place=master.place, zones=zones)
+        place = partial(_source_place, connection.master_info)
+        self._feed = RelayFeed(run.channel, patience_s, by_gtid=by_gtid, source_place=place, zones=zones)
         self._ahead: Prefetch[RelayGroups | None] = Prefetch(RelayLogError)
         self._copying = Copying(run, connection)
         self._look = TargetLook(self._target, self._store)
@@ -200,3 +204,8 @@ class Loop:
         if met:
             log.info("Slave SQL thread stopped because it reached its UNTIL %s", options.until.shown)
         return synced or met
+
+
+def _source_place(master_info: InfoRepository[MasterInfo]) -> str:
+    """Return the source's address in MasterInfo; '' before CHANGE MASTER."""
+    return master_info.read().place if master_info.exists() else ""

@@ -17,7 +17,9 @@ from rplctl.channel import Channel
 from rplctl.commit.step import PositionStore
 from rplctl.config import Config
 from rplctl.history import note_event
+from rplctl.info import MasterInfo
 from rplctl.locks import RwLock, read_lock
+from rplctl.repository.base import InfoRepository
 from rplctl.target.base import Target
 
 
@@ -78,5 +80,6 @@ class Connection:
 
     target: Target
     store: PositionStore
+    master_info: InfoRepository[MasterInfo]
     work: BatchApplier
     spark: SparkStart

@@ -71,7 +71,7 @@ class RelayLogReader:
         self, channel: Channel, *, verify_checksums: bool = True, by_gtid: bool = False, source_place: str = ""
     ) -> None:
         self._channel = channel
-        self._by_gtid, self._source_place = by_gtid, source_place
+        self._by_gtid, self.source_place = by_gtid, source_place
         self._index = RelayLogIndex(channel)
         self._verify = verify_checksums
         self._place: LogPlace | None = None
@@ -102,7 +102,7 @@ class RelayLogReader:
         """
         self._place, self._seen_size = None, -1
         names = self._index.names()
-        place = self._source_place
+        place = self.source_place
         if place and (why := useless_because(self._index, names, info, place, by_gtid=self._by_gtid)):
             raise self._useless(why, info)
         if info.relay_log_name in names:

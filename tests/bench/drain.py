@@ -28,6 +28,7 @@ from rplctl.commit.position_store import open_position_store
 from rplctl.config import load_config
 from rplctl.demo.warm_up import warm_up
 from rplctl.own_tables.tables import create_own_tables
+from rplctl.repository import open_master_info
 from rplctl.target import open_target
 
 
@@ -58,7 +59,9 @@ def applying(folder: Path) -> Iterator[Callable[[str], float]]:
             work = BatchApplier.open(config, channel, target, store, pipeline, interrupter)
             spark = SparkStart(config, OwnSpark(config, channel), pipeline, interrupter, run.woken.set)
             began = time.perf_counter()
-            loop = Loop(run, Connection(target=target, store=store, work=work, spark=spark))
+            records = open_master_info(config, channel, lambda: target.engine)
+            parts = Connection(target=target, store=store, master_info=records, work=work, spark=spark)
+            loop = Loop(run, parts)
             loop.follow()
             seconds = time.perf_counter() - began
             loop.close()

@@ -192,6 +192,25 @@ def test_mariadb_sources_change_places_and_no_transaction_is_lost_or_comes_twice
     fail_over(replica, mariadb_pair, f"shop_{repository}", ["--master-use-gtid", "slave_pos"])
 
 
+def test_a_delayed_applier_that_keeps_running_follows_the_new_source(replica: Replica, mariadb_pair: Pair) -> None:
+    """The delay makes the applier look up its position again after CHANGE MASTER."""
+    one, two = mariadb_pair
+    replica.run("init", "--replicate-do-db", "slow")
+    make_tables(one, "slow")
+    replica.change_master(one, "--master-use-gtid", "slave_pos", "--master-delay", "1")
+    replica.run("start")
+    write(one, "slow", 5)
+    wait_for_gtids(replica, one)
+    replica.run("stop", "--receiver")
+    wait_until(lambda: gtids_of(two) == gtids_of(one))
+    replica.change_master(two)
+    replica.run("start", "--receiver")
+    write(two, "slow", 5)
+    wait_for_gtids(replica, two)
+    assert_same_tables(two, replica, "slow")
+    replica.run("stop")
+
+
 @pytest.mark.long("test_mariadb_sources_change_places_and_no_transaction_is_lost_or_comes_twice holds it for MariaDB.")
 @pytest.mark.parametrize("repository", ["table", pytest.param("file", marks=pytest.mark.torture)])
 def test_mysql_sources_change_places_and_no_transaction_is_lost_or_comes_twice(

@@ -8,6 +8,7 @@ repair, whether the damage was found while groups were read or decoded. Damage t
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from rplctl.channel import Channel, lock_holder
@@ -20,19 +21,26 @@ from rplctl.status import read_status
 
 
 class RelayFeed:
+    """The relay logs of one channel, read from the committed position.
+
+    `source_place` returns MasterInfo's `place`. It is called again after an error, because CHANGE MASTER may give the
+    relay logs another place while the applier runs.
+    """
+
     def __init__(
         self,
         channel: Channel,
         patience_s: float,
         *,
         by_gtid: bool = False,
-        source_place: str = "",
+        source_place: Callable[[], str] = str,
         zones: SourceZones | None = None,
     ) -> None:
         self._channel = channel
         self._zones = zones
+        self._source_place = source_place
         # no checksums here: the tasks verify them in parallel
-        self._reader = RelayLogReader(channel, verify_checksums=False, by_gtid=by_gtid, source_place=source_place)
+        self._reader = RelayLogReader(channel, verify_checksums=False, by_gtid=by_gtid, source_place=source_place())
         self._patience_s = patience_s
         self._damaged_since: float | None = None
         self._is_open = False
@@ -41,7 +49,7 @@ class RelayFeed:
     def next(self, info: RelayLogInfo, limit_bytes: int) -> RelayGroups | None:
         """Return the next groups; None if there are none yet.
 
-        Raises RelayLogError for damage that is not repaired in time.
+        Raises RelayLogError for damage that is not repaired in time, and TargetError if MasterInfo cannot be read.
         """
         try:
             self._is_open = self._is_open or self._reader.open(info)
@@ -52,6 +60,7 @@ class RelayFeed:
             if not error.transient or now - self._damaged_since > self._patience_s:
                 raise
             self._is_open = False
+            self._reader.source_place = self._source_place()
             return None
         self._damaged_since = None
         return self._with_zone(groups)

@@ -13,9 +13,10 @@ from rplctl.config import Config
 from rplctl.demo import BINLOG_FOLDER
 from rplctl.durable import private_folder
 from rplctl.errors import BinlogFormatError, RelayLogError
-from rplctl.info import RelayLogInfo
+from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
 from rplctl.relay_log.log_file import cut_file
+from rplctl.relay_log.origin import move_origin, note_origin
 from rplctl.relay_log.writer import RelayLogWriter
 from rplctl.status import ThreadStatus
 
@@ -79,6 +80,20 @@ def test_damage_at_the_tail_is_waited_for_but_not_for_ever(tmp_path: Path) -> No
             feed.next(info, LIMIT)
     assert caught.value.errno == 1594
     assert caught.value.hint
+
+
+def test_a_change_of_the_source_address_while_the_applier_runs_is_followed(tmp_path: Path) -> None:
+    """The applier may have read MasterInfo just before CHANGE MASTER wrote it."""
+    channel, info, _ = relay_log(tmp_path, 40_000)
+    one, two = MasterInfo(host="one", port=3306), MasterInfo(host="two", port=3306)
+    stored = [one]
+    note_origin(channel, one, "")
+    feed = RelayFeed(channel, 60.0, source_place=lambda: stored[-1].place)
+    move_origin(channel, two)
+    assert feed.next(info, LIMIT) is None, "MasterInfo still names the first source"
+    stored.append(two)
+    assert feed.next(info, LIMIT) is None, "the feed reads MasterInfo again after this error"
+    assert feed.next(info, LIMIT) is not None
 
 
 BROKEN = BinlogFormatError("Replication event checksum verification failed", errno=1743)
