@@ -124,6 +124,12 @@ class TargetError(RplError):
     exit_code = 7
 
 
+class TargetInUse(TargetError):
+    """Another process has the target's file open, and no second one can open it."""
+
+    process_id = 0
+
+
 class RelayLogError(RplError):
     exit_code = 8
 

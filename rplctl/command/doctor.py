@@ -24,7 +24,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rplctl import mysql_errors as er
 from rplctl.applied_log.end import find_end
 from rplctl.applied_log.files import binary_log_files
 from rplctl.applier.decode.filter_rules import ReplicationFilter
@@ -46,7 +45,7 @@ from rplctl.commit.resolve import two_phases_for, wants_two_phases
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.deadline import Deadline
 from rplctl.durable import is_readable_by_others
-from rplctl.errors import RplError, TargetError, as_rpl_error, for_channel, in_one_line
+from rplctl.errors import RplError, TargetError, TargetInUse, as_rpl_error, for_channel, in_one_line
 from rplctl.event.kernel_cache import cache_folder
 from rplctl.info import MasterInfo
 from rplctl.repository.channels import target_key
@@ -254,13 +253,12 @@ def _beside(config: Config) -> Iterator[DoctorLine]:
 
 
 def _is_our_applier(config: Config, error: TargetError) -> bool:
-    """True if the process in the error is an applier of this instance. Only one process can open the file of such a
-    target.
-    """
-    if not dialect_of(target_kind(config.target_place)).is_held or error.errno != er.LOCK_WAIT_TIMEOUT:
+    """True if the process that has the target's file open is an applier of this instance."""
+    if not isinstance(error, TargetInUse):
         return False
-    pids = (running(Channel(name, config.datadir)).get(APPLIER) for name in known_channels(config))
-    return any(pid is not None and f"(process {pid})" in error.message for pid in pids)
+    return any(
+        running(Channel(name, config.datadir)).get(APPLIER) == error.process_id for name in known_channels(config)
+    )
 
 
 def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine]:

@@ -435,7 +435,7 @@ class OrderedRange:
             self._target.execute_ddl(plan, self._catalog)
         except TargetError as error:
             ignores = any(isinstance(action, AlterTable) and action.ignore for action in plan.actions)
-            if not ignores or "unique" not in error.message.lower():
+            if not ignores or error.errno != er.DUP_ENTRY:
                 raise
             text = "ALTER IGNORE TABLE removed rows on the source, whose log does not say which"
             raise TargetError(f"{text}: {error.message}", errno=er.DUP_ENTRY, hint=BY_HAND) from error

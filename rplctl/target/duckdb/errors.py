@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 
 from rplctl import mysql_errors as er
-from rplctl.errors import COPY_TABLE, OR_EXCLUDE, OR_SKIP, TargetError
+from rplctl.errors import COPY_TABLE, OR_EXCLUDE, OR_SKIP, TargetError, TargetInUse
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.ddl_parts import quote
@@ -118,17 +118,19 @@ def _odd_date(image: RowSet, model: TableModel) -> tuple[Column, str] | None:
     return next(((c, v) for c, v in pairs if isinstance(v, str) and is_odd_date(v, c)), None)
 
 
-def held_elsewhere(path: str, program: str, pid: int) -> TargetError:
+def held_elsewhere(path: str, program: str, pid: int) -> TargetInUse:
     """Return the error for a file that another process has open, with the name of the process."""
     ours = _rplctl_of(pid)
     who = f"`{ours}` (process {pid})" if ours else f"{program} (process {pid})"
     way = "if this command runs too long, end it" if ours else "end that program"
-    return TargetError(
+    error = TargetInUse(
         f"the target {path} is open in {who}: one process at a time can open a DuckDB file, even to read it",
         errno=er.LOCK_WAIT_TIMEOUT,
         transient=True,
         hint=f"{way}: kill {pid}\nTo see how other programs can read the rows, run: man 7 rplctl-duckdb",
     )
+    error.process_id = pid
+    return error
 
 
 def _rplctl_of(pid: int) -> str:

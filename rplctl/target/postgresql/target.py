@@ -168,9 +168,9 @@ class PostgresqlTarget(OneConnection):
                     else "delete or update a parent row"
                 )
                 hint = "" if self._foreign_keys_wanted else _GRANT.format(self._role)
-                said = error.message.removeprefix("the target reports: ")
-                raise TargetError(f"Cannot {what}: a foreign key constraint fails ({said})", errno=error.errno,
-                                  hint=hint) from error  # fmt: skip
+                raise TargetError(
+                    f"Cannot {what}: a foreign key constraint fails: {error.message}", errno=error.errno, hint=hint
+                ) from error
             raise
 
     def rollback(self) -> None:
