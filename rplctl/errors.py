@@ -7,6 +7,7 @@
     ├── RepositoryConflict           5   FILE and TABLE both hold data (WL#2775 REQ-6)
     ├── SourceError                  6   the source rejects rplctl, does not answer or is the wrong server
     ├── TargetError                  7   the target database rejects rplctl or does not answer
+    │   └── TargetInUse              7   another process has the target's file open
     ├── RelayLogError                8   the relay log or its index is damaged
     │   └── BinlogFormatError        8   bytes that are not a known binary log event (design D12)
     ├── WaitTimeout                  9   `wait` gave up
