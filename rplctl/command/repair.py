@@ -19,12 +19,13 @@ from rplctl import mysql_errors as er
 from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.received import Received
+from rplctl.command.channel.applied_transactions import Applied
 from rplctl.command.channel.context import RECEIVER, one_engine, open_repositories, refuse_lake, running
 from rplctl.command.channel.peers import refuse_silent_peers
 from rplctl.command.channel.watched import watched_peers
 from rplctl.command.process.brought_up import BroughtUp, brought_up, left_as_it_is
 from rplctl.command.show_clone import cloned
-from rplctl.command.verify import Applied, is_copied, why_not
+from rplctl.command.verify import is_copied, why_not
 from rplctl.commit.position_store import position_holder
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.config import Config

@@ -26,9 +26,9 @@ from rplctl.channel import hold_lock
 from rplctl.clone.received import Received
 from rplctl.clone.source_tables import read_source_tables
 from rplctl.clone.throttle import MAX_LOAD
+from rplctl.command.channel.applied_transactions import Applied
 from rplctl.command.channel.context import (
     APPLIER,
-    RECEIVER,
     Repositories,
     one_engine,
     open_repositories,
@@ -36,7 +36,6 @@ from rplctl.command.channel.context import (
     running,
 )
 from rplctl.command.channel.peers import refuse_silent_peers
-from rplctl.command.channel.position_applied import is_applied
 from rplctl.command.channel.watched import watched_peers
 from rplctl.command.cloning.choice import Choice, refusal_of_rights, wanted
 from rplctl.command.load_schema import forget_made_empty
@@ -50,7 +49,6 @@ from rplctl.info import MasterInfo
 from rplctl.own_tables.clones import LEFT_OUT, ClonedTable
 from rplctl.own_tables.models import load_models
 from rplctl.position import BinlogPosition
-from rplctl.repository.base import RepositoryKind
 from rplctl.schema.definition import table_definition
 from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import read_table
@@ -81,7 +79,6 @@ _LATER: Final = "its definition differs, perhaps since the target was brought up
 _AHEAD: Final = "its definition differs, perhaps because the target is newer than the stopped source"
 _UNJUDGED: Final = "rows differ, but the relay logs that show whether they have changed since are purged: rplctl verify"
 _OF_ONE_SIDE: Final = (_GONE, _ONLY_HERE)
-_RESTART_S: Final = 20.0  # seconds that a killed applier has to come back
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,43 +455,3 @@ def why_not(pair: Pair) -> str:
         return ""
     theirs, ours = ([column.name for column in model.columns] for model in (pair.source, pair.target))
     return "" if theirs == ours else f"its columns are ({', '.join(theirs)}) on the source, ({', '.join(ours)}) here"
-
-
-class Applied:
-    """The channel's applied transactions, as `resolve.Applied` needs them."""
-
-    def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
-        self._repositories, self._threads, self._ran_at = repositories, threads, float("-inf")
-
-    def has(self, position: BinlogPosition) -> bool:
-        return is_applied(self._repositories, position)
-
-    def executed(self) -> BinlogPosition:
-        """Return the executed position. A marker in the target is exact, but a file may be older than the rows."""
-        position = self._repositories.relay().exec_position
-        if self._repositories.relay_log_info.kind is RepositoryKind.TABLE:
-            return position
-        marker, _ = self._repositories.marker()
-        return marker.exec_position if marker is not None else position
-
-    def runs(self) -> bool:
-        """True if both threads run, or ran within the last seconds. Raises the error of a thread started by verify."""
-        now = time.monotonic()
-        if {RECEIVER, APPLIER}.issubset(running(self._repositories.channel)):
-            self._ran_at = now
-        elif self._threads is not None:
-            self._threads.keep()
-        return now - self._ran_at < _RESTART_S
-
-    def model(self, side: TargetSide, name: TableName) -> TableModel | None:
-        """Return the definition of the target's table that the applier uses."""
-        server = statement_target(side.target)
-        if server is not None:
-            return server.table_model(*name)
-        return self.models().get(name)
-
-    def models(self) -> Mapping[TableName, TableModel]:
-        """Return all definitions of a target that is not a server."""
-        engine = self._repositories.engine()
-        with mapped_errors(engine.dialect.name), engine.connect() as connection:
-            return load_models(connection, self._repositories.channel.name, self.executed()).tables

@@ -7,6 +7,7 @@ bulk.py                strategy BULK: net changes, job after job;  lake.py  stra
 table_groups.py        tables that several connections may apply in parallel
 ordered_batch.py       strategies IN_ORDER, ALONE and NO_ROLLBACK
 in_order.py            a range event by event;  savepoint_groups.py  several source transactions in one of the target
+foreign_key_checks.py  whether the target checks foreign keys for the events of a range
 rows_ahead.py          decodes rows events of a range in advance, in tasks;  row_error.py  MySQL's text for a failed row
 permitted.py           the statements that REQUIRE_ROW_FORMAT and the primary key check permit
 unsupported_ddl.py     which statements about views, triggers and other objects are skipped (on_unsupported_ddl)

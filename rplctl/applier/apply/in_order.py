@@ -7,7 +7,6 @@ position are known here (design D2). The caller owns the transaction, so changes
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
+from rplctl.applier.apply.foreign_key_checks import WITHOUT_ACTIONS
 from rplctl.applier.apply.live_tables import COMMIT_WAS_HERE, LiveTables
 from rplctl.applier.apply.row_error import row_error
 from rplctl.applier.apply.rows_ahead import DecodedBy, RowsAhead, RowsOfEvent, table_id
@@ -44,7 +44,7 @@ from rplctl.commit.noted import StatementNotes
 from rplctl.config import Config
 from rplctl.errors import BY_HAND, IN_ROW_FORMAT, SKIP_AND_COPY, RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
-from rplctl.event.rows import CASCADES_LOGGED, INSERT, NO_FOREIGN_KEY_CHECKS
+from rplctl.event.rows import INSERT
 from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
 from rplctl.mask import masked
 from rplctl.own_tables.prepared import keep_prepared, take_prepared
@@ -64,8 +64,6 @@ from rplctl.sql_text import Sql, word, written
 from rplctl.target.base import ForeignKeyTarget, Savepoints, Target
 from rplctl.target.registry import dialect_of
 
-_XA_ASIDE = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
-_WITHOUT_ACTIONS = NO_FOREIGN_KEY_CHECKS | CASCADES_LOGGED
 # A statement is never skipped silently: its triggers and functions change tables that its text does not show.
 _ROLLED_BACK_HINT = (
     "the source rolled this transaction back, except its changes of tables without transactions (MyISAM, Aria). If it "
@@ -312,7 +310,7 @@ class OrderedRange:
 
     def _cascade(self, rows: RowsOfEvent) -> Cascade | None:
         """Return the changes of foreign keys in other rows; None if the log has them, or if the target is a server."""
-        if self._statements is not None or rows.kind == INSERT or rows.flags & _WITHOUT_ACTIONS:
+        if self._statements is not None or rows.kind == INSERT or rows.flags & WITHOUT_ACTIONS:
             return None
         if self._cascades_of is not self._catalog:
             self._cascades_of, self._cascades = self._catalog, {}
@@ -324,7 +322,7 @@ class OrderedRange:
 
     def _set_actions(self, rows: RowsOfEvent, run: EventRun, number: int) -> None:
         """Raise RplError if this transaction needs foreign key actions that the target cannot execute."""
-        wants_action = rows.kind != INSERT and not rows.flags & _WITHOUT_ACTIONS
+        wants_action = rows.kind != INSERT and not rows.flags & WITHOUT_ACTIONS
         wants_action &= (rows.model.database, rows.model.name) in self._cascades_lost
         if wants_action is not self._follows and not self._follow(wants_action):
             raise RplError(
@@ -458,29 +456,6 @@ class OrderedRange:
         if statement.kind in NOTED_KINDS:
             text = shown(statement)
             self._skipped.note(statement.kind, statement.names, is_drop=statement.is_drop, text=text, position=at)
-
-
-def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = False) -> bool:
-    """True if the target must check foreign keys: the source did, and statements carry the setting or are absent."""
-    if (run.rows_events().flags & NO_FOREIGN_KEY_CHECKS).any():
-        return False
-    return statements_bring_their_own or not _holds_statements(run)
-
-
-def mixes_foreign_key_checks(run: EventRun) -> bool:
-    """True if some rows need the target's foreign key actions, and others must be applied without them."""
-    flags = run.rows_events().flags
-    return bool((flags & NO_FOREIGN_KEY_CHECKS).any() and not (flags & _WITHOUT_ACTIONS).all())
-
-
-def _holds_statements(run: EventRun) -> bool:
-    """True if the run has a QUERY that is not a keyword around a transaction: DDL, a statement, XA COMMIT."""
-    queries = (
-        parse_query(run.event(int(n)), run.description).sql_bytes.decode("latin-1")
-        for n in np.flatnonzero(run.types == EventType.QUERY)
-    )
-    words = (TRANSACTION_WORDS, ROLLBACK_TO, SAVEPOINT, _XA_ASIDE)
-    return not all(any(pattern.match(sql.strip()) for pattern in words) for sql in queries)
 
 
 def ends_in_rollback(run: EventRun) -> bool:

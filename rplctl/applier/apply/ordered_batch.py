@@ -18,7 +18,8 @@ import numpy as np
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.bulk import LARGEST_UNPACKED, BulkApplier
 from rplctl.applier.apply.committer import Committer, How
-from rplctl.applier.apply.in_order import OrderedRange, wants_foreign_keys
+from rplctl.applier.apply.foreign_key_checks import wants_foreign_keys
+from rplctl.applier.apply.in_order import OrderedRange
 from rplctl.applier.apply.live_tables import TableSource
 from rplctl.applier.apply.permitted import check_permitted
 from rplctl.applier.apply.recopy import copied_anew

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from rplctl.applier.apply.in_order import mixes_foreign_key_checks
+from rplctl.applier.apply.foreign_key_checks import mixes_foreign_key_checks
 from rplctl.applier.apply.live_tables import TableSource
 from rplctl.applier.decode.row_stream import EventRun
 from rplctl.applier.spark.pipeline import UnknownTables

@@ -14,7 +14,8 @@ import pytest
 
 from rplctl.applier.apply import in_order
 from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
-from rplctl.applier.apply.in_order import OrderedRange, ends_in_rollback, wants_foreign_keys
+from rplctl.applier.apply.foreign_key_checks import wants_foreign_keys
+from rplctl.applier.apply.in_order import OrderedRange, ends_in_rollback
 from rplctl.applier.apply.row_error import row_error
 from rplctl.applier.decode.row_stream import EventRun, read_run, run_of
 from rplctl.applier.feed.plan import plan_batches

@@ -1,0 +1,63 @@
+"""The channel's applied transactions, for `verify` and `repair`: which positions are applied, and with which tables.
+
+Invariant: the executed position is never newer than the rows. A marker in the target is exact; a file may be older.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from rplctl.command.channel.context import APPLIER, RECEIVER, Repositories, running
+from rplctl.command.channel.position_applied import is_applied
+from rplctl.command.process.brought_up import BroughtUp
+from rplctl.own_tables.models import load_models
+from rplctl.position import BinlogPosition
+from rplctl.repository.base import RepositoryKind
+from rplctl.schema.model import TableModel
+from rplctl.schema.statement import TableName
+from rplctl.target import mapped_errors, statement_target
+from rplctl.verify.target_side import TargetSide
+
+_RESTART_S: Final = 20.0  # seconds that a killed applier has to come back
+
+
+class Applied:
+    """The channel's applied transactions, as `resolve.Applied` needs them."""
+
+    def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
+        self._repositories, self._threads, self._ran_at = repositories, threads, float("-inf")
+
+    def has(self, position: BinlogPosition) -> bool:
+        return is_applied(self._repositories, position)
+
+    def executed(self) -> BinlogPosition:
+        """Return the executed position. A marker in the target is exact, but a file may be older than the rows."""
+        position = self._repositories.relay().exec_position
+        if self._repositories.relay_log_info.kind is RepositoryKind.TABLE:
+            return position
+        marker, _ = self._repositories.marker()
+        return marker.exec_position if marker is not None else position
+
+    def runs(self) -> bool:
+        """True if both threads run, or ran within the last seconds. Raises the error of a thread started by verify."""
+        now = time.monotonic()
+        if {RECEIVER, APPLIER}.issubset(running(self._repositories.channel)):
+            self._ran_at = now
+        elif self._threads is not None:
+            self._threads.keep()
+        return now - self._ran_at < _RESTART_S
+
+    def model(self, side: TargetSide, name: TableName) -> TableModel | None:
+        """Return the definition of the target's table that the applier uses."""
+        server = statement_target(side.target)
+        if server is not None:
+            return server.table_model(*name)
+        return self.models().get(name)
+
+    def models(self) -> Mapping[TableName, TableModel]:
+        """Return all definitions of a target that is not a server."""
+        engine = self._repositories.engine()
+        with mapped_errors(engine.dialect.name), engine.connect() as connection:
+            return load_models(connection, self._repositories.channel.name, self.executed()).tables
