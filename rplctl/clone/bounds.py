@@ -1,10 +1,10 @@
 """Divides a table's keys into chunks: (−∞, b1], (b1, b2] … (bn, ∞).
 
-A bound is a literal of the source for each column of the key, which the source itself finds (`ORDER BY key LIMIT 1
-OFFSET n`, from the index alone). Invariant: for two chunks that meet at a bound, the condition of one is the exact
-negation of the other's, so each possible key is in one chunk, under any collation; rplctl compares no keys. A bound is
-an answer of the source and is stored in files: SQL with a bound is refused if the bound is not a value of its column's
-type. The session must have `sql_mode=''` and `time_zone='+00:00'` (`result_set.columns.SESSION`).
+A bound is a key of the table, as one SQL literal for each key column. The source finds the bounds (`ORDER BY key LIMIT
+1 OFFSET n`, from the index alone). Invariant: if two chunks meet at a bound, the condition of one is the exact negation
+of the other's. So each possible key is in one chunk, under any collation, and rplctl itself compares no keys. Bounds
+come from the source and are stored in files, so a bound that is not a value of its column's type is never used in SQL.
+The session must have `sql_mode=''` and `time_zone='+00:00'` (`result_set.columns.SESSION`).
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ class Chunk:
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
     name: Sql
-    read: Sql  # an expression for the text of a literal
-    grammar: Grammar  # the grammar of that text
-    before: Sql = NOTHING  # SQL before and after the text
+    read: Sql  # an expression that returns the column's value as text
+    grammar: Grammar  # the grammar of the text from `read`
+    before: Sql = NOTHING  # SQL before and after the text, which makes it a literal
     behind: Sql = NOTHING
 
     def bound(self, text: str) -> str:
-        """Return the literal of a text from `read`. Raises RplError if the column cannot have this value."""
+        """Return the literal for a text that the source returned for `read`. Raises RplError if the column cannot have
+        this value.
+        """
         return written("{}{}{}", self.before, matched(self.grammar, text), self.behind)
 
     def literal(self, bound: str) -> Sql:
-        """Return the bound as a literal of SQL. Raises as `bound`."""
+        """Return a stored bound as SQL. Raises RplError if it is not a literal that `bound` returns."""
         inner = bound[len(self.before) : len(bound) - len(self.behind)]
         found = written("{}{}{}", self.before, matched(self.grammar, inner), self.behind)
         if found != bound:
@@ -91,7 +93,9 @@ def _key_column(column: Column) -> KeyColumn:
 
 
 def grammar_of(column: Column) -> Grammar:
-    """Return the grammar of the column's values as servers print them, and of HEX() for texts and bytes."""
+    """Return the grammar of the column's values as servers print them, or as HEX() prints them for text and binary
+    columns.
+    """
     kind = column.type
     if kind in _NUMBERED or kind == "year" or kind in INTEGER_BITS:
         return Grammar.INTEGER
@@ -104,8 +108,9 @@ def grammar_of(column: Column) -> Grammar:
 
 
 def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = None) -> Iterator[Chunk]:
-    """Yield chunks of `rows` rows (at least 1), from the key after `after` on. The end of a chunk is queried when the
-    chunk is requested.
+    """Yield the chunks of a table in the order of its key, `rows` rows (at least 1) in each; the first chunk begins
+    after the key `after`, or at the first key if it is None. The source is queried for the end of a chunk only when the
+    caller requests the chunk.
 
     The last chunk has fewer rows, or none. Raises the errors of `query`.
     """
@@ -116,13 +121,13 @@ def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = Non
 
 
 def next_chunk(query: Query, model: TableModel, rows: int, after: Bound | None) -> Chunk:
-    """Return the next chunk, as `chunks` does."""
+    """Return the chunk of `rows` rows that begins after the key `after` (None: at the first key)."""
     key = chunk_key(model)
     return Chunk(after, next_bound(query, model, key, after, rows) if key else None)
 
 
 def row_bytes(query: Query, model: TableModel) -> tuple[int, int]:
-    """Return the bytes of a row, at least 1, and of all rows, as the source estimates them."""
+    """Return the source's estimates of the bytes of one row (at least 1) and of all rows of the table."""
     found = query(
         written(
             "SELECT avg_row_length, data_length FROM information_schema.tables"
@@ -138,7 +143,7 @@ def row_bytes(query: Query, model: TableModel) -> tuple[int, int]:
 def next_bound(
     query: Query, model: TableModel, key: Sequence[KeyColumn], after: Bound | None, rows: int
 ) -> Bound | None:
-    """Return the key of the last of `rows` rows after `after`; None if there are fewer."""
+    """Return the key of the last one of the `rows` rows that follow the key `after`; None if fewer rows follow."""
     names = joined(", ", [column.name for column in key])
     read = joined(", ", [column.read for column in key])
     where = condition(key, Chunk(after, None))
@@ -152,8 +157,8 @@ def next_bound(
 
 
 def condition(key: Sequence[KeyColumn], chunk: Chunk) -> Sql:
-    """Return ` WHERE …` for the chunk's rows; empty for all rows. The first column is also compared alone: that opens
-    the index.
+    """Return ` WHERE …` for the chunk's rows; empty for all rows. The condition also compares the first column alone,
+    so that servers use the index.
 
     Raises RplError for a bound that does not match the key.
     """
@@ -174,7 +179,9 @@ def _literals(key: Sequence[KeyColumn], bound: Bound) -> list[Sql]:
 
 
 def _compared(key: Sequence[KeyColumn], bound: Sequence[Sql], sign: Sql, last_sign: Sql) -> Sql:
-    """Return (a > x OR (a = x AND b > y)), or the same with < and <=: an index range, which (a, b) > (x, y) is not."""
+    """Return SQL that compares the key with a bound: (a > x OR (a = x AND b > y)), or the same with < and <=. Servers
+    use an index range for this form, but not for (a, b) > (x, y).
+    """
     text = NOTHING
     for column, literal in zip(reversed(key), reversed(bound), strict=True):
         more = written(" OR ({} = {} AND {})", column.name, literal, text) if text else text

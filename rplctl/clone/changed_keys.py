@@ -1,9 +1,9 @@
 """The keys of the rows that the relay log changes between two positions of the source's log.
 
-A snapshot that reuses rows read at the first position needs these keys: all other rows are unchanged at the second
-position. Invariant: a table whose changes are uncertain is not in the result: foreign keys act on it, its key has an
-unsupported type or too long values, or an event other than a plain rows event changed it. A condition matches one key:
-if a collation treats two keys as equal, a row is still not read twice.
+A snapshot at the second position needs these keys if it reuses rows that were read at the first one: all other rows are
+unchanged. Invariant: the result lacks a table if its changes are uncertain. They are uncertain if foreign keys act on
+the table, if its key has an unsupported type or too long values, or if an event other than a plain rows event changed
+it. A condition matches one key: if a collation treats two keys as equal, a row is still not read twice.
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ _SURE: Final = (
 
 
 class Unsure(Exception):
-    """The error if the changes of the tables cannot be determined."""
+    """The error if rplctl cannot determine which rows of the tables have changed."""
 
 
 def key_columns(model: TableModel) -> tuple[int, ...]:
-    """Return the numbers of the key's columns; () if their values are uncertain, or if foreign keys may change rows."""
+    """Return the indexes of the key's columns; () if events may not show their exact values, or if foreign keys may
+    change rows.
+    """
     columns = key_of(model)
     if any(key.acts for key in model.foreign_keys) or not all(map(_is_sure, columns)):
         return ()
@@ -69,7 +71,8 @@ def changed_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
     *,
     folds_names: bool,
 ) -> dict[TableName, ChangedKeys]:
-    """Return the changed keys after `low` up to and including `high`, in the form of that kind of target.
+    """Return the keys of each table that were changed after `low` up to and including `high`, as targets of `kind`
+    store them.
 
     `folds_names`: the source's names are case-insensitive. Raises Unsure if the changes of all tables are uncertain,
     and the errors of `batches`.
@@ -116,7 +119,8 @@ def _has_added(  # noqa: PLR0913 - as `changed_keys`
 
 
 def _keys(formats: list[ColumnFormat], images: Images, model: TableModel, kind: str) -> Iterator[tuple[Key, Sql]]:
-    """Yield the keys of all images with their conditions. Columns that an after image lacks (MINIMAL) are unchanged.
+    """Yield the key of each image, with the SQL condition that finds the row on the source. A key column that an after
+    image lacks (MINIMAL) has the value of the before image.
 
     The condition is '' if a key is incomplete or too long. Raises BinlogFormatError if a value is damaged.
     """

@@ -4,14 +4,15 @@
     4       length of the head, little-endian
     …       head, JSON: table, epoch, chunk, bounds, digest of the definition, wire types, L, keys to delete
     …       packets of the rows, as the source sent them
-    …       tail, JSON: H, rows
+    …       tail, JSON: H, number of rows
     4 8 4   length of the tail, length of the packets, CRC32 of all bytes before it
     8       magic of the end
 
+L and H are the positions in the source's log between which the rows were read; with a snapshot, both are its position.
 Invariant: a file with any changed or missing byte is refused, never loaded in part, and the values of a file with a
 valid checksum still have the right types. A killed process leaves no incomplete file, but a power failure may. Files
-are not synced: most are loaded and removed before they reach the disk. Rows are written piece by piece: the memory
-holds one piece.
+are not synced, because most are loaded and removed before they reach the disk. Rows are written piece by piece, so the
+memory holds one piece.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Key = tuple[int | float | str | bytes, ...]
 FORMAT: Final = 2
 _MAGIC: Final = b"rplchunk"
 _END: Final = b"knuhclpr"
-_HEX: Final = "hex"  # the name in JSON for a value of bytes
+_HEX: Final = "hex"  # the key in JSON under which bytes are stored as hex digits
 _LENGTH: Final = struct.Struct("<I")
 _LAST: Final = struct.Struct("<IQI8s")
 
@@ -57,7 +58,7 @@ class Place:
 
     @classmethod
     def from_json(cls, stored: Any) -> Self:
-        """Return the position in parsed JSON. Raises TypeError if it has another form."""
+        """Return the position that a parsed JSON value has. Raises TypeError if the value has another form."""
         found = cls(**stored)
         all_of(str, (found.position, found.gtids))
         return found
@@ -65,7 +66,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ChunkHead:
-    """The head of a chunk file. `digest`: that of the table's definition (`digest_of`); `low`: L.
+    """The head of a chunk file. `digest`: the digest of the table's definition (`digest_of`); `low`: the position in
+    the source's log to which the rows belong.
 
     `gone`: keys whose rows are deleted before these rows are inserted.
     """
@@ -84,7 +86,7 @@ class ChunkHead:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """Return the head in JSON. Raises ValueError, KeyError and TypeError for another content."""
+        """Return the head from its JSON text. Raises ValueError, KeyError and TypeError if the text is not a head."""
         found = parsed_json(text)
         if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']}")
@@ -100,7 +102,9 @@ class ChunkHead:
 
 @dataclass(frozen=True, slots=True)
 class ChunkFile:
-    """A complete chunk file. `packets` maps the file from `offset` on, and stays valid while it is used."""
+    """A complete chunk file. `packets`: the mapped file, with the rows from `offset` on; it stays valid while it is
+    used.
+    """
 
     head: ChunkHead
     high: Place
@@ -141,8 +145,8 @@ class ChunkWriter:
 
 @contextmanager
 def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
-    """Write a chunk file, which gets its name when the block ends without an error. Raises OSError if the file cannot
-    be written.
+    """Write a chunk file with the head and the pieces that the block adds. The file gets its name when the block ends
+    without an error. Raises OSError if the file cannot be written.
     """
     with replacing(path) as descriptor:
         writer = ChunkWriter(descriptor, head)
@@ -202,9 +206,8 @@ def _from_json(value: Any) -> Any:
 
 
 def digest_of(create_table: str) -> str:
-    """Return a digest of the text of SHOW CREATE TABLE without the next AUTO_INCREMENT value.
-
-    Every insert changes that value.
+    """Return a digest of the text of SHOW CREATE TABLE without the next AUTO_INCREMENT value, which every insert
+    changes.
     """
     plain = re.sub(r"(?m)^(\).*?) AUTO_INCREMENT=\d+", r"\1", create_table)
     return hashlib.sha256(plain.encode()).hexdigest()

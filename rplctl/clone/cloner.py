@@ -1,11 +1,11 @@
 """Reads the source for a copy: one snapshot for each table group of the plan, whose rows it writes to chunk files.
 
-The cloner runs in the receiver's process, on a session of its own: it stops and starts with the receiver, but its
-errors never stop the receiver. Invariant: all chunk files of a snapshot show the source at one position of its log.
-The exact method of `source.snapshot` reports this position. A window counts as one position, its end, if the relay log
-has no change of the table group in it; otherwise it is opened again. If DDL names a table before it is completely
-read, its table group begins again. No table is locked; between two chunks not even a DDL statement waits for the
-cloner.
+The cloner runs in the receiver's process, on a session of its own. It stops and starts with the receiver, but its
+errors never stop the receiver. Invariant: all chunk files of a snapshot show the source at one position of its log. The
+exact method of `source.snapshot` reports this position. Other methods have a window of positions. If the relay log has
+no change of the table group in the window, the snapshot counts as positioned at the end of the window; otherwise
+another snapshot is opened. If DDL names a table before it is completely read, its table group begins again. No table is
+locked; between two chunks not even a DDL statement waits for the cloner.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _STABLE_S: Final = 0.1
 _FULL: Final = "Waiting: the applier has not loaded the rows that are read"
 _AGAIN: Final = "see receiver.log. To continue the copy, run: rplctl stop; rplctl start"
 _PAUSE_S: Final = 5.0  # after an error of the source
-_MOST_TRIES: Final = 50  # to open a snapshot between two changes of a table group
+_MOST_TRIES: Final = 50  # attempts to open a snapshot between two changes of a table group
 _BETWEEN_TRIES_S: Final = 0.02
 _WRITTEN_HINT: Final = (
     "pause the writes to these tables for a millisecond, or, if their engine has no snapshots or the source has"
@@ -102,7 +102,7 @@ log = logging.getLogger("rplctl.cloner")
 
 
 class _Written(Exception):
-    """The error for a table group that was changed during every attempt to read it."""
+    """The error if the source changed a table group during every attempt to read it."""
 
     def __init__(self, names: Sequence[TableName], when: str) -> None:
         super().__init__(f"{_listed(names)}: changed {when}; read again after the other tables")
@@ -182,12 +182,14 @@ class Cloner:
                 self._folder.let_go()
 
     def asked(self, names: list[TableName], source: Source) -> TableGroup:
-        """Return the tables for which a snapshot is to be opened."""
+        """Return these tables as a group for which a snapshot is to be opened."""
         read_tables = partial(self._tables, names, source)
         return TableGroup(names=names, source=source, read_tables=read_tables, stop=self.stop)
 
     def _method(self, group: TableGroup) -> SnapshotMethod | None:
-        """Return how a snapshot of the tables is opened; None if only row locks can hold them."""
+        """Return the method that opens a snapshot of the tables; None if they have no snapshots and must be read with
+        row locks.
+        """
         source = group.source
         if not show_snapshots(group.names, source):
             if source.copy:
@@ -198,7 +200,9 @@ class Cloner:
         return method_of(group, self._last_row(group.names, source) if source.step is Step.SHARE_LOCK else None)
 
     def _last_row(self, names: list[TableName], source: Source) -> LastRow | None:
-        """Return the last change of the table group; None if no row of it is certain."""
+        """Return the row that the last change of these tables wrote, as a row to lock. None if that row cannot be
+        determined, or if the source shows transactions in another order than it logs them.
+        """
         if not orders_commits(source.query):
             return None
         found = [table for name in names if (table := copied_table(name, source, is_locked=True)) is not None]
@@ -226,7 +230,9 @@ class Cloner:
             begun.complete(counts)
 
     def _go_on(self, begun: Snapshot, reader: Reader, source: Source) -> Snapshot:
-        """Continue with the usable part of an unfinished snapshot, or remove that snapshot."""
+        """Take over the usable part of the table group's unfinished snapshot into `begun`, and remove the unfinished
+        one if it has no such part. Return the snapshot to read.
+        """
         old = self._folder.unfinished(begun.table_group)
         if old is None:
             return begun
@@ -249,7 +255,9 @@ class Cloner:
         return begun
 
     def _read_locked(self, group: int, asked: TableGroup) -> None:
-        """Read the tables in their state at the end of the reading, if no table was changed meanwhile."""
+        """Read the tables without a snapshot, with row locks. The copy shows the position after the last read, and it
+        is valid only if nothing changed the tables meanwhile; otherwise raise _Written.
+        """
         names, source = asked.names, asked.source
         with locked_rows(source.query, source.step, SOURCE_S) as held:
             self._pause(_STABLE_S)  # rows of MyISAM become visible a moment after their statement is logged
@@ -271,9 +279,10 @@ class Cloner:
     def opened_snapshot(
         self, names: list[TableName], method: SnapshotMethod
     ) -> Iterator[tuple[Place, list[CopiedTable]]]:
-        """Yield a snapshot that shows the tables at one position of the log, and those tables that exist there.
+        """Open a snapshot that shows the tables at one position of the log. Yield the position, and those tables that
+        exist there.
 
-        Raises _Written if none could be opened.
+        Raises _Written if every attempt failed because the tables were changed.
         """
         self._hold()
         for _ in range(_MOST_TRIES):
@@ -327,7 +336,9 @@ class Cloner:
             yield Source(query, about, of_log, copy, lag, select, step, received, int(server_id), applied, relay)
 
     def _records(self) -> tuple[MasterInfo, RelayLogInfo]:
-        """Read the repositories on a connection of our own. The applier may be further than its record says."""
+        """Read the connection settings and the applier's stored position. The applier itself may be further than this
+        position.
+        """
         with ExitStack() as opened:
 
             def engine() -> Engine:
@@ -347,7 +358,7 @@ class Cloner:
         return [table for table in found if table is not None]
 
     def _wait_for_purge(self, source: Source) -> None:
-        """Wait, without a snapshot, until old row versions are purged.
+        """Wait, without a snapshot, until the source has purged old row versions.
 
         Unfinished snapshots are given up after KEPT_S.
         """
@@ -369,7 +380,9 @@ class Cloner:
             raise Stopped
 
     def _lacks_room(self) -> str:
-        """Return why a chunk has to wait, or ''. Some of the disk is reserved for the relay logs, which come first."""
+        """Return the reason why a chunk must not be written yet, or ''. A part of the disk is reserved for the relay
+        logs, which are more important.
+        """
         if self._folder.size() > MOST_WAITING:
             return _FULL
         usage = shutil.disk_usage(self._channel.run_folder)
@@ -396,7 +409,9 @@ def _kept(parts: Sequence[Part | None], begun: Snapshot) -> str:
 
 @contextmanager
 def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
-    """Remove the snapshot after an error, unless it is claimed and can be continued (STOP, source unavailable)."""
+    """Remove the snapshot if the block fails, unless the snapshot is claimed and can be continued later (STOP, source
+    unavailable).
+    """
     try:
         yield
     except BaseException as error:

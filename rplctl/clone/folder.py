@@ -4,17 +4,17 @@ them.
     plan.json               by the loader: the table groups that are not copied yet
     hold                    by the cloner, while it opens a snapshot: the applier must wait
     GROUP-EPOCH/            by the cloner: one snapshot of a table group (tables that foreign keys link, or one table)
-        claim.json          the table definitions and L: the applier waits at L for their rows
+        claim.json          the table definitions and the snapshot's position: the applier waits there for the rows
         TABLE.CHUNK.rows    chunk files, numbered in the order in which they are loaded
         read.json           how much of each table is read, so that another process can continue
-        complete.json       the number of chunks of each table: all of them are here, or loaded
+        complete.json       the number of chunks of each table: all of them are in the folder, or loaded
 
-A snapshot that continues another one (`continues`) reuses the part of its tables that was read, and continues its
-chunk numbers. The old snapshot is loaded first. Rows that changed between the positions of the two snapshots are in
-the first files of the new snapshot, which exist before its claim.
+A snapshot may continue an unfinished one (`continues`). It then reuses the rows that the old snapshot has read, and
+continues its chunk numbers; the old snapshot is loaded first. Rows that changed between the positions of the two
+snapshots are in the first files of the new snapshot, which are written before its claim.
 
-Invariant: a file has its name when it is complete and, except for chunk files and read.json, durable. A snapshot
-counts only with its claim: without claim.json none of it is loaded any more, and its table group is read again. The
+Invariant: a file has its name when it is complete and, except for chunk files and read.json, durable. A snapshot counts
+only while it has a claim: without claim.json none of its chunks are loaded, and its table group is read again. The
 folder may be lost: only the clone state in the target decides which chunks are loaded.
 """
 
@@ -47,7 +47,7 @@ Plan = dict[int, list[TableName]]  # table group → the source's names of its t
 
 @dataclass(frozen=True, slots=True)
 class CopiedTable:
-    """A table with the source's names. `create`: the text of SHOW CREATE TABLE."""
+    """A table of the source that is copied, with the source's names. `create`: the text of SHOW CREATE TABLE."""
 
     model: TableModel
     database: DatabaseModel
@@ -60,7 +60,7 @@ class CopiedTable:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part of a table that is read: `count` chunks, up to and including the key `upto`.
+    """The part of a table that was read so far: `count` chunks, up to and including the key `upto`.
 
     `upto` is None before the first chunk, and after the last one.
     """
@@ -76,11 +76,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot that was claimed. `tables`: the tables of the group that exist on the source; the others were
-    dropped.
+    """A snapshot of a table group, as its folder describes it. `tables`: the tables of the group that exist on the
+    source; the others were dropped.
 
-    `counts`: for each table, the number of chunks that belong to the snapshot named in `continues`; 0: the table
-    begins in this snapshot.
+    `counts`: for each table, the number of its chunks that are in the snapshot named by `continues`; 0 if this snapshot
+    has all chunks of the table.
     """
 
     folder: Path
@@ -100,9 +100,9 @@ class Snapshot:
         return self.folder / f"{table}.{chunk}.rows"
 
     def chunk_counts(self) -> list[int] | None:
-        """Return the number of chunks of each table; None while the snapshot is being read.
+        """Return the number of chunks of each table; None if the snapshot is not completely read yet.
 
-        Raises RelayLogError 1594 for a file with another content.
+        Raises RelayLogError 1594 if the file with the numbers is damaged.
         """
         path = self.folder / "complete.json"
         if (found := stored_json(path)) is None:
@@ -116,7 +116,7 @@ class Snapshot:
         _write(self.folder / "claim.json", {"low": asdict(self.low), "tables": stored, **more})
 
     def keeps(self, table: int) -> bool:
-        """True if the table has rows from the snapshot that this one continues."""
+        """True if this snapshot reuses rows of the table from the snapshot that it continues."""
         return bool(self.counts and self.counts[table])
 
     def tell_read(self, parts: Sequence[Part]) -> None:
@@ -124,9 +124,9 @@ class Snapshot:
         replace_file(self.folder / "read.json", text.encode(), durable=False)
 
     def parts(self) -> list[Part]:
-        """Return the part of each table that is read; [] if unknown.
+        """Return, for each table, the part that was read so far; [] if unknown.
 
-        Raises RelayLogError 1594 for a file with another content.
+        Raises RelayLogError 1594 if read.json is damaged.
         """
         path = self.folder / "read.json"
         found, parts = stored_json(path) or [], []
@@ -144,7 +144,7 @@ class Snapshot:
         return (self.folder / "claim.json").exists()
 
     def remove(self) -> None:
-        """Remove the snapshot, the claim first: after a crash, a folder without a claim is not a snapshot."""
+        """Remove the snapshot's folder, the claim first: after a crash, a folder without a claim is not a snapshot."""
         (self.folder / "claim.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -168,7 +168,7 @@ class CloneFolder:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def hold(self) -> None:
-        """Make the applier wait until a snapshot is claimed, but at most HOLD_S."""
+        """Make the applier wait until `let_go` is called, for at most HOLD_S seconds."""
         replace_file(self.path / "hold", b"", durable=False)
 
     def let_go(self) -> None:
@@ -184,26 +184,26 @@ class CloneFolder:
     def begin(
         self, table_group: int, epoch: int, low: Place, tables: list[CopiedTable], server_id: int = 0
     ) -> Snapshot:
-        """Create a snapshot, which is not loaded before it is claimed."""
+        """Create a snapshot, which the loader ignores until it is claimed."""
         folder = private_folder(self.path / f"{table_group}-{epoch}")
         return Snapshot(folder, table_group, epoch, low, tuple(tables), server_id)
 
     def unfinished(self, table_group: int) -> Snapshot | None:
-        """Return the newest snapshot of a table group, if it is not completely read."""
+        """Return the newest snapshot of a table group if it is not completely read, else None."""
         found = max(
             (one for one in self.snapshots() if one.table_group == table_group), key=lambda one: one.epoch, default=None
         )
         return found if found is not None and found.chunk_counts() is None else None
 
     def forget_unfinished(self, table_group: int) -> None:
-        """Remove the unfinished snapshot with all snapshots that it continues."""
+        """Remove the table group's unfinished snapshot, and all snapshots that it continues."""
         if self.unfinished(table_group) is not None:
             for found in self.snapshots():
                 if found.table_group == table_group and found.chunk_counts() is None:
                     found.remove()
 
     def sweep(self) -> None:
-        """Remove snapshots that an earlier cloner began and did not claim."""
+        """Remove the snapshots that an earlier cloner has begun but not claimed."""
         for path in self.path.glob("*/"):
             if not (path / "claim.json").exists():
                 Snapshot(path, 0, 0, Place(), ()).remove()
@@ -220,7 +220,7 @@ class CloneFolder:
                 yield found
 
     def size(self) -> int:
-        """Return the bytes of chunk files that are not loaded yet."""
+        """Return the total bytes of the chunk files that are not loaded yet."""
         return sum(map(size_of, self.path.glob("*/*.rows")))
 
 
@@ -242,7 +242,9 @@ def _claimed(folder: Path, stored: Any) -> Snapshot:
 
 @contextmanager
 def _content_of(path: Path) -> Iterator[None]:
-    """Raise an error that names the file if the block does not find the expected values and types in its JSON."""
+    """Turn an error of the block, which reads values from the JSON of the file `path`, into an error that names the
+    file.
+    """
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RplError) as error:

@@ -1,10 +1,11 @@
-"""The part of an unfinished snapshot that a new snapshot reuses. Its cloner was killed, or its source was unavailable.
+"""Finds the part of an unfinished snapshot that a new snapshot reuses, after a killed cloner or an unavailable source.
 
-Chunks of a table that were read at the position L are kept. After them, the rows that the log changed in (L, L'] are
-deleted, and inserted as they are at L' if their keys are in the part that was read; the rest of the table is read at
-L'. The result is the table at L'. Invariant: K, the keys to delete, has the keys of both before and after images; if K
-may be incomplete, or is large, the table is read from its first key on. A chunk is never reused if another table has
-taken the name meanwhile: the statement that renamed it is in (L, L'], and is not a plain change of rows.
+The unfinished snapshot has chunks that were read at the position L; the new snapshot is at L'. The chunks of L are
+kept. Then the rows that the log changed in (L, L'] are deleted, and inserted as they are at L' if their keys are in the
+part that was read. The rest of the table is read at L', so the result is the table at L'. Invariant: the keys to delete
+include those of before and after images. If these keys may be incomplete, or are many, the table is read from its first
+key on. A chunk is never reused if another table has taken the name meanwhile: the statement that renamed it is in (L,
+L'], and is not a plain change of rows.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _FEW: Final = 1000  # so many changed keys are always worth it; more must be at 
 def taken_over(
     old: Snapshot, new: Snapshot, log: Iterable[RelayGroups], kind: str, *, folds_names: bool
 ) -> tuple[list[Part | None], list[ChangedKeys]]:
-    """Return the part of each table that is reused (None: nothing), and its changed keys in the target's form.
+    """Return, for each table, the part of the `old` snapshot that the `new` one reuses (None: nothing), and the keys
+    that the log changed in between, as targets of `kind` store them.
 
-    `log`: the groups `between` the snapshots; `folds_names`: see `changed_keys`. Raises Unsure if no table has such a
-    part, SourceError if the log does not arrive.
+    `log`: the groups that `between` yields; `folds_names`: see `changed_keys`. Raises Unsure if nothing can be reused,
+    and SourceError if the log does not arrive.
     """
     parts = _parts(old)
     names = [[table.name for table in found.tables] for found in (old, new)]
@@ -55,7 +57,9 @@ def taken_over(
 
 
 def _parts(old: Snapshot) -> list[Part]:
-    """Return the parts, including a last chunk whose file is complete but not yet recorded."""
+    """Return the part of each table that the snapshot has read, with a last chunk whose file is complete but not
+    recorded yet.
+    """
     parts = old.parts()
     for number, part in enumerate(parts):
         path = old.chunk_path(number, part.count)
@@ -71,9 +75,10 @@ def _parts(old: Snapshot) -> list[Part]:
 def between(
     old: Snapshot, new: Snapshot, received: Received, applied: RelayLogInfo, wait: Callable[[float], bool]
 ) -> Iterator[RelayGroups]:
-    """Yield the log between the snapshots, and perhaps more on both sides. `received` has not begun.
+    """Yield the groups of the log between the positions of both snapshots, and perhaps more before and after them. The
+    caller passes a `received` that has not begun.
 
-    Raises Unsure if the relay log does not have all of that log, and SourceError if nothing has arrived for too long.
+    Raises Unsure if the relay log lacks a part of that log, and SourceError if nothing has arrived for too long.
     """
     if not received.begin_at(applied) or old.position.is_before(received.position):
         raise Unsure(f"the relay log begins at {received.position}, after {old.position}")

@@ -17,7 +17,7 @@ from rplctl.info import MasterInfo
 from rplctl.source.survey import Query, survey
 from rplctl.sql_text import written
 
-# The column of Seconds_Behind_Master in all versions of both vendors (their manuals); MariaDB has two more before it.
+# The index of the column Seconds_Behind_Master, the same in all versions of MySQL and MariaDB (see their manuals).
 _SECONDS_BEHIND: Final = 32
 _OF_ALL: Final = _SECONDS_BEHIND + 2
 _STATEMENTS: Final = (  # the first one that the server supports is used
@@ -30,7 +30,7 @@ log = logging.getLogger("rplctl.cloner")
 
 
 def lag_of(config: Config, source: MasterInfo, password: str, address: str) -> int | None:
-    """Return the lag in seconds; None if it is unknown."""
+    """Return the seconds by which the replica at `address` is behind its source; None if they are unknown."""
     try:
         return asked_lag(config, source, password, address)
     except SourceError as error:
@@ -54,7 +54,8 @@ def refuse_no_replica(config: Config, source: MasterInfo, password: str, address
 
 
 def asked_lag(config: Config, source: MasterInfo, password: str, address: str) -> int | None:
-    """Return the largest lag of the replica's channels; None if one has stopped.
+    """Return the largest lag of the channels of the replica at `address`, in seconds; None if one of the channels has
+    stopped.
 
     Raises SourceError if the server does not answer, rejects the account or is not a replica.
     """

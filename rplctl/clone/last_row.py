@@ -1,9 +1,10 @@
-"""A row of a table group's last change, which is share-locked: when the lock is granted, the source shows the change.
+"""Share-locks a row of the last change to a table group: when the source grants the lock, new snapshots show this
+change.
 
-For MySQL without GTIDs. New snapshots see an InnoDB transaction before its row locks are released, and with
-binlog_order_commits=ON transactions become visible in the order of the log. One row of the last transaction about the
-table group therefore stands for all of them. Invariant: an uncertain row is not used; a wrong key would find no row,
-and a change other than a DELETE counts only if its row is found.
+This is for MySQL without GTIDs. InnoDB makes a transaction visible to new snapshots before it releases the row locks,
+and with binlog_order_commits=ON transactions become visible in the order of the log. So a snapshot that shows the last
+transaction about the table group shows the earlier ones, too. Invariant: a row is used only if its key is certain,
+because a wrong key would find no row. Unless the change is a DELETE, the lock counts only if the row is found.
 """
 
 from __future__ import annotations
@@ -47,15 +48,16 @@ _DECODED: Final = (
 
 
 class LastRow:
-    """The last change of a table group. `read_model`: returns the source's model of a table, raises SourceError.
+    """The last change to a table group in the relay log, as a row to lock. `read_model`: returns the source's model of
+    a table, and raises SourceError.
 
-    `tables`: as for `received.changed`.
+    `tables`: the tables of the group, as the parameter of `received.changed`.
     """
 
     def __init__(
         self, received: Received, read_model: Callable[[TableName], TableModel], tables: frozenset[TableName] | None
     ) -> None:
-        """Search from the start of the newest relay log on. Raises RelayLogError if the log is damaged."""
+        """Find the last change in the newest relay log. Raises RelayLogError if the log is damaged."""
         self._received, self._read_model, self._tables = received, read_model, tables
         self._last: tuple[RelayGroups, int] | None = None
         self._models: dict[TableName, TableModel] = {}
@@ -64,7 +66,7 @@ class LastRow:
                 break
 
     def look(self, groups: RelayGroups) -> None:
-        """Search the groups that have arrived meanwhile."""
+        """Look for a later change in groups that have just arrived."""
         self._look(groups)
         if np.any((groups.scan.kind != GroupKind.ROWS) & (groups.scan.kind != GroupKind.CONTROL)):
             self._models.clear()
@@ -77,7 +79,8 @@ class LastRow:
         return False
 
     def lock(self) -> RowLock | None:
-        """Return the lock on a row of the last change in all groups that have arrived; None if no row is certain.
+        """Return the lock on a row of the last change, after a look at all groups that have arrived. None if the newest
+        relay log has no such change, or if none of its rows can be found with certainty.
 
         Raises SourceError if a table's definition cannot be read, and RelayLogError if the log is damaged.
         """
@@ -86,7 +89,9 @@ class LastRow:
         return next(self._locks(*self._last), None) if self._last is not None else None
 
     def _locks(self, groups: RelayGroups, number: int) -> Iterator[RowLock]:
-        """Yield locks by a key first, then by all rows of a table, limited in time."""
+        """Yield possible locks for the group's change: first on single rows by their key, then on all rows of a table
+        without a key, limited in time.
+        """
         scan = groups.scan
         if scan.kind[number] != GroupKind.ROWS or scan.has_payload[number]:
             return
@@ -114,7 +119,8 @@ class LastRow:
             yield RowLock(sql, finds=False)
 
     def _row(self, groups: RelayGroups, events: EventIndex, at: int) -> tuple[TableModel, Sql, bool] | None:
-        """Return the table of a rows event, the condition of its first row, and whether that row exists.
+        """Return the table of a rows event, the SQL condition that finds its first row, and True if that row exists
+        after the event.
 
         None if the account may not read the table, or if the table has other columns by now.
         """
@@ -139,7 +145,7 @@ class LastRow:
 
 
 def table_map_of(groups: RelayGroups, events: EventIndex, at: int) -> TableMap | None:
-    """Return the table map of a rows event."""
+    """Return the table map that belongs to the rows event with index `at`, or None."""
     description = groups.scan.description_at(int(events.offsets[at]))
     if description is None:
         return None
@@ -154,7 +160,7 @@ def table_map_of(groups: RelayGroups, events: EventIndex, at: int) -> TableMap |
 def read_images(
     groups: RelayGroups, events: EventIndex, at: int, table_map: TableMap, model: TableModel
 ) -> tuple[list[ColumnFormat], Images]:
-    """Return the images of a rows event whose table has as many columns as the model."""
+    """Return the column formats and the row images of a rows event, whose table has as many columns as the model."""
     description = groups.scan.description_at(int(events.offsets[at]))
     assert description is not None
     formats = column_formats(table_map, known_formats(model.columns))
@@ -168,7 +174,7 @@ def _parsed(groups: RelayGroups, events: EventIndex, at: int, description: Forma
 
 
 def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: Images) -> Sql:
-    """Return the key condition of the event's first row.
+    """Return the condition that finds the event's first row by its primary key.
 
     It is '' without a primary key, or if the value of a key column is uncertain.
     """

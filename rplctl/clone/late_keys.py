@@ -15,7 +15,8 @@ from rplctl.schema.model import Key, TableModel
 
 
 def late_keys(model: TableModel, others: Iterable[TableModel], *, primary: bool = False) -> tuple[Key, ...]:
-    """Return the late keys of a table. `others`: tables whose foreign keys may refer to it.
+    """Return the keys of a table that are created after its rows are loaded. `others`: tables whose foreign keys may
+    refer to it.
 
     `primary`: True if a primary key may be late. A key of an AUTO_INCREMENT column may then be late, too.
     """

@@ -1,8 +1,8 @@
-"""A replica that is read instead of the source (`clone --read-from`): its address, and whether it is a copy of the
-source.
+"""A replica that is read instead of the source (`clone --read-from`): its address, and the check that it is a complete
+copy of the source.
 
-Transactions have the same GTIDs on the source and the replica. Invariant: a replica with transactions of its own, or
-one that skips some of the source's, is not a copy and is refused.
+A transaction has the same GTID on the source and on the replica. Invariant: a replica with transactions of its own, or
+one that skips some of the source's, is not a complete copy and is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _MYSQL_FILTERS = written(
 
 
 def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") -> MasterInfo:
-    """Return the channel's connection with the address HOST or HOST:PORT. Raises UsageError for any other text."""
+    """Return the channel's connection settings with the host and port from `read_from`, HOST or HOST:PORT. Raises
+    UsageError for any other text.
+    """
     host, colon, port = read_from.rpartition(":") if not read_from.endswith("]") else (read_from, "", "")
     if not colon or "]" in port or (":" in host and not host.startswith("[")):
         host, port = read_from, str(info.port)
@@ -44,8 +46,8 @@ def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") 
 
 
 def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
-    """Refuse the replica as `refuse_other` does, in new sessions. Also raises UsageError if `read_from` is not an
-    address.
+    """Check that the replica is a complete copy, in new sessions on both servers. Raises the errors of `refuse_other`,
+    and UsageError if `read_from` is not an address.
     """
     copy = with_address(source, read_from)
     password = reveal(source.user_password, config.datadir)
@@ -54,8 +56,8 @@ def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
 
 
 def refuse_other(replica: Query, source: Query, address: str) -> None:
-    """Raise SourceError unless every transaction of the replica is also one of the source, according to the GTIDs that
-    both servers log.
+    """Raise SourceError unless every transaction of the replica is also one of the source. The GTIDs that both servers
+    have logged are compared.
     """
     step = step_of(replica)
     if step is Step.SHARE_LOCK or step is not step_of(source):
@@ -72,7 +74,7 @@ def refuse_other(replica: Query, source: Query, address: str) -> None:
 
 
 def refuse_foreign(there: str, source: str, address: str) -> None:
-    """Raise SourceError unless the source has all GTIDs in `there`."""
+    """Raise SourceError unless the GTID set `source` has all GTIDs of the replica, `there`."""
     if foreign := missing_gtids(there, source):
         raise SourceError(f"{address} has transactions that the source does not have: {foreign}", hint=READ_SOURCE)
 
@@ -87,8 +89,8 @@ def missing_gtids(part: str, whole: str) -> str:
 
 
 def _has(state: MariadbGtidState, domain: int, server_id: int, sequence: int) -> bool:
-    """True if the state contains this GTID. The last number of a domain belongs to one server; lower numbers count for
-    any server.
+    """True if the source's state contains this GTID. A state has the last number of each domain with its server; a
+    lower number counts for any server.
     """
     last = state.domains.get(domain, (0, 0))
     return sequence < last[1] or (server_id, sequence) == last

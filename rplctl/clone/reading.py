@@ -1,9 +1,9 @@
-"""Reads the tables of one snapshot into chunk files, a chunk at a time, from the first key or where another process
-ended.
+"""Reads the tables of one snapshot into chunk files, a chunk at a time. Each table begins at its first key, or after
+the part that an earlier process has read.
 
-In the second case, the rows that the log changed between the two positions come first, as one chunk per reused table:
-keys to delete, and the snapshot's rows with these keys. Invariant: `read.json` counts a chunk only if its file exists;
-between two chunks no DDL statement waits for the cloner, if `source.snapshot.lets_ddl_pass`.
+If a table continues such a part, its first chunk has the rows that the log changed between the positions of the two
+snapshots: the keys to delete, and the rows that the new snapshot has for them. Invariant: `read.json` counts a chunk
+only if its file exists. Between two chunks no DDL statement waits for the cloner, if `source.snapshot.lets_ddl_pass`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BeginAgain(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The limits of a reader, and the report that it writes."""
+    """The limits that a reader obeys, and the report that it writes."""
 
     wait_for_room: Callable[[], None]
     throttle: Throttle
@@ -56,12 +56,12 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a copy.
+    """The sessions on the source of a copy, and the facts about it that a copy needs.
 
-    `log`: a session on the server whose log the channel reads. It is the same session as `query`, unless a replica of
-    that server is read.
-    `copy`: the address of that replica, else ''. `lag`: returns the lag of a replica.
-    `applied`: the applier's GTIDs of the source's vendor. `relay`: the applier's position.
+    `query`, `about`: sessions on the server that is read. `log`: a session on the server whose log the channel reads;
+    it is `query`, unless a replica of that server is read. `copy`: the address of that replica, else ''. `lag`: returns
+    the lag of a replica. `applied`: the applier's GTIDs, in the notation of the source's vendor. `relay`: the applier's
+    stored position.
     """
 
     query: Query
@@ -78,7 +78,7 @@ class Source:
 
 
 class Reader:
-    """The reader of one snapshot."""
+    """The reader of the tables of one snapshot."""
 
     def __init__(self, source: Source, begun: Snapshot, beside: Beside, *, takes_numbers: bool, locking: Sql) -> None:
         self._query, self._about, self._select, self._lag = source.query, source.about, source.select, source.lag
@@ -87,9 +87,10 @@ class Reader:
         self._parts = [Part() for _ in begun.tables]
 
     def go_on(self, parts: Sequence[Part | None], changed_rows: Sequence[ChangedKeys]) -> Snapshot:
-        """Reuse the given parts of the tables (None: nothing), and read their changed rows.
+        """Reuse the given part of each table (None: nothing), and read the rows in it that have changed since. Return
+        the snapshot with the number of reused chunks of each table.
 
-        Called before the snapshot is claimed, because its claim has the counts.
+        This is called before the snapshot is claimed, because the claim has these numbers.
         """
         for number, part in enumerate(parts):
             if part is not None:
@@ -99,7 +100,7 @@ class Reader:
         return replace(self._begun, counts=tuple(part.count if part is not None else 0 for part in parts))
 
     def read_all(self) -> list[int]:
-        """Read all tables, and return the number of chunks of each."""
+        """Read all tables that are not completely read, and return the number of chunks of each."""
         return [self._read(number) for number in range(len(self._begun.tables))]
 
     def _read(self, number: int) -> int:
@@ -122,7 +123,9 @@ class Reader:
         return part.count
 
     def _read_changed(self, number: int, part: Part, changed_rows: ChangedKeys) -> int:
-        """Read the changed rows whose keys are in the reused part; the others come with the rest."""
+        """Read those changed rows whose keys are in the reused part, and return their number. The other changed rows
+        come with the rest of the table.
+        """
         chunk = Chunk(None, part.upto)
         begin = condition(chunk_key(self._begun.tables[number].model), chunk)
         begin = written("{} AND ", begin) if begin else written(" WHERE ")
@@ -134,7 +137,7 @@ class Reader:
     def _read_chunk(
         self, number: int, chunk_number: int, chunk: Chunk, conditions: Sequence[Sql], gone: tuple[Key, ...] = ()
     ) -> tuple[int, int]:
-        """Write a chunk file, and return the numbers of its rows and bytes."""
+        """Write a chunk file, and return the number of its rows and of their bytes."""
         table = self._begun.tables[number]
         columns = selected_columns(table.model.columns, takes_numbers=self._takes_numbers)
         what = joined(", ", [c.expression for c in columns])
@@ -168,7 +171,7 @@ def _rows_in_a_chunk(row_bytes: float) -> int:
 
 
 def _in_parts(changed_rows: ChangedKeys) -> Iterator[list[Sql]]:
-    """Yield the conditions in groups, each as large as a statement permits."""
+    """Yield the conditions of the keys in lists, each as long as one statement permits."""
     some, size = list[Sql](), 0
     for one in changed_rows.values():
         if some and (len(some) == _KEYS_AT_ONCE or size + len(one) > _MOST_CONDITIONS):
@@ -189,10 +192,10 @@ def check_names(groups: RelayGroups, begun: Snapshot) -> None:
 
 
 def telling_tables(tables: Sequence[CopiedTable], names: Sequence[TableName] = ()) -> frozenset[TableName] | None:
-    """Return the tables whose rows events show a change of `tables`, or of `names`, which may have been dropped.
+    """Return the tables whose rows events show a change to `tables`, or to `names` that may have been dropped.
 
-    None (for `received.changed`: any table) if foreign keys cascade from other tables, because cascades are not in the
-    log.
+    None, which `received.changed` takes as any table, if foreign keys cascade from other tables: cascades are not in
+    the log.
     """
     there = {table.name for table in tables}
     parents = {(key.ref_database, key.ref_table) for table in tables for key in table.model.foreign_keys}
@@ -205,7 +208,7 @@ def names_of(tables: Sequence[CopiedTable]) -> str:
 
 @contextmanager
 def released(query: Query) -> Iterator[None]:
-    """Release the definition locks of the block's statements at its end, so that DDL can continue."""
+    """Run the block, then release the metadata locks that its statements took, so that DDL can continue."""
     query(written("SAVEPOINT rplctl"))
     yield
     query(written("ROLLBACK TO SAVEPOINT rplctl"))
@@ -213,7 +216,7 @@ def released(query: Query) -> Iterator[None]:
 
 @contextmanager
 def transaction(query: Query) -> Iterator[None]:
-    """Release the locks as `released` does, and row locks, too."""
+    """Run the block in a transaction that is rolled back, which also releases its row locks and metadata locks."""
     query(written("START TRANSACTION"))
     try:
         yield
@@ -222,16 +225,17 @@ def transaction(query: Query) -> Iterator[None]:
 
 
 def show_snapshots(names: Sequence[TableName], source: Source) -> bool:
-    """True if all tables are of an engine with snapshots."""
+    """True if all tables are in InnoDB, whose rows a snapshot shows at one position."""
     found = source.about(written("SELECT table_schema, table_name, engine FROM information_schema.tables"))
     engines = {(str(database), str(table)): str(engine).lower() for database, table, engine in found}
     return all(engines.get(name, "innodb") == "innodb" for name in names)
 
 
 def copied_table(name: TableName, source: Source, *, is_locked: bool) -> CopiedTable | None:
-    """Return the table; None if it was dropped. `is_locked`: no snapshot is open.
+    """Return the table's definition; None if the table was dropped. `is_locked`: True if row locks are used and no
+    snapshot is open.
 
-    The table cannot be altered between the two queries.
+    A metadata lock prevents DDL on the table between the two queries.
     """
     try:
         with transaction(source.query) if is_locked else released(source.query):

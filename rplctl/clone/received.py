@@ -1,7 +1,7 @@
-"""Groups that have arrived in the relay log since a moment, and whether they may have changed tables of a table group.
+"""Reads the groups that arrive in the relay log, and determines whether they may have changed tables of a table group.
 
-A window of the snapshot (`source.snapshot`) is one position if no event in it is about the table group. A table name
-stands for one table until DDL names it. Invariant: in doubt the answer is yes: only transactions of plain rows are
+A window of the snapshot (`source.snapshot`) counts as one position if no event in it is about the table group. A table
+name means the same table until DDL names it. Invariant: in doubt the answer is yes: only transactions of plain rows are
 examined; XA COMMIT, compressed transactions and statements may be about any table.
 """
 
@@ -35,7 +35,7 @@ _NAMES_AT: Final = HEADER_LENGTH + 8  # in a TABLE_MAP: `u8 length, name, NUL` t
 
 
 class Received:
-    """The received groups.
+    """A reader of the groups in a channel's relay log, for one user such as a copy or a verify.
 
     `server_id`: the source's. With GTIDs, the relay log may have events of an earlier source first.
     """
@@ -45,18 +45,18 @@ class Received:
         self._reader: RelayLogReader | None = None
 
     def afresh(self) -> Received:
-        """Return a reader of the same source that has not begun."""
+        """Return a new reader of the same relay log, which has not begun."""
         return Received(self._channel, self._server_id, by_gtid=self._by_gtid)
 
     @property
     def position(self) -> BinlogPosition:
-        """The source position after the groups that were returned."""
+        """The position in the source's log after the last group that this reader has yielded."""
         return self._reader.source_position if self._reader else BinlogPosition("", 0)
 
     @property
     def place(self) -> BinlogPosition | None:
-        """The position in the source's log up to which groups were returned; None if events of another source may be
-        next.
+        """The position in the source's log after the last group that this reader has yielded; None if the next groups
+        may be from another source.
         """
         reader = self._reader
         if reader is None or (self._by_gtid and reader.source_server_id != self._server_id):
@@ -65,12 +65,14 @@ class Received:
 
     @property
     def is_lost(self) -> bool:
-        """True if the current file was applied and purged, or will be fetched again."""
+        """True if the relay log that this reader reads is missing, because it was applied and purged, or will be
+        fetched again.
+        """
         return self._reader is not None and self._reader.position.log_name not in RelayLogIndex(self._channel).names()
 
     def begin(self) -> bool:
-        """Begin at the current end. False if the receiver has written nothing yet. Raises RelayLogError if the relay
-        log is damaged.
+        """Continue after the last group in the relay log. False if the receiver has written nothing yet. Raises
+        RelayLogError if the relay log is damaged.
         """
         if self.is_lost:
             self._reader = None
@@ -92,8 +94,8 @@ class Received:
         return is_open
 
     def begin_behind(self, place: BinlogPosition) -> bool:
-        """Begin after a position of the source's log. False if the relay logs do not have it. Raises RelayLogError if
-        the relay log is damaged.
+        """Begin after a position of the source's log. False if the relay logs have no group that begins there. Raises
+        RelayLogError if the relay log is damaged.
         """
         return (
             self.begin_at(
@@ -107,11 +109,12 @@ class Received:
 
     @property
     def _is_of_no_source(self) -> bool:
-        """True before the first event of a source: the relay log begins where the last one ended."""
+        """True before the first event of a source was read: the relay log then continues the one before it."""
         return self._reader is not None and self._reader.source_server_id == 0
 
     def new(self) -> Iterator[RelayGroups]:
-        """Yield the groups that had arrived by this call, because a source may write faster than this reads.
+        """Yield the groups that have arrived before this call. Later ones are not yielded: the source may write faster
+        than this method reads.
 
         Raises RelayLogError if the relay log is damaged.
         """
@@ -133,7 +136,8 @@ class Received:
         yield from self.new()
 
     def until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> Iterator[RelayGroups]:
-        """Yield the groups up to `end`, and perhaps more; end early if `wait` returns True.
+        """Yield the groups up to `end`, and perhaps some after it; end early if `wait`, which waits for some seconds,
+        returns True.
 
         Raises SourceError if nothing has arrived for `patience_s` seconds, and RelayLogError if the relay log is
         damaged.
@@ -190,7 +194,9 @@ class Received:
 
 
 def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | None, seen: MysqlGtidSet) -> bool:
-    """True if a group may have changed one of these tables (None: any), and is not in `seen`."""
+    """True if the group with this number may have changed one of `tables` (None: any table), and its GTID is not in
+    `seen`.
+    """
     scan = groups.scan
     kind, gtid_at = int(scan.kind[number]), scan.gtid_offset[number : number + 1]
     if kind == GroupKind.CONTROL and gtid_at[0] < 0:
@@ -207,9 +213,9 @@ def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | Non
 
 
 def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName]) -> bool:
-    """True if a group is a statement whose text may name one of these tables, or drop its database.
+    """True if the group with this number is a statement whose text may name one of these tables, or drop its database.
 
-    The text names the database, or the event does, as the session's database.
+    The database is named in the text, or in the event as the session's database.
     """
     scan = groups.scan
     is_half = scan.kind[number] == GroupKind.CONTROL and scan.gtid_offset[number] >= 0  # MariaDB's START ALTER
@@ -232,9 +238,10 @@ def ddl_behind(groups: RelayGroups, place: BinlogPosition, tables: frozenset[Tab
 
 
 def _may_name(text: bytes, database: str, name: str) -> bool:
-    """True if the text may name the table; '' is any table of the database.
+    """True if an event's text may name the table; the name '' means any table of the database.
 
-    Characters other than ASCII may be in any character set. Bytes of numbers may precede the database's name.
+    Names with other characters than ASCII may be in any character set, so they always count. Bytes of a number may
+    precede the database's name.
     """
     if name and name.isascii() and "`" not in name:
         word = rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])"
@@ -244,7 +251,7 @@ def _may_name(text: bytes, database: str, name: str) -> bool:
 
 
 def alike(name: TableName) -> TableName:
-    """Return the name in one letter case, because sources log names in different letter cases."""
+    """Return the name in lower case, because sources may log one name in different letter cases."""
     return name[0].casefold(), name[1].casefold()
 
 

@@ -1,6 +1,6 @@
-"""The cloner's status for show-status, show-clone and check: a small file, as threads have.
+"""The cloner's status for show-status, show-clone and check: a small file, as each thread of a channel has one.
 
-Invariant: an error stays there, with its number and its time, until rows were read after it. An old error is not
+Invariant: the file has an error, with its number and its time, until rows were read after it. An old error is not
 removed, so readers must judge it by its time.
 """
 
@@ -28,7 +28,7 @@ class CloneReport:
         self._file = StatusFile(channel.status_path(ROLE), self._status)
 
     def step(self, words: str) -> None:
-        """Record the snapshot method."""
+        """Record which snapshot method the cloner uses, as text."""
         self._status.clone_step = words
 
     def state(self, words: str) -> None:
@@ -36,7 +36,7 @@ class CloneReport:
         self._file.write_if_older(0.0 if is_news else _INTERVAL_S)
 
     def moved(self) -> None:
-        """Record that rows have arrived."""
+        """Record that rows have arrived from the source, which also ends an error."""
         status = self._status
         status.clone_moved = time.time()
         had_error = bool(status.last_errno)
@@ -44,7 +44,7 @@ class CloneReport:
         self._file.write_if_older(0.0 if had_error else _INTERVAL_S)
 
     def failed(self, error: RplError) -> None:
-        """Record an error, after which the cloner waits and tries again."""
+        """Record an error, after which the cloner pauses and tries again."""
         status = self._status
         status.last_errno = error.errno or er.UNKNOWN_ERROR
         status.last_error, status.last_hint = error.message, error.hint

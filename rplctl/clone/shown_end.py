@@ -1,9 +1,9 @@
-"""The position in the source's log of the rows in a replica's snapshot (`clone --read-from`).
+"""Finds the position in the source's log that a snapshot on a replica shows (`clone --read-from`).
 
-The cloner waits until the replica has the source's transactions at the time of the request; the snapshot may show some
-later ones. Invariant: L is the position in the source's log after the last transaction that the snapshot shows. The
-snapshot shows all transactions before L and none after it. A replica that applies in parallel may for a moment show
-another set, which is not used.
+The cloner waits until the replica has all transactions that the source had at the time of the request; the snapshot may
+show some later ones. Invariant: the position that is found, L, is after the last transaction that the snapshot shows.
+The snapshot shows all transactions before L and none after it. A replica that applies in parallel may for a moment show
+other transactions than a part of the log; such a snapshot is not used.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from rplctl.source.survey import Query
 
 
 def shown_by(held: Snapshot, replica: Query) -> str | None:
-    """Return the GTIDs that a snapshot of the replica may show; None if they are unknown. Raises SourceError if the
-    source or the replica reports an error.
+    """Return the GTIDs of all transactions that a snapshot of the replica may show; None if they are unknown. Raises
+    SourceError if the source or the replica reports an error.
     """
     high = held.high()
     if high == held.low:
@@ -35,12 +35,12 @@ def shown_by(held: Snapshot, replica: Query) -> str | None:
 
 @dataclass
 class ShownEnd:
-    """Finds L in the groups from the source.
+    """Finds the snapshot's position in the groups that arrive from the source.
 
-    `surely`: GTIDs that the snapshot shows; `shown`: these GTIDs, and others that the snapshot may show.
-    `position`: the snapshot shows all transactions before this position.
-    `names`: the tables by which a change of the table group is recognised (received.changed).
-    `plain`: the same tables with their original names.
+    `surely`: GTIDs that the snapshot shows; `shown`: these GTIDs, and others that the snapshot may show. `position`:
+    the position found so far; the snapshot shows all transactions before it. `names`: the tables by which a change of
+    the table group is recognised (received.changed). `plain`: the same tables with their original names. `fits`: True
+    unless a transaction contradicts the snapshot.
     """
 
     surely: str
@@ -52,7 +52,7 @@ class ShownEnd:
     _is_behind: bool = field(default=False, init=False)
 
     def look(self, groups: RelayGroups) -> None:
-        """Examine groups. `fits` becomes false at the first transaction that contradicts the snapshot."""
+        """Examine the next groups, and move `position` over those that the snapshot shows."""
         scan = groups.scan
         seen = MysqlGtidSet.parse(self.surely) if ":" in self.surely else MysqlGtidSet()
         for number in range(len(scan)):

@@ -1,13 +1,13 @@
-"""How a snapshot of a table group is opened, and at which position of the source's log it is.
+"""The methods that open a snapshot of a table group, and find its position in the source's log.
 
     Exact         MariaDB: the server reports the position of the snapshot
-    GtidWindow    MySQL with GTIDs: the snapshot is at H, the end of a window, if the relay log has no change of the
-                  table group in the window that the snapshot may lack
-    LastRowLock   MySQL without GTIDs: as the window, which a lock on the last changed row begins
+    GtidWindow    MySQL with GTIDs: the snapshot was opened between two positions, a window. It counts as positioned
+                  at the end of the window if it shows all changes of the table group in the window
+    LastRowLock   MySQL without GTIDs: as GtidWindow; a lock on the last changed row begins the window
     OnReplica     a snapshot on a replica of the source, whose position is found in the source's log
 
 Invariant: an opened snapshot shows the tables of the group at `Opened.place`, with all transactions before it and none
-after it. Where this is not certain, the method answers Retry, and the cloner opens another snapshot.
+after it. If this is not certain, the method returns Retry, and the cloner opens another snapshot.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ SOURCE_S: Final = 10.0  # for logged transactions to be visible, and to be recei
 
 
 class Stopped(Exception):
-    """The error for a copy during which STOP came."""
+    """The error that ends a copy after STOP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A snapshot. `tables`: those of the group that exist at `place`."""
+    """An opened snapshot and its position. `tables`: the tables of the group that exist at `place`."""
 
     place: Place
     tables: list[CopiedTable]
@@ -53,7 +53,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The snapshot is not certain to be at one position."""
+    """The answer if a snapshot may not be at one position, so that another one must be opened. `why`: the reason."""
 
     why: str
 
@@ -62,7 +62,7 @@ class Retry:
 class TableGroup:
     """The tables that one snapshot must show.
 
-    `read_tables`: returns those that exist, as the session `source.query` sees them. `stop`: set by STOP.
+    `read_tables`: returns those tables that exist, as the session `source.query` sees them. `stop`: set by STOP.
     """
 
     names: list[TableName]
@@ -71,11 +71,13 @@ class TableGroup:
     stop: threading.Event
 
     def snapshot(self, held: ExitStack, step: Step, lock: Callable[[], RowLock | None] | None = None) -> Snapshot:
-        """Open a snapshot on the source, which ends with `held`. Raises as `source.snapshot`."""
+        """Open a snapshot on the source, which the exit stack `held` closes. Raises the errors of `source.snapshot`."""
         return held.enter_context(snapshot(self.source.query, step, self.source.applied, SOURCE_S, lock))
 
     def received(self, end: BinlogPosition, patience_s: float = SOURCE_S) -> Iterator[RelayGroups]:
-        """Yield the groups that the receiver receives, up to `end`. Raises Stopped; SourceError after `patience_s`."""
+        """Yield the groups of the source up to `end`, as they arrive. Raises Stopped after STOP, and SourceError if
+        nothing has arrived for `patience_s` seconds.
+        """
         yield from self.source.received.until(end, patience_s, self.stop.wait)
         if self.stop.is_set():
             raise Stopped
@@ -85,7 +87,7 @@ class SnapshotMethod(Protocol):
     """A way to open a snapshot on a source."""
 
     def open(self, held: ExitStack) -> Opened | Retry:
-        """Open a snapshot that ends with `held`. Raises SourceError, Stopped."""
+        """Open a snapshot, which the exit stack `held` closes. Raises SourceError, Stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +105,16 @@ class Exact:
         return Opened(self._place(shown, end), tables)
 
     def _place(self, shown: Snapshot, end: BinlogPosition) -> Place:
-        """Return the snapshot's position; `end`, the end of the log, if there is no transaction between the two."""
+        """Return the snapshot's position, or `end`, the end of the log, if there is no transaction between the two."""
         low, source = shown.low, self.group.source
         assert low.position is not None
         is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)
         return Place(str(end if is_same else low.position), _with_ours(low.gtids, source))
 
     def _are_named(self, shown: Snapshot) -> bool:
-        """True if DDL after L names a table: a table that is missing now may have existed at L."""
+        """True if DDL after the snapshot's position names a table: a table that is missing now may have existed at that
+        position.
+        """
         low = shown.low.position
         assert low is not None
         received = self.group.received(log_end(self.group.source.query))
@@ -145,7 +149,7 @@ class LastRowLock:
 
 @dataclass(frozen=True, slots=True)
 class OnReplica:
-    """The lag of the replica must be less than SOURCE_S."""
+    """A snapshot on a replica of the source; the replica must be less than SOURCE_S seconds behind."""
 
     group: TableGroup
 
@@ -176,7 +180,7 @@ class OnReplica:
         return Opened(Place(str(found.position), all_gtids), tables)
 
     def _refuse_other_tables(self, tables: Sequence[CopiedTable]) -> None:
-        """Raise SourceError if the replica's definition of a table differs from the source's, or is missing."""
+        """Raise SourceError if a table is missing on the replica, or if its definition differs from the source's."""
         source, models = self.group.source, {table.name: table.model for table in tables}
         for name in self.group.names:
             there = unless_gone(partial(read_table, source.log), *name)
@@ -186,9 +190,9 @@ class OnReplica:
 
 
 def method_of(group: TableGroup, last: LastRow | None) -> SnapshotMethod | None:
-    """Return the method for a group whose tables have snapshots; None if only row locks can hold the tables.
+    """Return the method for tables that have snapshots; None if only row locks can hold them.
 
-    `last`: the last change of the group, if the source has no GTIDs and a row of the change is certain.
+    `last`: the row that the last change of the tables wrote, if the source has no GTIDs and this row is certain.
     """
     if group.source.step is Step.SHARE_LOCK and last is None:
         return None
@@ -208,14 +212,15 @@ def place_of_window(
     tables: list[CopiedTable],
     look: Callable[[RelayGroups], None] = lambda groups: None,
 ) -> Place | None:
-    """Return H if no transaction before H may have changed the tables without being visible; else None.
+    """Return the end of the window in which the snapshot was opened. Return None if a transaction of the window may
+    have changed the tables without being visible in the snapshot.
 
     `look`: called with all groups of the window.
     """
     source, names = group.source, group.names
     high = shown.high().position
     assert high is not None
-    end = log_end(source.query) if len(tables) < len(names) else high  # a missing table may have existed at H
+    end = log_end(source.query) if len(tables) < len(names) else high  # a missing table may have existed at `high`
     is_exact = source.step is Step.EXACT
     seen = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(shown.low.gtids)
     gtids = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(source.applied.gtids).union(seen)
@@ -243,6 +248,6 @@ def _in_window(
 
 
 def _with_ours(gtids: str, source: Source) -> str:
-    """Return the GTIDs with those of our domains that the source does not have (MariaDB)."""
+    """Return the source's GTIDs, together with those that the applier has in other domains (MariaDB)."""
     there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
     return str(MariadbGtidState({**ours.domains, **there.domains}))

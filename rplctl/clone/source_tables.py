@@ -1,8 +1,9 @@
-"""The tables of a source before a copy: their names, their estimated sizes, and tables that are hidden from the
+"""Reads the tables of a source before a copy: their names, their estimated sizes, and tables that are hidden from the
 account.
 
 Invariant: a table that the account may not read is reported with the GRANT that permits it, never excluded silently.
-The catalog is read before and after the log position `end` until both are equal, because tables may come and go.
+The catalog is read before and after the log position `end` until both readings are equal, because tables may be created
+and dropped meanwhile.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from rplctl.source.snapshot import LogPlace, Step, lets_ddl_pass, settled_end, s
 from rplctl.source.survey import Query, survey
 from rplctl.sql_text import written
 
-_PATIENCE_S = 10.0  # for transactions of the source that are being committed
-_MOST_LOOKS = 3  # attempts while tables come and go
+_PATIENCE_S = 10.0  # the time for the source's current COMMITs to end
+_MOST_LOOKS = 3  # attempts while tables are created and dropped
 _REPLICATION = ("REPLICATION SLAVE", "REPLICATION CLIENT")
 _OBJECTS = (
     written("SELECT 'VIEW', table_schema, table_name FROM information_schema.views"),
@@ -50,8 +51,8 @@ _KINDS = {
 class Wanted:
     """The tables that may be copied, with the source's names.
 
-    `databases`: the only databases to copy from; () = any. `named`: single tables; () = all tables that `accepts`
-    accepts.
+    `databases`: the only databases to copy from; () = any. `named`: the only tables to copy; () = all tables for which
+    `accepts` returns True.
     """
 
     accepts: Callable[[str, str], bool]
@@ -83,7 +84,7 @@ class SourceTables:
     """The tables of a source. `end`: the end of its log, None if the account may not query it; `gtids`: the GTIDs of
     all transactions before `end`.
 
-    `step`: the snapshot method. `wished`: the GRANT without which DDL waits for a copy.
+    `step`: the snapshot method. `wished`: the GRANT that the account lacks, without which DDL waits for a copy.
     `objects`: views, triggers and others, which are not copied, as far as the account sees them.
     """
 
@@ -139,7 +140,9 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
 
 
 def _objects(query: Query, wanted: Wanted) -> tuple[SkippedObject, ...]:
-    """Return the views, triggers, routines and events of the databases that are copied; none for single tables."""
+    """Return the views, triggers, routines and events of the databases that are copied; nothing if single tables are
+    copied.
+    """
     if wanted.named:
         return ()
     found = {
@@ -158,9 +161,8 @@ def _objects(query: Query, wanted: Wanted) -> tuple[SkippedObject, ...]:
 
 
 def _prepared(query: Query) -> bool:
-    """True if there are prepared XA transactions. Without the privilege XA_RECOVER_ADMIN, MySQL does not list them.
-
-    If such a transaction exists, its later XA COMMIT stops the channel.
+    """True if the source lists prepared XA transactions, whose later XA COMMIT would stop the channel. Without the
+    privilege XA_RECOVER_ADMIN, MySQL does not list them.
     """
     try:
         return bool(query(written("XA RECOVER")))
@@ -196,7 +198,9 @@ def _of_replication(rights: Rights, end: BinlogPosition | None) -> Iterator[Miss
 def _missing(
     rights: Rights, wanted: Wanted, seen: Collection[TableName], refused: Iterable[TableName]
 ) -> Iterator[Missing]:
-    """Yield the named tables that the account cannot see; without names, the databases, or all of them."""
+    """Yield a missing privilege for each named table that the account cannot see. If no tables are named, yield one for
+    each hidden database, or one for all databases.
+    """
     if wanted.named:
         for name in wanted.named:
             if name not in seen and not rights.reads_all_of(name[0]):

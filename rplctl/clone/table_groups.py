@@ -17,9 +17,9 @@ _MOST_TABLES: Final = 200  # of groups that share a snapshot: the applier waits 
 
 
 def table_groups(models: Mapping[TableName, TableModel]) -> list[list[TableName]]:
-    """Return the groups, in the order of `models`.
+    """Return the table groups, in the order of `models`.
 
-    Each table is in one; keys to tables not in `models` link nothing.
+    Each table is in one group. A foreign key to a table that is not in `models` links nothing.
     """
     table_group = {name: [name] for name in models}
     for name, model in models.items():
@@ -32,7 +32,8 @@ def table_groups(models: Mapping[TableName, TableModel]) -> list[list[TableName]
 
 
 def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], int]) -> Iterator[list[TableName]]:
-    """Yield small groups joined, because a snapshot makes the applier wait, and its tables are loaded in parallel.
+    """Join small groups, and yield the larger groups. Each snapshot makes the applier wait, so few snapshots are
+    better, and the tables of one snapshot are loaded in parallel.
 
     `bytes_of`: returns the approximate size of a table.
     """
@@ -49,7 +50,7 @@ def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], i
 
 
 def parents_first(models: Mapping[TableName, TableModel]) -> list[TableModel]:
-    """Return the tables with parents first, unless foreign keys form a cycle."""
+    """Return the tables, each after the tables that its foreign keys refer to, as far as these keys form no cycle."""
     ordered: dict[TableName, TableModel] = {}
 
     def add(names: Iterable[TableName], above: frozenset[TableName]) -> None:

@@ -1,9 +1,10 @@
-"""Limits on the load of a copy on both servers. They are read before each chunk, so an operator can change them.
+"""Limits on the load that a copy causes on both servers. They are read before each chunk, so an operator can change
+them.
 
 Every `rplctl clone` writes the file of the limits; a new file also makes the applier read the clone state again.
 Without the file, the defaults apply. Invariant: a throttled copy waits between two chunks, where it holds only its
-snapshot. It also gives up the snapshot if too many old row versions accumulate, because none is purged while a snapshot
-is open.
+snapshot. While a snapshot is open, the source cannot purge old row versions; if too many accumulate, the copy also
+gives up the snapshot.
 """
 
 from __future__ import annotations
@@ -33,12 +34,11 @@ _AGAIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits; 0 means none.
+    """The limits of a copy; 0 means no limit.
 
-    `max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) per second.
-    `load_threads`: connections to a target that is a server. `read_from`: the replica to read, '' = the source.
-    `max_history`: old row versions that are not purged. `lag_of`: replicas, separated by commas; `max_lag`: seconds,
-    for each.
+    `max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) per second. `load_threads`: connections to a
+    target that is a server. `read_from`: the replica to read, '' = the source. `max_history`: old row versions that are
+    not purged. `lag_of`: replicas, separated by commas; `max_lag`: the seconds that each may be behind.
     """
 
     max_load: int = MAX_LOAD
@@ -54,7 +54,9 @@ Lag = Callable[[str], "int | None"]  # HOST[:PORT] of a replica → seconds; Non
 
 
 class HistoryGrows(Exception):
-    """The error if too many old row versions accumulate. The snapshot must be given up; another one continues it."""
+    """The error if too many old row versions accumulate on the source, so that the snapshot must be given up. Another
+    snapshot continues it.
+    """
 
 
 def read_limits(channel: Channel) -> Limits:
@@ -70,8 +72,8 @@ def read_limits(channel: Channel) -> Limits:
 
 
 def write_limits(channel: Channel, **given: Any) -> None:
-    """Change fields of Limits; others, and those that are None, stay unchanged. Raises OSError if the file cannot be
-    written.
+    """Set the given fields of Limits in the file; other fields, and given ones that are None, are unchanged. Raises
+    OSError if the file cannot be written.
     """
     changes = {name: value for name, value in given.items() if value is not None}
     limits = replace(read_limits(channel), **changes)
@@ -79,7 +81,9 @@ def write_limits(channel: Channel, **given: Any) -> None:
 
 
 def orders_seen(channel: Channel) -> tuple[int, int]:
-    """Return a value that changes with each `write_limits`."""
+    """Return a value that changes whenever `write_limits` has written the file, so that a caller can notice new orders
+    of the operator.
+    """
     try:
         found = channel.clone_orders_path.stat()
     except FileNotFoundError:
@@ -88,7 +92,9 @@ def orders_seen(channel: Channel) -> tuple[int, int]:
 
 
 class Throttle:
-    """The throttle of one reader. `says`: the reason why it waits, '' when it continues; `stop` ends every wait."""
+    """The throttle of one reader. `says`: called with the reason why it waits, and with '' when it continues; `stop`
+    ends every wait.
+    """
 
     def __init__(self, channel: Channel, stop: threading.Event, says: Callable[[str], None]) -> None:
         self._channel, self._stop, self._says = channel, stop, says
@@ -96,7 +102,7 @@ class Throttle:
         self._asked_again_at, self._asked_for = 0.0, Limits()  # the next poll of replicas that were not behind
 
     def wait(self, query: Query, lag: Lag, *, holds_snapshot: bool) -> None:
-        """Wait before a chunk until the source has room for it. Raises SourceError if the source reports an error, and
+        """Wait before a chunk until all limits permit it. Raises SourceError if the source reports an error, and
         HistoryGrows if the snapshot keeps too many old row versions.
 
         `query`: runs queries outside the snapshot; `lag`: returns the lag of a replica.
@@ -116,13 +122,15 @@ class Throttle:
             self._stop.wait(min(ahead, _AGAIN_S) if ahead > 0 and not reason else _AGAIN_S)
 
     def has_history(self, query: Query) -> bool:
-        """True if no snapshot may be opened now, because the source would purge nothing while it is open."""
+        """True if the source has too many old row versions, so that no snapshot may be opened now: it would keep them
+        from being purged.
+        """
         history = _too_much_history(query, read_limits(self._channel))
         self._says(f"Waiting: {history}" if history else "")
         return bool(history)
 
     def _behind(self, lag: Lag, limits: Limits) -> str:
-        """Return why a replica is too far behind, or ''.
+        """Return a text that names a replica which is too far behind, or ''.
 
         Replicas are polled rarely, because each poll needs a connection.
         """
@@ -137,7 +145,7 @@ class Throttle:
         return ""
 
     def took(self, count: int) -> None:
-        """Note that so many bytes were read."""
+        """Count bytes that were read, for the limit of the rate."""
         if rate := read_limits(self._channel).max_rate:
             self._free_at = max(self._free_at, time.monotonic() - _AGAIN_S) + count / (rate * 1e6)
 
@@ -155,7 +163,9 @@ def _too_much_history(query: Query, limits: Limits) -> str:
 
 
 def history_length(query: Query) -> int:
-    """Return InnoDB's history list length. Raises SourceError 1227 if MySQL refuses it."""
+    """Return how many old row versions InnoDB has not purged (history list length). Raises SourceError 1227 if MySQL
+    refuses the query.
+    """
     found = query(written("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'"))  # only MariaDB has it
     if found:
         return int(found[0][1])
