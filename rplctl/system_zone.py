@@ -1,9 +1,9 @@
-"""The time zone SYSTEM of a server: its UTC offset at each time of a TIMESTAMP.
+"""The UTC offsets of a server's time zone SYSTEM, for all times that a TIMESTAMP can have.
 
-A log contains only the word SYSTEM. The zone's name may be unknown to another server, so rplctl queries the server for
-the times at which its offset changes. Invariant: if the zones of two servers are equal here, both show every TIMESTAMP
-in the same way. No zone of the tz database since 1970 has two changes within less than seven days, so samples every
-four days find all changes.
+A binary log names this zone only with the word SYSTEM. The zone's real name may be unknown to another server, so rplctl
+queries the server for the times at which the offset changes. Invariant: if the zones of two servers have equal
+`changes`, both servers show every TIMESTAMP in the same way. No zone of the tz database since 1970 has two changes
+within less than seven days, so samples every four days find all changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The copy of tables (`rplctl clone`) as the applier's loop sees it: nothing to do, a position to wait at, rows loaded.
+"""The copy of tables (`rplctl clone`) as the applier's loop sees it: no copy, a position to wait at, or loaded rows.
 
 Invariant: no transaction after `Hold.until` is applied before the rows of that position are loaded.
 """
@@ -26,9 +26,10 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Tables are being copied, and no rows are due.
+    """Tables are being copied, but no rows can be loaded now.
 
-    `until`: the position of the next rows, without a condition if it is not known. `is_reached`: the applier is there.
+    `until`: the position at which the next rows must be loaded, so that the applier stops there; without a condition if
+    the position is not known yet. `is_reached`: True if the applier is at that position.
     """
 
     until: Until

@@ -1,19 +1,27 @@
-"""Commit mode `per-table` (design D23): tables of a lake commit one by one, then the position.
+"""Commit mode `per-table` (design D23): the tables of a lake commit one by one, and the position moves last.
 
-    1 transaction of internal tables: the position is as expected; models of DDL; the intent: batch n, its
-      positions, each table's files                              before its COMMIT: nothing happened
-      crash_before_update_pos, crash_after_apply, crash_commit_before
-    2 batch n of the channel is claimed, in the lake itself      crash_per_table_after_intent
-    3 each table takes its files with (channel, n)               crash_per_table_after_claim, …_between_tables
-    4 transaction of internal tables: the position moves, the intent is closed
-      crash_per_table_before_update_pos, crash_commit_after
+A batch is the changes between two positions. Batch n is committed in four steps. The crash points are the places where
+a test kills the process:
 
-Invariant: after 1 the batch is decided, with the same bounds and the same files, whichever process finishes it; a table
-that has n is skipped, so each change is in each table once. Between 1 and 4 a reader may see the batch in some tables
-and not in others, so the mode is never called `transaction`. A batch that changes no table is one transaction. The
-fence is the compare-and-swap in 1 and 4, and the claim: for each number the lake has one batch, with its files, before
-any table takes it. An instance that has cut another batch, from a copy of our state, fails to claim the number and
-changes no table. A table with a later batch than ours has another writer, too.
+    1 one transaction of the internal tables: checks that the position is the expected one; stores the models that
+      DDL changed, and the intent, which has n, the two positions and the files of each table
+        inside: crash_before_update_pos, crash_after_apply, crash_commit_before; a crash here changes no table
+        after it: crash_per_table_after_intent
+    2 the lake itself records that this channel has claimed n
+        after it: crash_per_table_after_claim
+    3 each table commits its files together with the record (channel, n)
+        after each: crash_per_table_between_tables; after the last: crash_per_table_before_update_pos
+    4 one transaction of the internal tables: moves the position, and closes the intent
+        after it: crash_commit_after
+
+Invariant: after step 1, batch n has the same positions and files, whichever process finishes it. A table that has the
+record of n is skipped, so each change is in each table once. Between steps 1 and 4, a reader may see the batch in some
+tables and not in others, so the mode is not called `transaction`. If a batch changes no table, step 1 also moves the
+position, and nothing follows.
+
+Two instances cannot both write. Steps 1 and 4 move the position only if it is the expected one, and the lake accepts
+one claim for each n. An instance that works with a copy of these internal tables, and has other files for n, fails in
+step 2 and changes no table. A table with a number above n also shows that another instance writes to the lake.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The source that this instance wrote last into the target as the owner of a channel's rows (design D29).
+"""The source that this instance last wrote into the owner's row of a channel in the target (design D29).
 
-The record is in the run folder. An owner in the target that has neither this source nor the channel's present one is
-from another time: the target was restored from a backup. Invariant: the file is written after the owner's row and
-never before it. After a crash between the two, the row has the channel's present source.
+The run folder has a record of this source. If the owner's row has neither the recorded source nor the channel's present
+source, the target was restored from a backup. Invariant: the record is written after the owner's row and never before
+it. After a crash between the two, the row has the channel's present source.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from rplctl.plain_file import parsed_json, read_plain
 
 
 def note_written(channel: Channel, owner: Owner) -> None:
-    """Record the source that the owner's row has now."""
+    """Record the source that the owner's row in the target has now."""
     if _written(channel) != (wanted := _source(owner)):
         private_folder(channel.run_folder)
         replace_file(_path(channel), json.dumps(wanted).encode() + b"\n")
 
 
 def was_written_last(channel: Channel, owner: Owner, *, default: bool) -> bool:
-    """True if this instance wrote the owner's source last; `default` if there is no record."""
+    """True if `owner`, the row in the target, has the source that this instance wrote last. Without a record of that
+    source, return `default`.
+    """
     written = _written(channel)
     return default if written is None else written == _source(owner)
 

@@ -49,7 +49,7 @@ def _described(columns: tuple[str, ...], *, as_source: bool) -> tuple[Column, ..
 
 
 def kind_of(name: str) -> Column:
-    """Return the column's name and type, which are the same in both vendors' servers."""
+    """Return the name of a column of SHOW REPLICA STATUS with its type, which is the same in MySQL and MariaDB."""
     if name == "Slave_heartbeat_period":
         return name, DOUBLE
     return name, LONG if name in _LONG else LONGLONG if name in _LONGLONG else VAR_STRING

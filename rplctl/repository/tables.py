@@ -116,8 +116,8 @@ def is_older_layout(columns: set[str]) -> bool:
 
 
 def _repair_hint(connection: Connection, record: Record[Info], channel: str, where: str) -> str:
-    """Return the commands that create the table again, and a command that restores the row of each channel in the old
-    table.
+    """Return the commands that replace a damaged table: they drop it, create it again, and write its row for each
+    channel with the values that the old table has.
     """
     cascade = dialect_of(connection.dialect.name).cascade  # drops the view of the next event; init creates it again
     c = info_tables(connection.dialect.name)[record.table].c
@@ -135,7 +135,9 @@ def _repair_hint(connection: Connection, record: Record[Info], channel: str, whe
 
 
 def _again(channel: str, known: tuple[Any, Any] | None, *, is_master: bool) -> str:
-    """Return the command that writes the channel's row into a new table."""
+    """Return the CHANGE MASTER command that writes the channel's row into the new table. `known`: its two values in the
+    old table.
+    """
     name = f" --channel {shlex.quote(channel)}" if channel else ""
     if is_master:
         host, port = known or ("HOST", "PORT")

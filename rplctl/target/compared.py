@@ -23,8 +23,8 @@ Columns = Sequence[Column]
 
 
 class ComparedRows(ABC):
-    """The rows of one target. `columns`: the compared columns, which are the first columns of the model. All methods
-    except `of_source` raise TargetError.
+    """The rows of one target, for `rplctl verify`. `columns`: the compared columns, which are the first columns of the
+    model. Each method may raise TargetError, except `of_source`, which cannot fail.
     """
 
     stage_commits: ClassVar[bool] = False  # the load of a stage needs a transaction that commits

@@ -65,7 +65,9 @@ def type_class(column: Column) -> str:
 
 
 def zerofilled_width(column: Column) -> int:
-    """Return the characters of a DECIMAL ZEROFILL as text, which has zeros in front; 0 for other columns."""
+    """Return the number of characters that each value of a DECIMAL ZEROFILL has as text, with its leading zeros; 0 for
+    other columns.
+    """
     is_filled = column.type == "decimal" and column.zerofill
     return (column.length or 10) + bool(column.scale) if is_filled else 0
 

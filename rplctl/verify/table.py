@@ -1,7 +1,8 @@
-"""Compares one table: first the hashes or checksums of both sides, then the rows of unequal buckets. Returns the
-table's totals.
+"""Compares one table, and returns its totals: first the hashes or checksums of both sides, then the rows of unequal
+buckets.
 
-Invariant: a reported difference was resolved by position; hashes only select the rows to examine.
+Invariant: hashes only select the rows to examine. A row is reported as different only after `resolve` has compared it
+on both sides, each at a known position of the source's log.
 """
 
 from __future__ import annotations

@@ -41,12 +41,12 @@ Know = Callable[[Iterable[TableName]], Catalog]
 
 
 def check_permitted(run: EventRun, info: RelayLogInfo, config: Config, know: Know) -> None:
-    """Check a transaction before it is applied event by event.
+    """Check that a channel may execute all statements of a transaction, before any of them is applied.
 
-    `know` returns the catalog with these tables of the target.
+    `know`: reads the definitions of the given tables from the target, and returns a catalog that has them.
 
-    Raises RplError 13508 for an event that REQUIRE_ROW_FORMAT forbids, and 3750 for a table without a primary key. The
-    error has the event's position.
+    Raises RplError 13508 for an event that REQUIRE_ROW_FORMAT forbids, and 3750 for a statement after which a table
+    would lack a required primary key. The error has the event's position.
     """
     has_policy = info.require_table_primary_key_check == "ON"
     if not (info.require_row_format or has_policy):

@@ -27,7 +27,7 @@ from rplctl.target.base import StatementTarget
 
 
 class LiveCatalog:
-    """The models that were read.
+    """The models of those tables of the target that were read so far.
 
     `catalog` is a new object after each change; unchanged models stay the same objects.
     """

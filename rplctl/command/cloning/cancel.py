@@ -31,8 +31,8 @@ from rplctl.target.base import Target, committed
 
 @dataclass(frozen=True, slots=True)
 class CancelResult:
-    """The result. `kept`: the number of replicated tables; `taken_back`: the removed tables, whose events are
-    skipped.
+    """The result of `clone --cancel`. `kept`: the number of completely copied tables, which stay replicated.
+    `taken_back`: the tables whose copy was cancelled, and whose events are skipped.
     """
 
     channel: str

@@ -1,4 +1,7 @@
-"""PostgreSQL's rows as SQL text: PostgreSQL reads the quoted text that it prints for each type."""
+"""Writes PostgreSQL's rows as SQL literals, for the statements that undo a repair (target.undo).
+
+A literal is the quoted text that PostgreSQL prints for the value: PostgreSQL reads this text back for each type.
+"""
 
 from __future__ import annotations
 
