@@ -20,10 +20,10 @@ _KEY = re.compile(r"(?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY ")
 
 
 def drift_of(source: TableModel, create: str, target: TableModel) -> Iterator[Sql]:
-    """Yield the statements that give the target the source's definition.
+    """Yield the statements that change the target's table to the source's definition.
 
-    `create`: the text of SHOW CREATE TABLE on the source. Raises RplError for a text that is more than a table
-    definition, because an operator may execute the statements.
+    `create`: the text of SHOW CREATE TABLE on the source. An operator may execute the statements, so RplError is raised
+    for a text that is more than a table definition.
     """
     elements = table_definition(create, source.name).elements
     columns = {element.column: element.text for element in elements if element.column}
@@ -58,7 +58,9 @@ def _are_alike(one: Column, other: Column) -> bool:
 
 
 def _default(column: Column) -> str | None:
-    """Return the default's literal. An expression, which each vendor prints differently, contains a parenthesis."""
+    """Return the default of a column as text to compare; None for NULL or no default. The text of an expression, which
+    each vendor prints differently, contains a parenthesis.
+    """
     text = column.default
     if text is None or text.upper() == "NULL":
         return None

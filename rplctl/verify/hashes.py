@@ -1,8 +1,9 @@
-"""Computes 64-bit hashes of rows, and their sums and counts in buckets by the key's hash.
+"""Computes 64-bit hashes of rows. Each row belongs to a bucket, by the hash of its key, and a bucket has the sum of its
+rows' hashes and the number of its rows.
 
-Order, collation and chunks of the two sides do not matter: equal buckets contain the same rows, except with a
-probability of 2^-64. Invariant: two cells have the same hash if and only if their bytes are equal; integers of any
-width are compared by value.
+The order, collation and chunks in which the two sides are read do not matter: equal buckets contain the same rows,
+except with a probability of 2^-64. Invariant: two cells have the same hash if and only if their bytes are equal;
+integers of any width are compared by value.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """The sums and counts of one side of a table, by bucket."""
+    """The sum of the hashes, and the number of rows, in each bucket of one side of a table."""
 
     sums: Hashes = field(default_factory=lambda: np.zeros(BUCKETS, np.uint64))
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
@@ -48,7 +49,9 @@ def bucket_of(keys: Hashes) -> npt.NDArray[np.int64]:
 
 
 def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) -> Hashes:
-    """Return a hash of each row's cells in these columns. `modes`: RAW, SIGNED or UNSIGNED for each column."""
+    """Return one hash for each row, computed from its cells in `columns`. `modes`: RAW, SIGNED or UNSIGNED for each
+    column.
+    """
     out = np.empty(len(images.cell_start), np.uint64)
     numbers, how = np.array(columns, np.int64), np.array(modes, np.int64)
     _hash_cells(images.data, images.cell_start, images.cell_length, numbers, how, out)
@@ -56,7 +59,7 @@ def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) ->
 
 
 def hash_values(rows: Iterable[object]) -> Hashes:
-    """Return the hashes of plain values (`key_values`), each of which Python prints in only one way."""
+    """Return one hash for each row of plain values (`key_values`); Python prints each such value in only one way."""
     digests = b"".join(hashlib.blake2b(repr(row).encode(), digest_size=8).digest() for row in rows)
     return np.frombuffer(digests, np.uint64)
 

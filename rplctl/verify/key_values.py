@@ -1,7 +1,7 @@
-"""A key's values in the report, on the source and on the target: plain values (`target.compared`), JSON, SQL literals.
+"""Converts a key's values between the report (JSON), plain values (`target.compared`), and SQL literals for both sides.
 
 Invariant: a literal finds the row from whose key it is made, and perhaps others that the column's collation treats as
-equal; keys for which this is uncertain are not looked up (`why_no_key`).
+equal. Keys for which this is uncertain are not looked up (`why_no_key`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ZERO_DATE: Final = "-infinity"  # the zero date on PostgreSQL and DuckDB target
 
 
 def why_no_key(columns: Sequence[Column]) -> str:
-    """Return the reason why literals may not find the values of these key columns; '' if there is none."""
+    """Return the reason why SQL literals may not find the rows with values of these key columns; '' if they find them."""
     odd = [
         f"{column.name} is {column.type}" for column in columns if column.type in ("float", "double", *GEOMETRY_TYPES)
     ]
@@ -33,7 +33,7 @@ def why_no_key(columns: Sequence[Column]) -> str:
 
 
 def to_json(value: Plain) -> KeyValue:
-    """Return the value in the report's form. A key has no NULL."""
+    """Return a key's value in the form that the report has. A key has no NULL."""
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     text = str(value)
@@ -45,7 +45,9 @@ def to_json(value: Plain) -> KeyValue:
 
 
 def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
-    """Return the value in the form of that kind of target. Raises ValueError if it is not a value of the column."""
+    """Return a key's value from the report as a plain value for targets of `kind`. Raises ValueError if it is not a
+    value of the column.
+    """
     if isinstance(value, dict):
         raw = bytes.fromhex(value["hex"])
         return raw if column.type in _BYTES else raw.decode("utf-8", "surrogateescape")
@@ -61,9 +63,9 @@ def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
 
 
 def literal(value: Plain, column: Column) -> Sql:
-    """Return a literal for a MySQL or MariaDB session with `result_set.columns.SESSION`.
+    """Return the value as a literal for a MySQL or MariaDB session with `result_set.columns.SESSION`.
 
-    Raises RplError for a value that the column cannot have, because a report is a file.
+    The value may come from a report, which is a file, so RplError is raised for a value that the column cannot have.
     """
     if isinstance(value, bytes):
         return hex_literal(value)
@@ -75,8 +77,8 @@ def literal(value: Plain, column: Column) -> Sql:
 
 
 def where_keys(columns: Sequence[Column], keys: Sequence[Key]) -> Sql:
-    """Return ` WHERE …` for rows with one of the keys, for MySQL and MariaDB. The condition may also match rows whose
-    keys the column's collation treats as equal.
+    """Return ` WHERE …` that selects the rows with these keys, for MySQL and MariaDB. It may also select rows with
+    other keys, which the column's collation treats as equal.
     """
     if len(columns) == 1:
         found = joined(", ", [literal(value, columns[0]) for (value,) in keys])

@@ -1,4 +1,5 @@
-"""The keys of a table that the relay log changes after a moment: rows that change meanwhile are not yet comparable.
+"""The keys of a table that the relay log changes after a position: these rows change during a verify, so they cannot be
+compared yet.
 
 Invariant: in doubt all keys count as changed. This applies after
 
@@ -33,14 +34,16 @@ from rplctl.schema.statement import DropDatabase, tables_of
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Pair, keys_of_images
 
-_MOST_KEPT: Final = 20_000  # most images of a transaction that is kept
+_MOST_KEPT: Final = 20_000  # a transaction with more images is not kept
 _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 
 
 class ChangedKeys:
-    """The keys changed after `Received.begin` and the position `low` (None: all), except by the transactions in `seen`.
+    """The keys of one table that the relay log has changed since `received` began, in transactions after the position
+    `low` (None: all) that are not in `seen`.
 
-    `kept`: transactions with a key of `keeps`, in the order of the log: end position, rows, and the key of each image.
+    `kept`: the transactions that changed a key of `keeps`, in the order of the log: end position, rows, and the key of
+    each image. `is_all`: True if any key may have changed.
     """
 
     def __init__(
@@ -61,13 +64,13 @@ class ChangedKeys:
         self.is_all = False
 
     def take(self, end: BinlogPosition) -> list[tuple[TableRows, list[Key]]]:
-        """Remove and return the kept rows up to `end`."""
+        """Remove the kept transactions up to the position `end`, and return their rows with the keys."""
         found = [kept for kept in self.kept if not end.is_before(kept[0])]
         self.kept = self.kept[len(found) :]
         return [(rows, keys) for _, rows, keys in found]
 
     def look(self) -> None:
-        """Examine the groups that have arrived meanwhile."""
+        """Examine the groups that have arrived in the relay log since the last call."""
         self._look(self._received.new())
 
     def look_until(self, end: BinlogPosition, patience_s: float, stopped: Callable[[float], bool]) -> None:
@@ -80,7 +83,7 @@ class ChangedKeys:
             raise NotRunning("the verify was stopped")
 
     def _look(self, found: Iterable[RelayGroups]) -> None:
-        """Add the keys of these groups. Groups that were purged before they were read may have changed any key."""
+        """Add the keys that these groups change. If groups were purged before they were read, any key may have changed."""
         try:
             for groups in found:
                 self._add(groups)
@@ -91,7 +94,7 @@ class ChangedKeys:
         self.is_all = self.is_all or self._received.is_lost
 
     def has_all(self, keys: Sequence[Key]) -> bool:
-        """True if all these keys were changed; False for no keys."""
+        """True if all these keys have changed; False if `keys` is empty."""
         return self.is_all or (bool(keys) and self.keys.issuperset(keys))
 
     def __contains__(self, key: Key) -> bool:
@@ -106,7 +109,7 @@ class ChangedKeys:
                 self.is_all = not (self._is_of_others(groups, number) or self._has_read(groups, number))
 
     def _is_of_others(self, groups: RelayGroups, number: int) -> bool:
-        """True if the group is DDL that names none of the tables."""
+        """True if the group is DDL that names neither this table nor one whose foreign keys act on it."""
         scan, description = groups.scan, groups.format_description
         if scan.kind[number] != GroupKind.QUERY or description is None:
             return False
@@ -146,7 +149,7 @@ class ChangedKeys:
 
 
 def keys_of_rows(rows: TableRows, pair: Pair) -> list[Key]:
-    """Return the key of each image. Columns that an after image lacks have the values of the before image."""
+    """Return the key of each row image. If an after image lacks a key column, the before image has its value."""
     keys = keys_of_images(rows.images, rows.formats, pair, np.arange(len(rows.images.cell_start)))
     return [
         tuple(old if value is None else value for value, old in zip(key, keys[b], strict=True)) if b >= 0 else key

@@ -1,9 +1,9 @@
-"""Rows of the source at a later position than the one of their read, computed from the relay log's changes.
+"""Computes rows of the source at a later position than the one at which they were read, from the relay log's changes.
 
-A row that was read at some position between L and H, with all changes after L, is the source's row at any position
-from H on: values that the changes set are the last ones, and all others are unchanged. Invariant: no row is returned
-if this is uncertain (a partial image of a row that moved to another key, or that is unknown; a default that only a
-server knows).
+A row was read at some position between L and H. If all changes after L are applied to it, it is the source's row at any
+position from H on: values that the changes set are the last ones, and all others are unchanged. Invariant: no row is
+returned if this is uncertain (a partial image of a row that moved to another key, or that is unknown; a default that
+only a server knows).
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from rplctl.target.base import Row, RowSet
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Pair
 
-NOT_KNOWN = ()  # in place of a row that is uncertain
+NOT_KNOWN = ()  # used as the row if it is uncertain
 Rows = dict[Key, Row | None]  # key → the source's row; None: there is no row
 
 
 def moved_rows(
     kept: Iterable[tuple[TableRows, list[Key]]], pair: Pair, rows: Mapping[Key, Row], wanted: Collection[Key]
 ) -> Rows:
-    """Return the rows of those `wanted` keys that the changes affect, in the target's form; NOT_KNOWN for a row that
-    is uncertain.
+    """Return those of the `wanted` keys that the transactions in `kept` changed, each with its new row in the target's
+    form. The row is None if it was deleted, and NOT_KNOWN if it is uncertain.
+
+    `rows`: the rows before these transactions.
     """
     found: Rows = {}
     for changes, keys in kept:
@@ -44,8 +46,8 @@ def moved_rows(
 
 
 def _changes(rows: TableRows, keys: list[Key], pair: Pair) -> Iterator[tuple[Key, Key, RowSet | None]]:
-    """Yield, for each change, the row's key before and after the change (() if there is no row), and the values that
-    the change sets.
+    """Yield each change as three values: the row's key before it and the key after it (() if there is no row), and the
+    values that it sets.
     """
     images = rows.images
     ours = replace(

@@ -1,8 +1,9 @@
-"""A stopped source: a temporary server on a copy of its data folder or backup, and the log position of its rows.
+"""A stopped source (`verify --offline-source`): a temporary server on a copy of its data folder or backup, and the log
+position of its rows.
 
-Invariant: nothing is written to the given folder. The copy follows symbolic links, its binary log index names no file
-outside of it, relay logs are not copied, and a tablespace elsewhere is refused. The server, which recovers as after a
-crash, therefore cannot reach the original files. It listens on a socket that only this user can reach.
+Invariant: nothing is written to the original folder. The copy follows symbolic links, its binary log index names no
+file outside of it, relay logs are not copied, and a tablespace elsewhere is refused. So the temporary server, which
+recovers as after a crash, cannot reach the original files. It listens on a socket that only this user can reach.
 """
 
 from __future__ import annotations
@@ -47,11 +48,10 @@ _POLL_S: Final = 0.1
 
 
 def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
-    """Return the position `given`. If it is None, return the position in a backup's record, or without a record the
-    end of the last transaction in the logs.
+    """Return the log position of the rows in a stopped source's folder: `given`, unless it is None; else the position
+    that a backup has recorded; else the end of the last transaction in the binary logs.
 
-    Raises UsageError if the folder is not a server's data folder, is a backup that is not prepared, or has no
-    position.
+    Raises UsageError if the folder is not a server's data folder, is a backup that is not prepared, or has no position.
     """
     try:
         (folder / "ibdata1").stat()
@@ -80,7 +80,7 @@ def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
 
 
 def _last_transaction(path: Path) -> BinlogPosition | None:
-    """Return the end of the last transaction in a binary log; None if it has none."""
+    """Return the position after the last transaction in a binary log; None if the log has no transaction."""
     found = None
     with mapped_file(path) as data:
         for scan, _ in walk(data, Boundary(FIRST_EVENT_POSITION, BinlogPosition(path.name, FIRST_EVENT_POSITION))):
@@ -91,10 +91,11 @@ def _last_transaction(path: Path) -> BinlogPosition | None:
 
 @contextmanager
 def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config) -> Iterator[MasterInfo]:
-    """Run the temporary server during the block, and yield how to connect to it. `work`: the folder for the copy.
+    """Run the temporary server during the block, and yield the settings to connect to it. `work`: the folder for the
+    copy.
 
-    Raises UsageError if a server runs in the folder, SourceError if the temporary server does not answer, and OSError
-    if the copy fails.
+    Raises UsageError if a server runs in the original folder, SourceError if the temporary server does not answer, and
+    OSError if the copy fails.
     """
     if is_in_use(folder / "ibdata1"):
         hint = "to compare with a running server, omit --offline-source"
@@ -119,7 +120,9 @@ def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config)
 
 
 def _copy(folder: Path, copy: Path) -> None:
-    """Copy the files, as links to the same blocks if the file system supports this."""
+    """Copy the files of a data folder. The copies share their blocks with the originals if the file system supports
+    this.
+    """
     if found := next(folder.rglob("*.isl"), None):
         raise UsageError(
             f"{found} names a tablespace outside of the folder", hint="use a backup, which has all in one folder"
@@ -180,12 +183,12 @@ def _command(copy: Path, work: Path, socket: Path, master: MasterInfo) -> list[s
 
 
 def _ends_with_us() -> None:
-    """Make the kernel kill the server when this process ends. The next verify deletes the rest of the copy."""
+    """Make the kernel kill this process, the temporary server, when rplctl ends. The next verify then deletes the copy."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config, log: Path) -> None:
-    """Wait until the server answers, for as long as its recovery takes."""
+    """Wait until the temporary server answers; its recovery may take long."""
     while process.poll() is None:
         try:
             with survey(reached, "", config) as query:

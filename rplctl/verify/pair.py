@@ -1,4 +1,4 @@
-"""One table with its models on both sides, and its rows in a comparable form.
+"""One table with its models on the source and the target, and its rows in a comparable form.
 
 Invariant: columns are compared as the applier applies them: by name on kinds of targets that do not speak MySQL, by
 position on servers, either of which may have more columns at the end.
@@ -32,10 +32,11 @@ _PIECE_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A table's models on both sides. `target`: the applier's model. The first `width` columns are compared.
+    """A table's models on both sides. `target`: the model that the applier uses. Only the first `width` columns are
+    compared.
 
-    `key`: numbers of the columns that identify rows; () if there are none, or if literals cannot find their values
-    again (`why_keyless`).
+    `key`: indexes of the columns that identify a row. It is () without such columns, or if SQL literals cannot find
+    their values (`why_keyless` has the reason).
     """
 
     source: TableModel
@@ -64,18 +65,18 @@ class Pair:
 
     @property
     def names(self) -> list[str]:
-        """The target's names of the compared columns."""
+        """The names of the compared columns on the target."""
         return [column.name for column in self.target.columns[: self.width]]
 
     def selected(self) -> list[SelectedColumn]:
-        """Return the columns of the source in the form that the applier's encoders take."""
+        """Return the columns to select on the source, in the form that the applier's encoders take."""
         return selected_columns(self.source.columns[: self.width], takes_numbers=self.is_of_servers)
 
     def hashed(self, *, of_target: bool) -> tuple[list[SelectedColumn], list[int]]:
-        """Return the selected columns and their hash modes.
+        """Return the columns to select for hashing rows of one side, and the hash mode of each.
 
         On servers, columns are selected so that equal values have equal bytes. For other targets, the source's rows are
-        selected in the form in which the target will return them.
+        selected in the form in which the target will return them, and there are no modes.
         """
         if not self.is_of_servers:
             return self.selected(), []
@@ -94,7 +95,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Hashes of some rows. `keys_of`: returns the keys of rows by their numbers; () for tables without a key."""
+    """Hashes of some rows and of their keys. `keys_of`: returns the keys of the rows with these indexes; each is () for
+    a table without a key.
+    """
 
     keys: Hashes
     rows: Hashes
@@ -102,7 +105,7 @@ class Batch:
 
 
 def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> Batch:
-    """Return the hashes of images, for two servers."""
+    """Return the hashes of row images, if both sides are servers."""
     rows = hash_images(images, range(len(columns)), modes)
     keys = hash_images(images, pair.key, [modes[c] for c in pair.key]) if pair.key else rows
     formats = [column.format for column in columns]
@@ -117,7 +120,7 @@ def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn
 
 
 def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> Batch:
-    """Return the hashes of plain values, for other targets."""
+    """Return the hashes of rows with plain values, for targets that are not servers."""
     hashes = hash_values(rows)
     if not pair.key:
         return Batch(hashes, hashes, lambda numbers: [()] * len(numbers))
@@ -128,7 +131,7 @@ def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> Batch:
 def keys_of_images(
     images: Images, formats: Sequence[ColumnFormat], pair: Pair, numbers: npt.NDArray[np.int64]
 ) -> list[Key]:
-    """Return the keys of images, with None for a column that the image lacks."""
+    """Return the keys of the images with these numbers. A key has None for a column that the image lacks."""
     columns = [plain_column(images, formats[c], pair.source.columns[c], pair.kind, numbers, c) for c in pair.key]
     return list(zip(*columns, strict=True)) if columns else [()] * len(numbers)
 
@@ -146,13 +149,15 @@ def plain_rows(images: Images, pair: Pair, columns: Sequence[SelectedColumn]) ->
 def plain_column(  # noqa: PLR0913 - where the cells are, and what they are
     images: Images, fmt: ColumnFormat, column: Column, kind: str, numbers: npt.NDArray[np.int64], at: int
 ) -> list[Any]:
-    """Return the plain values of a column. Raises RplError for a value that cannot be read."""
+    """Return one column's plain values from the images with these numbers. Raises RplError for a value that cannot be
+    read.
+    """
     values, compared = value_form(kind).stored(decode_column(images, numbers, at, fmt)), compared_rows(kind)
     return values if compared is None else compared.of_source(values, column)
 
 
 def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
-    """Return images that have only the selected rows."""
+    """Return the images of the rows with these numbers only."""
     count = len(numbers)
     starts, lengths = (
         np.ascontiguousarray(images.cell_start[numbers]),
@@ -172,8 +177,8 @@ def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
 
 
 def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iterator[Images]:
-    """Yield all rows, some megabytes at a time. Raises SourceError if the source reports an error, and
-    BinlogFormatError if a row is damaged.
+    """Yield all rows of a SELECT as images, some megabytes at a time. Raises SourceError if the source reports an
+    error, and BinlogFormatError if a row is damaged.
     """
     held = bytearray()
     for piece in rows.pieces():
@@ -187,7 +192,7 @@ def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iter
 
 @lean_kernel
 def end_of_rows(packets: Any) -> Any:
-    """Return the end of the last complete row."""
+    """Return the offset after the last complete row in these packets."""
     at = np.int64(0)
     end = np.int64(0)
     while at + 4 <= len(packets):

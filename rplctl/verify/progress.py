@@ -1,9 +1,9 @@
-"""The progress of a verify, in the channel's folder.
+"""The progress of a verify, stored in the channel's folder.
 
-It has the finished tables, their totals and differences, and for a large table the pieces that both servers have
-summed. Invariant: totals are written at once, after the differences of their table. If a verify was killed, the same
-request resumes after the finished tables, and inside a table after its last piece if the table's definition is
-unchanged.
+It has the finished tables with their totals and differences. For a large table it also has the pieces that both servers
+have summed. Invariant: a table's totals are stored when it is finished, after its differences. If a verify was killed,
+another one with the same request resumes after the finished tables, and inside a table after its last piece if the
+table's definition is unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from rplctl.verify.report_file import Difference, Header, Totals, last_verified,
 
 
 class Progress:
-    """The progress of one verify. `request`: its options as text. `done`: totals by the target's table names."""
+    """The progress of one verify. `request`: the verify's options as text. `done`: the totals of the finished tables,
+    by their names on the target.
+    """
 
     def __init__(self, channel: Channel, request: str) -> None:
         self._folder, self._request, self._lock = channel.verify_folder, request, Lock()
@@ -47,9 +49,7 @@ class Progress:
         return self._folder / "progress.json"
 
     def begin(self, header: Header) -> None:
-        """Begin a new comparison, and discard the stored progress. Raises OSError if the progress file cannot be
-        written.
-        """
+        """Discard the stored progress, and begin a new one. Raises OSError if the progress file cannot be written."""
         shutil.rmtree(self._folder, ignore_errors=True)
         private_folder(self._folder)
         self.header, self.done = header, {}
@@ -57,7 +57,9 @@ class Progress:
 
     @contextmanager
     def table(self, name: tuple[str, str]) -> Iterator[Callable[[Iterable[Difference]], None]]:
-        """Yield a function that stores differences of the table. Earlier differences are discarded."""
+        """Yield a function that stores differences of the table. The differences that an earlier attempt stored are
+        discarded.
+        """
         replace_file(self._differences(name), b"", durable=False)  # 0600: keys are data
         with self._differences(name).open("wb") as file:
             yield lambda found: file.writelines(line(asdict(difference)) for difference in found)
@@ -71,7 +73,8 @@ class Progress:
         return PiecesDone(self._of_table(name, "pieces"), hashlib.sha256(definition.encode()).hexdigest())
 
     def finish(self, paths: Sequence[Path], *, is_whole: bool) -> None:
-        """Write the report to these paths. The report of a partial verify keeps the time of the last complete one.
+        """Write the report to these paths. If the verify did not compare all tables (`is_whole` is False), the report
+        keeps the time of the last verify that did.
 
         Raises OSError if a report cannot be written.
         """
@@ -105,10 +108,9 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnequalRows:
-    """Rows of a piece of a table that differ.
+    """A selection of rows that differ: those with keys after `after`, up to `upto`, in one of the `buckets` (() = any).
 
-    Their keys are after `after`, up to `upto`, and in one of the `buckets` (() = any). `rows`: their number on both
-    sides. The record has no SQL, because SQL from a file must not be executed.
+    `rows`: their number on both sides together. SQL from a file must not be executed, so this record has none.
     """
 
     after: Bound | None
@@ -120,7 +122,7 @@ class UnequalRows:
 class PiecesDone:
     """The finished part of one table: all rows up to the key `upto` were compared.
 
-    `rows`: the source's rows in it; `unlike`: rows of both sides that differ.
+    `rows`: the number of the source's rows in this part; `unlike`: the selections of rows that differ.
     """
 
     def __init__(self, path: Path, definition: str) -> None:
@@ -135,11 +137,11 @@ class PiecesDone:
                 self.upto, self.rows, self.unlike = found
 
     def forget(self) -> None:
-        """Compare the table from its first row on."""
+        """Discard the finished part, so that the table is compared from its first row on."""
         self.upto, self.rows, self.unlike = None, 0, []
 
     def keep(self, upto: Bound, rows: int, unlike: list[UnequalRows]) -> None:
-        """Store the finished part. Raises OSError if the file cannot be written."""
+        """Store how far the table was compared. Raises OSError if the file cannot be written."""
         state = {"definition": self._definition, "upto": upto, "rows": rows, "unlike": [asdict(one) for one in unlike]}
         replace_file(self._path, json.dumps(state).encode(), durable=False)
 
@@ -149,7 +151,9 @@ def _bound(stored: Any) -> Bound | None:
 
 
 def _unequal_rows(stored: Any) -> UnequalRows:
-    """Return rows from parsed JSON. Raises ValueError, KeyError and TypeError for another content."""
+    """Return a selection of rows from parsed JSON. Raises ValueError, KeyError and TypeError if the JSON has another
+    form.
+    """
     buckets = tuple(map(int, stored["buckets"]))
     return UnequalRows(
         after=_bound(stored["after"]), upto=_bound(stored["upto"]), buckets=buckets, rows=int(stored["rows"])

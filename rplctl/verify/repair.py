@@ -1,22 +1,23 @@
 """Repairs keys that differ: the target's rows become the source's, while the channel runs.
 
-The source's rows are read at a position L of its log, and staged as in a verify (`resolve`). Then, on the target:
+The source's rows are read at a position L of its log, and loaded into a stage, a temporary table, as in a verify
+(`resolve`). Then, on the target:
 
-    1  the position's row is written unchanged: the applier, whose commits move it first, waits for our end (design D4)
-    2  the stage gets the relay log's changes of the rows between L and this position A (`log_rows`)
-    3  rows that are equal are not changed: the target decides
-    4  the undo SQL is written, durable
-    5  extra rows are deleted, different ones updated in the columns that differ, missing ones inserted: strictly
+    1  the row with the channel's position is locked: the applier, whose commits move it first, waits (design D4)
+    2  the stage gets the relay log's changes of the rows between L and the channel's position A (`log_rows`)
+    3  the target compares the stage with the table; rows that are equal are not changed
+    4  the undo SQL is written to a durable file
+    5  extra rows are deleted, different ones updated in the columns that differ, missing ones inserted, in strict mode
     6  COMMIT
 
 A is after L, and the relay log has everything up to A, so a key that changes all the time is repaired as soon as any
-other: the source never waits, and the applier no longer than a transaction. Keys whose rows the log does not show (DDL,
-statements, partial images without a row) are tried again. In mode xa the position is outside the target and holds back
-nobody: all keys that were changed after L are tried again, and a change during the repair rolls it back. Invariant: a
-row is written only while the target is at a position for which the stage has the source's row. So the applier need not
-stop, and a repair that is killed has done some of its transactions completely. Foreign keys are not checked, because
-the source's rows already include their effects. If they must be checked, the caller excludes tables whose rows cascade
-to others.
+other. The source never waits, and the applier waits no longer than one transaction. Keys whose rows the log does not
+show (DDL, statements, partial images without a row) are tried again. In mode xa the position is outside the target, so
+the applier cannot be made to wait: all keys that were changed after L are tried again, and a change during the repair
+rolls it back. Invariant: a row is written only while the target is at a position for which the stage has the source's
+row. So the applier need not stop, and a repair that is killed has done some of its transactions completely. Foreign
+keys are not checked, because the source's rows already include their effects. If they must be checked, the caller
+excludes tables whose rows cascade to others.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ Cells = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A row to repair. `row`: the source's; None if the target's row is extra. `columns`: those that differ."""
+    """A row to repair. `row`: the row on the source; None if the target's row is extra. `columns`: the columns that
+    differ.
+    """
 
     key: Key
     kind: Kind
@@ -74,11 +77,11 @@ class Fault:
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome for one table, in numbers of keys.
+    """The outcome of a repair for one table, in numbers of keys.
 
-    `equal`: unchanged. `blocked`: keys whose unique values other rows have.
-    `left`: the reasons why keys were not repaired, with their numbers.
-    `statements`: the first statements, which a dry run shows instead of executing them.
+    `equal`: keys that needed no repair. `blocked`: keys that were refused because another row has their unique values.
+    `left`: each reason why keys were not repaired, with the number of these keys. `statements`: the first statements,
+    which a dry run shows instead of executing them.
     """
 
     equal: int = 0
@@ -98,10 +101,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """The source's rows of one round.
+    """The source's rows that one round of a repair uses.
 
-    `rows`: the rows with these `keys`, in the target's form. `delete_first`: differing rows are deleted and inserted,
-    not updated. `unknown`: keys whose rows at the target's position are not known any more.
+    `rows`: the rows with these `keys`, in the target's form. `delete_first`: True to delete and insert differing rows
+    instead of updating them. `unknown`: keys whose rows on the source are not known any more.
     """
 
     pair: Pair
@@ -113,7 +116,7 @@ class _Staged:
 
 
 class _Refused(Exception):
-    """The error for a row that the target refuses."""
+    """The error for a row that the target refuses to write."""
 
     def __init__(self, key: Key, error: TargetError) -> None:
         super().__init__(error.message)
@@ -121,16 +124,16 @@ class _Refused(Exception):
 
 
 class _KeysChanged(Exception):
-    """The error if the source has changed a row that was already written."""
+    """The error if the source has changed a row that this repair has already written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repairer:
-    """Repairs tables.
+    """Repairs the rows of tables on the target.
 
-    `target`: a connection of its own, without the fence. `hold`: see commit.position_store.position_holder.
-    `lock`: held during each transaction.
-    `dry_run`: None, or the number of statements per table to show instead of writing.
+    `target`: a connection of its own, without the fence. `hold`: a function from commit.position_store.position_holder,
+    which makes the applier wait, or None. `lock`: held during each transaction. `dry_run`: None, or the number of
+    statements per table to show instead of writing.
     """
 
     resolver: Resolver
@@ -141,11 +144,11 @@ class Repairer:
     dry_run: int | None = None
 
     def repair(self, pair: Pair, keys: Suspects, out: Outcome, *, delete_first: bool = False) -> None:
-        """Repair the rows with these keys.
+        """Repair the rows with these keys, and add the result to `out`.
 
-        Raises Altered if a table's definition changes, SourceError or TargetError if this server reports an error,
-        LockBusy if the stored position was removed, WaitTimeout if the target does not catch up, and NotRunning on
-        STOP.
+        Raises Altered if a table's definition changes, SourceError if the source and TargetError if the target reports
+        an error, LockBusy if the stored position was removed, WaitTimeout if the target does not catch up, and
+        NotRunning on STOP.
         """
         for _ in range(self.resolver.rounds):
             if not keys:
@@ -154,9 +157,9 @@ class Repairer:
         out.left[_IN_MOTION] += len(keys)
 
     def finish(self, pair: Pair, out: Outcome) -> None:
-        """Repair rows that blocked each other, by deleting the differing rows first, then inserting them.
+        """Repair the rows that `repair` has left as blocked: delete the differing rows first, then insert them.
 
-        Raises as `repair`.
+        Raises the errors of `repair`.
         """
         while out.blocked:
             before, out.blocked = out.blocked, {}
@@ -168,7 +171,7 @@ class Repairer:
                 out.blocked = {}
 
     def _round(self, pair: Pair, keys: Suspects, out: Outcome, *, delete_first: bool) -> Suspects:
-        """Repair the rows with these keys, and return the keys that were changed meanwhile."""
+        """Repair the rows with these keys once, and return the keys that the source has changed meanwhile."""
         images: list[Images] = []
 
         def rows(locking: Sql) -> Iterator[Images]:
@@ -205,7 +208,9 @@ class Repairer:
         return {}
 
     def _halves(self, staged: _Staged, left: dict[Key, Kind], out: Outcome, error: RplError) -> Suspects:
-        """Repair the rows of a refused COMMIT in two halves, to isolate the row that foreign keys refuse."""
+        """Repair the rows of a refused COMMIT in two separate halves, to find the row that violates a foreign key.
+        Return the keys to try again.
+        """
         if len(left) == 1:
             out.left[f"{error.message} {error.hint}".strip()] += 1
             return {}
@@ -215,8 +220,8 @@ class Repairer:
         return {key: kind for part in parts for key, kind in self._repaired(staged, part, out).items()}
 
     def _transact(self, staged: _Staged, keys: Suspects, out: Outcome) -> Suspects:
-        """Repair the rows in one transaction, and return the keys that must be tried again, because the source has
-        changed them or their rows are not known.
+        """Repair the rows in one transaction. Return the keys that must be tried again, because the source has changed
+        them or their rows are not known.
         """
         changed = staged.changed
         with self.lock.shared():
@@ -247,13 +252,13 @@ class Repairer:
         return again
 
     def _show(self, pair: Pair, faults: Iterable[Fault], out: Outcome) -> None:
-        """Add the statements that a dry run shows, deletes first."""
+        """Add to `out` the statements that a dry run shows, deletes first."""
         sql, room = undo_sql(self.target.kind), (self.dry_run or 0) - len(out.statements)
         for fault in sorted(faults, key=lambda one: (one.row is not None, bool(one.columns)))[:room]:
             out.statements.append(shown_statement(sql, pair, fault.key, fault.row, fault.columns))
 
     def _follow(self, staged: _Staged) -> None:
-        """Bring the stage to the target's position, which is held."""
+        """Apply the relay log's changes up to the target's position to the stage. The position cannot move meanwhile."""
         kept = staged.changed.take(self.resolver.look(staged.changed))
         moved = moved_rows(kept, staged.pair, staged.rows, staged.keys)
         if not moved:
@@ -266,8 +271,8 @@ class Repairer:
         staged.unknown.difference_update(known)
 
     def _write(self, staged: _Staged, faults: Sequence[Fault]) -> None:
-        """Write the rows without committing. Raises _Refused if the target refuses a row, and _KeysChanged if the
-        source has changed a written row. Before such an error, the undo SQL is removed.
+        """Write the undo SQL and then the rows, without a COMMIT. Raises _Refused if the target refuses a row, and
+        _KeysChanged if the source has changed a written row. Before an error, the undo SQL is removed.
         """
         inserted, deleted, updated = (
             [fault for fault in faults if fault.kind == kind] for kind in ("missing", "extra", "different")
@@ -311,8 +316,8 @@ class Repairer:
 
 
 def _leave(left: dict[Key, Kind], refused: _Refused, out: Outcome, *, puts_off: bool) -> None:
-    """Record a refused key. `puts_off`: after each _MOST_REFUSED duplicate keys, postpone the other keys of the
-    transaction, too.
+    """Move a key that the target refused from `left` into `out`. `puts_off`: after each _MOST_REFUSED duplicate keys,
+    postpone the other keys of the transaction, too.
     """
     kind = left.pop(refused.key)
     if refused.error.errno != er.DUP_ENTRY:
@@ -327,7 +332,9 @@ def _leave(left: dict[Key, Kind], refused: _Refused, out: Outcome, *, puts_off: 
 def _faults(
     staged: _Staged, keys: Suspects, wanted: Mapping[Key, list[Cells]], found: Mapping[Key, list[Cells]]
 ) -> tuple[list[Fault], int]:
-    """Return the rows to repair, and how many keys do not match the report: only rows it calls extra are deleted."""
+    """Return the rows to repair, and the number of keys that are not repaired because they do not match the report. A
+    row is deleted only if the report calls it extra.
+    """
     faults, odd = [], 0
     for key, kind in keys.items():
         one, other = wanted.get(key, []), found.get(key, [])
@@ -346,7 +353,7 @@ def _faults(
 
 
 def source_rows(pair: Pair, images: Sequence[Images], kind: str) -> dict[Key, Row]:
-    """Return the source's rows in the target's form."""
+    """Return the source's rows by their keys, converted to the values that the target stores."""
     columns = pair.selected()
     formats, found = [column.format for column in columns], dict[Key, Row]()
     for some in images:

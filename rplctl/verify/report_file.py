@@ -1,10 +1,10 @@
 """The report of a verify, which `rplctl repair` and people read.
 
 It has JSON lines: a header, a line for each differing key, the totals of each table, and a last line that marks the
-report as complete and has the offset of the totals. Invariant: a report replaces its file atomically (0600: keys are
-data), and a reader refuses an incomplete one; the differences, which may be gigabytes, are read on demand. A key's
-values are lossless and, with the column's type, usable in a WHERE on either side: text as text, bytes as {"hex": "…"},
-numbers as decimal strings, dates and times as text (TIMESTAMP in UTC).
+report as complete and has the offset of the totals. Invariant: a report replaces its file atomically, with mode 0600
+because keys are data, and a reader refuses an incomplete report. The differences, which may be gigabytes, are read on
+demand. A key's values are lossless and, with the column's type, usable in a WHERE on either side: text as text, bytes
+as {"hex": "…"}, numbers as decimal strings, dates and times as text (TIMESTAMP in UTC).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Kind = Literal["missing", "extra", "different"]
 KeyValue = str | dict[str, str]
 T = TypeVar("T")
 _BUFFER_BYTES: Final = 1 << 20
-_LAST_BYTES: Final = 1 << 10  # at the end of the file; they include the last line
+_LAST_BYTES: Final = 1 << 10  # bytes at the end of the file, which include the last line
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
     """The header of a report.
 
-    `time`: its start, in seconds since 1970. `position`, `gtids`: the end of the source's log at that time.
-    `server_id`, `uuid`: the source's (uuid is '' for MariaDB). `tables`: the target's names, `db.table`.
+    `time`: the start of the verify, in seconds since 1970. `position`, `gtids`: the end of the source's log at that
+    time. `server_id`, `uuid`: the source's (uuid is '' for MariaDB). `tables`: the target's names, `db.table`.
     `verified`: the start of the last verify that compared all tables of the channel; 0.0 if there was none.
     """
 
@@ -48,7 +48,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One differing key, with the target's names.
+    """One key whose rows differ, with the names of its table and columns on the target.
 
     `kind`: `missing` or `extra` on the target, or `different` in `columns`.
     """
@@ -62,10 +62,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The totals of one table. `rows`: the source's. `in_motion`: keys that changed during each attempt to read them.
+    """The totals of one table. `rows`: the number of rows on the source. `in_motion`: the number of keys that changed
+    during each attempt to compare them.
 
-    `not_comparable`: the reason why the table, or a part of it, was not compared; '' if all was compared.
-    `drift`: statements that give the target the source's definition, or differences that no statement describes.
+    `not_comparable`: the reason why the table, or a part of it, was not compared; '' if all was compared. `drift`:
+    statements that give the target the source's definition, or differences that no statement describes.
     """
 
     database: str
@@ -93,7 +94,7 @@ class Report:
     totals: tuple[Totals, ...]
 
     def differences(self) -> Iterator[Difference]:
-        """Yield the differences in the order of the tables, from the file."""
+        """Yield the differences from the file, in the order of the tables."""
         with self.path.open("rb") as file:
             file.readline()
             for text in file:
@@ -104,7 +105,7 @@ class Report:
 
 
 def first_differences(report: Report, count: int) -> Iterator[str]:
-    """Yield the first differences as text, at most `count` of each table."""
+    """Yield the first differences of each table as text, at most `count` for each."""
     left = {(table.database, table.table): min(count, table.differences) for table in report.totals}
     differences = report.differences()
     while any(left.values()) and (found := next(differences, None)):
@@ -133,7 +134,7 @@ def write_report(path: Path, header: Header, differences: Iterable[Difference], 
 
 
 def read_report(path: Path) -> Report:
-    """Return the report without its differences.
+    """Return the report; its differences stay in the file.
 
     Raises UsageError for a file that is not a report, is of a later format, or is incomplete, and OSError if the file
     cannot be read.
@@ -159,7 +160,7 @@ def _read(path: Path) -> Report:
 
 
 def last_verified(path: Path) -> float:
-    """Return the time of the last complete verify in this report; 0.0 without a readable report."""
+    """Return the time of the last verify that compared all tables, from this report; 0.0 without a readable report."""
     try:
         return read_report(path).header.verified
     except (OSError, UsageError):
@@ -171,7 +172,9 @@ def line(record: Mapping[str, Any]) -> bytes:
 
 
 def of_record(kind: Callable[..., T], record: Mapping[str, Any]) -> T:
-    """Return a record from the result of `asdict`, with tuples for its lists. Raises TypeError for another record."""
+    """Return an object of `kind` from a record that `asdict` made, with tuples for its lists. Raises TypeError for any
+    other record.
+    """
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in record.items()})
 
 

@@ -1,11 +1,12 @@
-"""Resolves suspects by position: compares the source's rows at a position of its log with the target's at or after it.
+"""Compares suspects, which are rows that may differ: the source's rows at a position of its log with the target's rows
+at or after that position.
 
-Rows that the relay log changes between the two positions are compared again, up to MOST_ROUNDS times, and then count
-as `in motion`, never as different. If the relay log has changed all of the rows before the applier arrives, verify
-does not wait. If the target holds still, all rows that the relay log changes after the target's position are in
-motion. For the other rows the target decides: the source's rows go through the applier's encoder into a temporary
-table, and both tables are read in the same way. Invariant: a row is reported as different only if no event was on its
-way to the target.
+Rows that the relay log changes between the two positions are compared again, up to MOST_ROUNDS times, and then count as
+`in motion`, never as different. If the relay log has changed all of the rows before the applier arrives, verify does
+not wait. If the target does not change (no applier runs), all rows that the relay log changes after the target's
+position are in motion. The target itself compares the other rows: the source's rows go through the applier's encoder
+into a temporary table, and both tables are read in the same way. Invariant: a row is reported as different only if no
+event for it was on its way to the target.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ from rplctl.verify.target_side import Row, TargetSide
 
 MOST_ROUNDS: Final = 5
 _SOURCE_S: Final = 30.0  # for received transactions to be visible on the source, and for later ones to be received
-_STILL_S: Final = 600.0  # without any progress of the applier
+_STILL_S: Final = 600.0  # the longest wait without any progress of the applier
 _REPORT_S: Final = 2.0
 _POLL_S: Final = 0.02
 
 
 class Altered(Exception):
-    """The error for a table whose definition has changed since its comparison began."""
+    """The error if a table's definition has changed since its comparison began."""
 
 
 class Unjudged(Exception):
-    """The error if the relay logs between the positions of both sides are purged, so that the changes in between are
-    unknown.
+    """The error if the relay logs between the positions of both sides are purged, so that nobody knows which rows
+    changed in between.
     """
 
 
@@ -58,14 +59,16 @@ class Applied(Protocol):
         """True if all transactions before this position are applied."""
 
     def executed(self) -> BinlogPosition:
-        """Return a position that includes all transactions visible in earlier reads of the target."""
+        """Return a position of the source's log that the target has reached: it includes all transactions that earlier
+        reads of the target have shown.
+        """
 
     def runs(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The result of one resolution. `again`: keys that were changed meanwhile."""
+    """The result of a comparison of suspects. `again`: keys that were changed during each attempt."""
 
     differences: list[Difference]
     again: list[Key]
@@ -73,7 +76,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolver:
-    """Compares the rows of suspects."""
+    """Compares the suspects of a table on the source with the target."""
 
     source: Source
     side: TargetSide
@@ -86,15 +89,17 @@ class Resolver:
 
     @property
     def rounds(self) -> int:
-        """The number of attempts for unstable rows. If the target holds still, another attempt does not help."""
+        """The number of attempts for rows that change meanwhile. If the target does not change, another attempt does
+        not help.
+        """
         return 1 if self.holds_still else MOST_ROUNDS
 
     def resolve(self, pair: Pair, keys: list[Key]) -> Resolution:
-        """Compare the rows with these keys.
+        """Compare the rows with these keys on both sides.
 
-        Raises Altered if a table's definition changes, Unjudged if the relay logs in between are purged, SourceError
-        or TargetError if this server reports an error, WaitTimeout if the target does not catch up, and NotRunning on
-        STOP.
+        Raises Altered if a table's definition changes, Unjudged if relay logs are purged too early, SourceError if the
+        source and TargetError if the target reports an error, WaitTimeout if the target does not catch up, and
+        NotRunning on STOP.
         """
         found: list[Difference] = []
         for _ in range(self.rounds):
@@ -109,8 +114,8 @@ class Resolver:
         return Resolution(found, keys)
 
     def resolve_hashes(self, pair: Pair, hashes: set[int]) -> tuple[int, int, bool]:
-        """Return the number of missing and of extra rows of a table without a key, and True if the table was
-        unstable.
+        """Compare the rows with these hashes in a table without a key. Return the number of missing rows, the number of
+        extra rows, and True if the table was changed during each attempt.
         """
         for _ in range(self.rounds):
             with self.staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as changed:
@@ -122,11 +127,11 @@ class Resolver:
         return 0, 0, True
 
     def look(self, changed: ChangedKeys) -> BinlogPosition:
-        """Examine the log up to the target's position, and return this position. Raises Unjudged if the relay logs
-        before this position are purged.
+        """Add the changes of the relay log up to the target's position to `changed`, and return this position. Raises
+        Unjudged if the relay logs before this position are purged.
         """
         place, at = self.applied.executed(), self.source.at
-        if self.holds_still:  # `staged` has examined everything after it
+        if self.holds_still:  # `staged` has examined everything after the target's position
             return place
         if at is None or place != at:
             if at is not None and not self.received.begin_behind(at):
@@ -145,9 +150,10 @@ class Resolver:
         *,
         keys: Sequence[Key] = (),
     ) -> Iterator[ChangedKeys]:
-        """Stage the source's rows, and wait until the target has passed their position, or all `keys` have changed.
+        """Load the source's rows into the target's temporary table, and wait until the target has passed the position
+        of these rows, or until all `keys` have changed. Yield the keys that the log changes.
 
-        `keeps`: see ChangedKeys.
+        `keeps`: the parameter of ChangedKeys.
         """
         if at := self.source.at:
             self.side.stage(pair, rows(NOTHING))
@@ -200,7 +206,8 @@ class Resolver:
             )
 
     def catch_up(self) -> None:
-        """Wait until the target has everything that the source has logged by now, unless the target holds still.
+        """Wait until the target has everything that is in the source's log at the time of the call. If the target does
+        not change, return at once.
 
         Raises SourceError if the source reports an error, WaitTimeout if the target makes no progress, and NotRunning
         if the applier does not run.
@@ -240,7 +247,9 @@ def _not_running(why: str) -> NotRunning:
 def _compared(
     pair: Pair, staged: Sequence[Row], rows: Sequence[Row], keys: Iterable[Key], changed: ChangedKeys
 ) -> Iterator[Difference]:
-    """Yield the differences. Several rows may have one key, if the key is unique only on the source."""
+    """Yield the differences between the staged rows of the source and the target's rows, without changed keys. Several
+    rows may have one key, if the key is unique only on the source.
+    """
     wanted, found = by_key(staged), by_key(rows)
     for key in dict.fromkeys([*keys, *wanted]):
         ours, theirs = wanted.get(key, []), found.get(key, [])

@@ -1,7 +1,9 @@
-"""Checksums of a table that both servers compute, if they define it alike: the rows of equal pieces need not be read.
+"""Checksums of a table that both servers compute, if both define it alike, so that the rows of equal pieces need not be
+read.
 
     row      CRC32 of its cells as text × (CRC32 of its key + 1), so that two rows that swap a value do not cancel out
-    piece    the number of rows, and their 64 bits XORed; for an unequal piece also in 4,096 buckets of the key's CRC32
+    piece    the number of its rows, and the XOR of their checksums; for an unequal piece also in 4,096 buckets of the
+             key's CRC32
 
 Both servers read a piece at the same time, so that few rows change in between. A value that the servers print
 differently only costs time: rows of unequal buckets are read. Invariant: no type is printed with a loss, so a differing
@@ -30,7 +32,7 @@ _MOST_BUCKETS = 2048  # if more buckets of a piece are unequal, all of its rows 
 
 @dataclass(frozen=True, slots=True)
 class RowSum:
-    """SQL expressions for the 64 bits of a row, and for a number of its key."""
+    """SQL expressions for the 64-bit checksum of a row (`row`), and for the CRC32 of its key (`key`)."""
 
     pair: Pair
     row: Sql
@@ -38,7 +40,9 @@ class RowSum:
 
     @classmethod
     def of(cls, pair: Pair) -> RowSum | None:
-        """Return the expressions; None if the two tables are not defined alike, or have no common indexed key."""
+        """Return the expressions for a table; None if the two servers do not define it alike, or have no common indexed
+        key.
+        """
         columns = list(zip(pair.source.columns[: pair.width], pair.target.columns, strict=False))
         texts = [_text(one, other) if _are_alike(one, other) else NOTHING for one, other in columns]
         key = chunk_key(pair.source)
@@ -48,7 +52,7 @@ class RowSum:
         return cls(pair, written("CRC32({}) * ({} + 1)", _joined(texts), number), number)
 
     def where(self, unequal: UnequalRows) -> Sql:
-        """Return ` WHERE …` of these rows on both sides. Raises RplError if a bound does not match the key."""
+        """Return ` WHERE …` that selects these rows on either side. Raises RplError if a bound does not match the key."""
         piece = condition(chunk_key(self.pair.source), Chunk(unequal.after, unequal.upto))
         if not unequal.buckets:
             return piece
@@ -60,10 +64,11 @@ class RowSum:
 def unequal_rows(  # noqa: PLR0913 - what a comparison takes
     source: Source, target: Ask, by: RowSum, max_load: int, moved: Callable[[int], None], done: PiecesDone
 ) -> tuple[int, list[UnequalRows]]:
-    """Return the number of the source's rows, and the rows that differ.
+    """Compare the checksums of all pieces of a table. Return the number of the source's rows, and the selections of
+    rows that differ.
 
-    `moved`: called with the number of rows that were read. `done`: the part that an earlier verify has finished.
-    Raises SourceError or TargetError if this server reports an error.
+    `moved`: called with the number of rows that were read. `done`: the part that an earlier verify has finished. Raises
+    SourceError if the source and TargetError if the target reports an error.
     """
     pair = by.pair
     forget_foreign_bounds(by, done)
@@ -92,7 +97,7 @@ def unequal_rows(  # noqa: PLR0913 - what a comparison takes
 
 
 def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
-    """Begin the table again if the bounds in the file are not in the form that rplctl writes."""
+    """Discard the finished part of the table if a bound in its file is not in the form that rplctl writes."""
     try:
         for unequal in (UnequalRows(after=None, upto=done.upto, buckets=(), rows=0), *done.unlike):
             by.where(unequal)
@@ -103,7 +108,7 @@ def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
 def _unequal(
     ours: Iterable[tuple[Any, ...]], theirs: Iterable[tuple[Any, ...]], piece: TablePiece
 ) -> list[UnequalRows]:
-    """Return the rows of a piece that now differ: none, or the rows of some buckets."""
+    """Compare the buckets of a piece, and return the selection of rows that differ; [] if the piece has become equal."""
     one, other = ({int(bucket): found for bucket, *found in side} for side in (ours, theirs))
     buckets = [bucket for bucket in one.keys() | other.keys() if one.get(bucket) != other.get(bucket)]
     if not buckets:
@@ -119,7 +124,9 @@ def _are_alike(one: Column, other: Column) -> bool:
 
 
 def _text(column: Column, other: Column) -> Sql:
-    """Return SQL for a text without '#' that distinguishes values; '' if the type has none."""
+    """Return SQL for a text that is different for different values and contains no '#'; '' if the type has no such
+    text.
+    """
     name, kind = quote(column.name), column.type
     if kind in ("enum", "set", "bit"):
         text = written("CAST({} AS UNSIGNED)", name)

@@ -1,4 +1,6 @@
-"""Shows the changes of a repair as statements for people: long values are cut, and text in bytes is shown as text."""
+"""Shows the changes of a repair as SQL statements for people: long values are cut, and text that a driver returns as
+bytes is shown as text.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _LONGEST: Final = 60  # characters of a value
 
 
 def shown_statement(sql: UndoSql, pair: Pair, key: Key, row: Row | None, changed: Sequence[int]) -> str:
-    """Return the statement for one key: DELETE without a `row`, INSERT of the whole row if nothing is `changed`."""
+    """Return the statement that repairs one key: a DELETE if `row` is None, an INSERT of the row if no column is in
+    `changed`, else an UPDATE of these columns.
+    """
     columns, name = pair.target.columns, sql.table(pair.target)
 
     def terms(numbers: Sequence[int], values: Sequence[Any]) -> list[str]:

@@ -1,4 +1,5 @@
-"""The source's rows: all rows of a table, for hashes, and the rows with some keys, at a known position of the log.
+"""Reads a table's rows on the source: all rows, for hashes, and the rows with some keys, at a known position of the
+log.
 
 Invariant: nothing is locked and nothing is written. The only exception is a source without GTIDs, when suspects are
 read: the SELECT takes share locks while it runs. No snapshot is held between two pieces of a table.
@@ -38,9 +39,9 @@ _AGAIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Two sessions on the source. `about`: for queries next to the one that reads rows.
+    """Two sessions on the source: `query` reads rows, and `about` is for other queries meanwhile.
 
-    `at`: for a stopped source, the log position of all its rows.
+    `at`: for a stopped source, the log position of all its rows; else None.
     """
 
     query: Query
@@ -66,7 +67,7 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
 
 
 def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[Sql] | None = None) -> Iterator[Batch]:
-    """Yield hashes of all rows, or of the rows that the conditions `wheres` select.
+    """Yield hashes of the table's rows: of all rows, or of those that the conditions `wheres` select.
 
     Raises SourceError if the source reports an error, and RplError for a value that cannot be read.
     """
@@ -78,16 +79,17 @@ def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[Sql]
 
 @dataclass(frozen=True, slots=True)
 class TablePiece:
-    """A piece of a table. `where`: ` WHERE …` of its rows."""
+    """A piece of a table. `where`: ` WHERE …` that selects its rows."""
 
     where: Sql
     chunk: Chunk
 
 
 def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None = None) -> Iterator[TablePiece]:
-    """Yield the pieces of a table after `after`, in its current state, each when the source's load permits it.
+    """Yield the pieces of a table that follow the key `after`. Each is yielded when the source has at most `max_load`
+    running threads.
 
-    Only `about` is used. Raises SourceError if the source reports an error.
+    Only the session `about` is used. Raises SourceError if the source reports an error.
     """
     one, size = row_bytes(source.about, model)
     key = chunk_key(model)
@@ -122,7 +124,7 @@ def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: Sql) 
 
 
 def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: Sql) -> Iterator[Images]:
-    """Yield the rows of a table without a key that have one of these hashes, in the encoders' form."""
+    """Yield the rows with these hashes in a table without a key, in the form that the applier's encoders take."""
     plain = pair.selected()
     columns, modes = pair.hashed(of_target=False)
     is_alike = [how.expression for how in columns] == [how.expression for how in plain]  # if not, all rows are taken
@@ -137,6 +139,6 @@ def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: Sql)
 
 
 def wait_for_load(query: Query, max_load: int) -> None:
-    """Wait until the source has at most `max_load` running threads; 0: do not wait."""
+    """Wait until the source has at most `max_load` running threads; 0 means no limit."""
     while max_load and int(query(written("SHOW GLOBAL STATUS LIKE 'Threads_running'"))[0][1]) > max_load:
         time.sleep(_AGAIN_S)

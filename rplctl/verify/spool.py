@@ -1,4 +1,5 @@
-"""Rows of unequal buckets, as hashes and keys in files, joined one part of the buckets at a time: the suspects.
+"""Finds the suspects among the rows of unequal buckets. Their hashes and keys are stored in files, and joined one part
+of the buckets at a time.
 
 numpy sorts and joins, without Spark: a part has some hundred thousand rows. Invariant: memory holds one part, however
 many rows differ; the files are removed when the block ends.
@@ -26,7 +27,7 @@ _MOST_PARTS: Final = 200
 
 
 class Spool:
-    """The spool of one side of a table: for each part a file of hashes (16 bytes per row) and a file of keys."""
+    """The files of one side of a table: for each part, a file of hashes (16 bytes per row) and a file of keys."""
 
     def __init__(self, folder: Path, parts: int, unequal: npt.NDArray[np.bool_], opened: ExitStack) -> None:
         self._folder, self._parts, self._unequal = folder, parts, unequal
@@ -68,9 +69,9 @@ class Spool:
 
 @contextmanager
 def spools(folder: Path, rows: int, unequal: npt.NDArray[np.bool_]) -> Iterator[tuple[Spool, Spool, int]]:
-    """Open the spools of the source and of the target; yield them and the number of their parts.
+    """Open the spools of the source and of the target, and yield both with the number of their parts.
 
-    `rows`: the expected number of rows.
+    `rows`: the expected number of rows, from which the number of parts follows.
     """
     parts = min(_MOST_PARTS, 1 + rows // _ROWS_OF_A_PART)
     shutil.rmtree(folder, ignore_errors=True)
@@ -83,8 +84,8 @@ def spools(folder: Path, rows: int, unequal: npt.NDArray[np.bool_]) -> Iterator[
 
 
 def suspects(source: Spool, target: Spool, part: int) -> list[Key]:
-    """Return the keys of the rows that have no equal row on the other side: the keys of the source, then those of the
-    target.
+    """Return the keys of the rows in this part that have no equal row on the other side: first the keys of the source's
+    rows, then those of the target's.
     """
     ours, theirs = (_joined(side.hashes(part)) for side in (source, target))
     found: dict[Key, Any] = dict.fromkeys(source.keys(part, ~np.isin(ours, theirs)))
@@ -93,7 +94,7 @@ def suspects(source: Spool, target: Spool, part: int) -> list[Key]:
 
 
 def uneven(source: Spool, target: Spool, part: int) -> set[int]:
-    """Return the hashes of rows of a keyless table of which one side has more copies than the other."""
+    """Return the hashes of rows in a table without a key that one side has more often than the other."""
     ours, theirs = (_counts(side.hashes(part)[:, 1]) for side in (source, target))
     return {value for value in ours.keys() | theirs.keys() if ours.get(value) != theirs.get(value)}
 

@@ -28,7 +28,7 @@ from rplctl.verify.source_side import scan_source
 from rplctl.verify.spool import Spool, spools, suspects, uneven
 from rplctl.verify.target_side import ServerSide
 
-_BYTES_AT_ONCE: Final = 8 << 20  # of rows that are resolved together
+_BYTES_AT_ONCE: Final = 8 << 20  # the size of the rows that are resolved together
 _MOST_AT_ONCE: Final = 2000
 _FEW: Final = 20_000  # so few rows are resolved in a few steps
 _MOST_UNEVEN: Final = 200_000
@@ -45,7 +45,8 @@ def verify_table(  # noqa: PLR0913 - what one table takes
 ) -> Totals:
     """Compare one table, and return its totals. Raises the errors of `Resolver`.
 
-    `write`: stores differences. `moved`: called with the number of rows that were read. `done`: the finished pieces.
+    `write`: stores differences. `moved`: called with the number of rows that were read. `done`: the part that an
+    earlier verify has finished.
     """
     source, side = resolver.source, resolver.side
 

@@ -1,4 +1,4 @@
-"""The target's rows: all rows of a table, for hashes, and the rows with some keys, next to the staged rows of the
+"""Reads a table's rows on the target: all rows, for hashes, and the rows with some keys, next to the staged rows of the
 source.
 
 `stage` writes rows of the source with the applier's own encoder to a temporary table with the same columns, and both
@@ -50,7 +50,7 @@ Row = tuple[Key, tuple[Any, ...]]  # (key, cells); equal cells mean equal values
 
 
 class TargetSide(ABC):
-    """The target's side for one thread. `scan` has a connection of its own."""
+    """The target's side of a comparison, for one thread. `scan` opens a connection of its own."""
 
     _stage_commits = True  # loading the stage needs a transaction
 
@@ -74,17 +74,17 @@ class TargetSide(ABC):
 
     @abstractmethod
     def scan(self, pair: Pair) -> Iterator[Batch]:
-        """Yield hashes of all rows. Raises TargetError if the target reports an error."""
+        """Yield hashes of all rows of the table. Raises TargetError if the target reports an error."""
 
     @abstractmethod
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
-        """Load rows into a new stage. Raises TargetError if the target reports an error, and RplError for a value that
-        the target cannot store.
+        """Create the temporary table, and load these rows of the source into it. Raises TargetError if the target
+        reports an error, and RplError for a value that the target cannot store.
         """
 
     def restage(self, pair: Pair, gone: Iterable[Key], rows: Iterable[TargetRow]) -> None:
-        """Delete the staged rows with the keys `gone`, and insert these rows. Raises TargetError if the target reports
-        an error.
+        """In the temporary table, delete the rows with the keys `gone`, and insert `rows`. Raises TargetError if the
+        target reports an error.
         """
         model, target, whole = self._stage, self.target, tuple(range(pair.width))
         with self._staging():
@@ -115,17 +115,18 @@ class TargetSide(ABC):
 
     @abstractmethod
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
-        """Return the staged rows, and the rows of the table that have one of `keys` or the key of a staged row.
+        """Return the rows of the temporary table, and those rows of the table that have one of `keys` or the key of a
+        staged row.
 
         Raises TargetError if the target reports an error.
         """
 
     @abstractmethod
     def count(self, pair: Pair, hashes: set[int]) -> tuple[Counter[Any], Counter[Any]]:
-        """Return how often each row of a keyless table is staged, and how often the table has it. Raises TargetError
-        if the target reports an error.
+        """Return how often each row of a table without a key is in the temporary table, and how often it is in the
+        table. Raises TargetError if the target reports an error.
 
-        The rows are those with one of the hashes, or with the hash of a staged row.
+        Only rows with one of the hashes, or with the hash of a staged row, are counted.
         """
 
 
@@ -170,7 +171,7 @@ class ValuesSide(TargetSide):
 
 
 def _is_current(row: Sequence[Any], pair: Pair) -> bool:
-    """False for a row of the history of a system-versioned table, which a SELECT on the source does not show."""
+    """True unless the row is an old version in a system-versioned table, which a SELECT on the source does not show."""
     if not pair.target.system_versioned:
         return True
     end = row_end(pair.target) or ROW_END
@@ -179,13 +180,13 @@ def _is_current(row: Sequence[Any], pair: Pair) -> bool:
 
 
 class ServerSide(TargetSide):
-    """The side of a MySQL or MariaDB target: its rows have the form of the source's."""
+    """The target's side if the target is MySQL or MariaDB: its rows have the same form as the source's."""
 
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
         return tuple(drift_of(source, create, known))
 
     def scan(self, pair: Pair, wheres: Iterable[Sql] = (NOTHING,)) -> Iterator[Batch]:
-        """Yield hashes of all rows, or of the rows of these conditions."""
+        """Yield hashes of all rows, or of the rows that the conditions `wheres` select."""
         columns, modes = pair.hashed(of_target=True)
         with self._session() as driver:
             for where in wheres:
@@ -194,9 +195,10 @@ class ServerSide(TargetSide):
 
     @contextmanager
     def asked(self) -> Iterator[Ask]:
-        """Yield a function for queries in a session like the source's, for one thread.
+        """Yield a function that runs queries in a session with the same settings as the source's, for use in one
+        thread.
 
-        This method and the function raise TargetError if the target reports an error.
+        Both this method and the function raise TargetError if the target reports an error.
         """
         with self._session() as driver:
 
@@ -264,7 +266,9 @@ class ServerSide(TargetSide):
 
     @contextmanager
     def _raw(self) -> Iterator[GuardedConnection]:
-        """Read text without conversion, in one snapshot. The session is restored after the block."""
+        """Set the session to return text unconverted and to read one snapshot during the block; restore the session
+        after it.
+        """
         driver = self._driver
         with mapped_errors(self.target.kind):
             driver.query(
@@ -280,7 +284,8 @@ class ServerSide(TargetSide):
 
 
 def stage_of(create: str, model: TableModel) -> Sql:
-    """Return the definition for a temporary table with the same columns, from the text of SHOW CREATE TABLE.
+    """Return the statement that creates a temporary table with the table's columns, made from the text of SHOW CREATE
+    TABLE.
 
     CREATE TABLE … LIKE does not work for tables with partitions, system versioning or a FULLTEXT key. Raises RplError
     for a text that is more than a table definition.
@@ -311,7 +316,7 @@ def _name(pair: Pair) -> Sql:
 
 
 def _of_target(pair: Pair) -> Pair:
-    """Return the pair with the target's columns on both sides: its keys are read by the target's own columns."""
+    """Return the pair with the target's columns as both sides, because rows of the target are read by its own columns."""
     return replace(pair, source=pair.target)
 
 
@@ -327,6 +332,6 @@ def _cells(images: Images, row: int) -> tuple[bytes | None, ...]:
 
 
 def open_side(url: str) -> TargetSide:
-    """Open the target's side. Raises TargetError if the target does not answer."""
+    """Open a connection to the target for a comparison. Raises TargetError if the target does not answer."""
     compared = compared_rows(target_kind(url))
     return ServerSide(url) if compared is None else ValuesSide(url, compared)

@@ -1,8 +1,8 @@
-"""The undo of a repair: SQL that reverts a change, written before the change.
+"""The undo of a repair: SQL that reverts a change, written before the change is made.
 
-Each transaction has a file, and the names of the files put the last transaction first. Invariant: a file is complete,
-durable and readable by its owner alone before the first row is changed; it may be run again, and if its transaction was
-not committed, it changes nothing.
+Each transaction has a file, and the names of the files put the last transaction first. Invariant: before the first row
+is changed, a file is complete, durable and readable by its owner alone. It may be executed again, and if its
+transaction was not committed, it changes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NoUndo(Exception):
 
 
 class UndoFolder:
-    """The folder of undo files. `path` is created with the first file."""
+    """The folder of undo files. The folder `path` is created with the first file."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._count = path, 0
@@ -41,27 +41,28 @@ class UndoFolder:
         return self._count > 0
 
     def write(self, text: str) -> Path:
-        """Write the undo of a transaction. Raises OSError if the file cannot be written."""
+        """Write the undo SQL of a transaction to a new file. Raises OSError if the file cannot be written."""
         self._count += 1
         path = private_folder(self.path) / f"{_MOST - self._count}.sql"
         replace_file(path, text.encode())
         return path
 
     def drop(self, path: Path) -> None:
-        """Remove the undo of a transaction that was rolled back."""
+        """Remove the undo file of a transaction that was rolled back."""
         remove_file(path)
 
 
 @dataclass(frozen=True, slots=True)
 class UndoText:
-    """The undo of one transaction of a table. Keys are the target's values of the columns in `Pair.key`."""
+    """The undo SQL of one transaction, for one table. The keys are the target's values of the columns in `Pair.key`."""
 
     sql: UndoSql
     target: Target
     pair: Pair
 
     def of(self, inserted: Iterable[Key], deleted: Iterable[Key], updated: Iterable[Key]) -> str:
-        """Return the SQL that reverts inserts, deletes (also before a new insert) and updates of these rows.
+        """Return the SQL that reverts the inserts, deletes and updates of the rows with these keys. A deleted row may
+        have been inserted again.
 
         Raises NoUndo if a row cannot be restored, and TargetError if the target reports an error.
         """
