@@ -1,7 +1,7 @@
-"""Determines the outcome of a COMMIT whose answer was lost: asks the target until it is reachable again (design D3).
+"""Determines the outcome of a COMMIT whose answer was lost: queries the target until it answers again (design D3).
 
-Invariant: rplctl never continues with a guess. Either the target answers, or the batch ends with InDoubt and must not
-be tried again before the stored position is read, as at a start.
+Invariant: rplctl never continues with a guess. Either the target answers, or the batch ends with InDoubt. After
+InDoubt, the batch is not tried again before the stored position is read, as at a start.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 
 
 class InDoubt(TargetError):
-    """The error for a COMMIT during which the target became unreachable, and whose outcome could not be read. It is
-    never transient.
+    """The error if the target became unreachable during a COMMIT, and the outcome of the COMMIT could not be read. It
+    is never transient.
     """
 
 
@@ -33,7 +33,9 @@ _is_stopping: ContextVar[Callable[[], bool]] = ContextVar("_is_stopping", defaul
 
 @contextmanager
 def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
-    """Let STOP end the waiting in the block; the outcome is then unknown until the next start."""
+    """Let STOP end the waits of `until_answered` in the block. The outcome of a COMMIT is then unknown until the next
+    start.
+    """
     token = _is_stopping.set(is_stopping)
     try:
         yield
@@ -42,8 +44,8 @@ def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
 
 
 def until_answered(ask: Callable[[], Answer]) -> Answer:
-    """Return the target's answer, after as many attempts as necessary. Raises InDoubt if the error is permanent, if
-    the applier is to stop, or if no answer comes in time.
+    """Call `ask`, which queries the target, again and again until it succeeds, and return its result. Raises InDoubt if
+    the error is permanent, if the applier is to stop, or if no answer comes in time.
     """
     deadline = time.monotonic() + ASKED_FOR_S
     while True:

@@ -1,22 +1,24 @@
 """Checks whether the target belongs to the channel's stored position (design D29).
 
     ready               nothing was committed yet, or the target has the rows that belong to the position
-    target_lost         an applier of this channel has committed, and the target has neither its marker nor its row
-    target_of_another   the channel's rows there belong to another instance, or to another source
+    target_lost         an applier of this channel has committed, but the target has neither the channel's marker nor
+                        its position in a TABLE
+    target_of_another   the channel's rows in the target belong to another instance, or to another source
 
 Invariant: nothing is applied, and no position moves, in a target that is not `ready`. Stored values show that an
-applier has committed: `left_at` in a FILE, which is written after the marker; without a record, the applier's last
-status, which RESET and CHANGE MASTER remove. A position that the operator has set needs no marker until something is
-committed.
+applier has committed. If the position is in a FILE, its `left_at` shows it, which is written after the marker. Without
+a stored position, the applier's last status shows it, which RESET and CHANGE MASTER remove. A position that the
+operator has set needs no marker until something is committed.
 
-rplctl_channel_owner (own_tables/owner.py) says whose the rows are. Rows without an owner are from an older rplctl, and
-are adopted. The owner's source must be one of two:
+The channel's row in rplctl_channel_owner (own_tables/owner.py) says to which instance and source its rows belong. Rows
+without an owner are from an older rplctl, and this instance adopts them. The owner's source must be one of two:
 
     the channel's present source        the same server, at the same address or with the same UUID
-    the one that was written last       by this instance (written_source.py); the source has changed since: with GTIDs
-                                        this is a failover, unless the target has less than a FILE says
+    the source that was written last    by this instance (written_source.py): the channel's source has changed since.
+                                        With GTIDs this is a failover, unless the target has less than a FILE says
 
-Any other source means that the target is from another time: it was restored, or a copy of this instance works in it.
+Any other source means that the target is from another time: it was restored from a backup, or a copy of this instance
+uses it.
 """
 
 from __future__ import annotations
@@ -63,8 +65,8 @@ class TargetState(StrEnum):
 
 
 class UnfitTarget(TargetError):
-    """The error for a target that does not belong to the stored position. It is permanent: only the operator can
-    resolve it.
+    """The error for a target that does not belong to the stored position. It is permanent, because only the operator
+    can resolve it.
     """
 
     def __init__(self, state: TargetState, message: str, *, channel: str, position: str, hint: str) -> None:
@@ -74,20 +76,24 @@ class UnfitTarget(TargetError):
 
 @dataclass(frozen=True, slots=True)
 class Belonging:
-    """The result of the check."""
+    """The result of the check whether the target belongs to the stored position."""
 
     state: TargetState
-    error: UnfitTarget | None = None  # the error of a start; None if the target is ready
-    note: str = ""  # the message of a start if the target is ready
-    has_own_rows: bool = True  # True if its rows belong to this instance, perhaps with another source
-    continues: bool = False  # the operator may continue by the GTIDs in the target
+    error: UnfitTarget | None = None  # the error that a start reports; None if the target is ready
+    note: str = ""  # a message that a start logs if the target is ready
+    has_own_rows: bool = (
+        True  # True if the target's rows of the channel belong to this instance, perhaps with another source
+    )
+    continues: bool = False  # True if the operator may continue by the GTIDs in the target
 
 
 _READY: Final = Belonging(TargetState.READY)
 
 
 def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Belonging:
-    """Check the records here and in the target, without changes. Raises TargetError if the target does not answer."""
+    """Check whether the target belongs to the stored position, and return the result. Nothing is changed. Raises
+    TargetError if the target does not answer.
+    """
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine).stored()
     has_file = file is not None and RELAY_LOG_INFO.has_data(file)
     has_applied = (
@@ -121,7 +127,8 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
 
 
 def refuse_unfit(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Raise UnfitTarget unless the target belongs to the stored position, before anything is applied or compared.
+    """Raise UnfitTarget if the target does not belong to the stored position. Called before rows are applied or
+    compared.
 
     Raises TargetError if the target does not answer.
     """
@@ -130,8 +137,8 @@ def refuse_unfit(config: Config, channel: Channel, engine: Callable[[], Engine])
 
 
 def is_owned(config: Config, channel: Channel, engine: Callable[[], Engine]) -> bool:
-    """True if an applier of this instance has worked in the target. Raises TargetError if the target reports an
-    error.
+    """True if the target has an owner's row of this instance for the channel. Raises TargetError if the target reports
+    an error.
     """
     if _is_missing(config):
         return False
@@ -140,18 +147,20 @@ def is_owned(config: Config, channel: Channel, engine: Callable[[], Engine]) -> 
 
 
 def identity_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> tuple[Owner, bool]:
-    """Return this instance as an owner, and whether the channel can continue by GTID on another source."""
+    """Return this instance and its source as an owner, and True if the channel can continue by GTID on
+    another source.
+    """
     master = open_master_info(config, channel, engine).stored() or MasterInfo()
     ours = owner_of(instance_id(config.datadir), instance_place(config.datadir), master)
     return ours, master.uses_gtid
 
 
 def take_over(config: Config, channel: Channel, engine: Engine) -> None:
-    """Record this instance as the owner of the channel's rows in the target, because the operator requested it.
+    """Make this instance the owner of the channel's rows in the target, because the operator requested it.
 
     If the rows are of another source, the table models, clone states and position of that source are removed. The
-    position that is stored on this host is valid. If there is none and the source is the same, the target's position
-    is valid. The work may be interrupted and repeated. The caller holds the fence. Raises TargetError if the target
+    position that is stored on this host is valid. If there is none and the source is the same, the target's position is
+    valid. The work may be interrupted and repeated. The caller holds the fence. Raises TargetError if the target
     reports an error.
     """
     ours, _ = identity_of(config, channel, lambda: engine)
@@ -184,8 +193,8 @@ def take_over(config: Config, channel: Channel, engine: Engine) -> None:
 
 
 def claim_restored(config: Config, channel: Channel, engine: Engine) -> None:
-    """Record the present source as the owner of rows from another time. The stored position of this source is valid.
-    Raises TargetError if the target reports an error.
+    """Make the channel's present source the owner's source, for rows of a target that was restored from a backup. The
+    stored position of this source is valid. Raises TargetError if the target reports an error.
     """
     ours, _ = identity_of(config, channel, lambda: engine)
     create_own_tables(engine)
@@ -197,13 +206,15 @@ def claim_restored(config: Config, channel: Channel, engine: Engine) -> None:
 
 
 def _is_missing(config: Config) -> bool:
-    """True if the target is a file that does not exist. A query would create it."""
+    """True if the target is a file that does not exist. A connection would create the file."""
     place = config.target_place
     return is_missing_file(place) or dialect_of(target_kind(place)).is_missing_at(place)
 
 
 def _has_batches(config: Config, channel: Channel, engine: Engine, connection: Connection) -> bool:
-    """False if a lake has fewer batches than our tables record, which may be elsewhere: the lake itself is lost."""
+    """True unless the lake has fewer batches than the internal tables record: the lake is lost then, although these
+    tables are elsewhere.
+    """
     dialect = dialect_of(target_kind(config.target_place))
     if not dialect.commits_per_table or not own_table_exists(connection, "rplctl_lake_batch"):
         return True
@@ -217,7 +228,9 @@ def _marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, 
 
 
 def _has_all(marker: RelayLogInfo | None, file: RelayLogInfo | None, *, in_step: bool) -> bool:
-    """False if the target lacks GTIDs that the applier has recorded in a FILE: a failover removes none."""
+    """True unless the target lacks GTIDs that the FILE has as executed. A failover removes no GTIDs, so such a target
+    is older than the FILE.
+    """
     if marker is None or file is None or file_counts(file, in_step):
         return True
     return not file.gtid_executed or is_executed(file.gtid_executed, marker.gtid_executed)
@@ -242,7 +255,7 @@ def _lost(config: Config, channel: Channel, file: RelayLogInfo | None) -> Belong
 
 
 def _ways_back(config: Config, channel: Channel) -> str:
-    """Return the hint: each line is one alternative that ends with a command."""
+    """Return the hint for a lost target: each line is one alternative and ends with a command."""
     kind = target_kind(config.target_place)
     is_file = KINDS[kind].is_file or dialect_of(kind).commits_per_table
     back = "mount its file system again" if is_file else "bring the target's database back"
@@ -279,7 +292,9 @@ def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
 
 
 def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owner], *, by_gtid: bool) -> Belonging:
-    """Return the result for rows of this instance from a time when the channel read from another source."""
+    """Return the result for a target whose rows belong to this instance, but to another source than the channel's
+    present one.
+    """
     owner, ours = owners
     name, here, there = channel.name, ours.Source_place, owner.Source_place
     continues = by_gtid and owner.Kept_by != CommitMode.XA
@@ -305,7 +320,7 @@ def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owne
 
 
 def _of_another_source(channel: Channel, owner: Owner, ours: Owner) -> str:
-    """Return the message about a failover within one topology."""
+    """Return the message that the channel continues on another source after a failover."""
     return (
         f"the target's rows of channel '{channel.name}' belong to {owner.shown}; the channel now reads from "
         f"{ours.Source_place}, and continues there by the target's GTIDs"

@@ -1,17 +1,18 @@
-"""Several connections (branches) commit for one channel, each its own table groups, with one position (design D24).
+"""Commits one batch over several connections. Each connection has a transaction, its branch, for its own table groups,
+and one of them moves the position (design D24).
 
     1 each branch: XA START or BEGIN; the first: compare-and-swap of the position
-    2 each branch: its tables' changes
+    2 each branch: the changes of its tables
     3 each branch: PREPARE                          undone at the next start: crash_commit_after_prepare
     4 row of rplctl_branches: the batch's name      the decision; finished from here on: crash_commit_after_log
     5 each branch but the first: COMMIT             crash_commit_between_engines
     6 the first: COMMIT, the position with it       crash_commit_before_unlog, crash_commit_after
 
-Invariant: a prepared branch whose batch the row names is committed, every other one of this channel is rolled back,
-before anything else is applied or the position moves (`resolve_branches`). The position is committed last, so no reader
-sees a position that is ahead of the rows. A name is used once, so a late PREPARE of a lost connection is never part of
-a decided batch. Branches are named `rplctl-branch:INSTANCE:CHANNEL:BATCH.NUMBER`: 16 random hex digits and a number
-from 0 on; for INSTANCE and CHANNEL see xid.py. transaction.commit_in_branches runs the steps.
+Invariant: a prepared branch is committed if the row names its batch, and every other prepared branch of this channel is
+rolled back, before anything else is applied or the position moves (`resolve_branches`). The position is committed last,
+so no reader sees a position that is ahead of the rows. A name is used once, so a late PREPARE of a lost connection is
+never part of a decided batch. Branches are named `rplctl-branch:INSTANCE:CHANNEL:BATCH.NUMBER`: BATCH has 16 random hex
+digits, and NUMBER counts from 0; for INSTANCE and CHANNEL see xid.py. transaction.commit_in_branches runs the steps.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from rplctl.own_tables.tables import branches_decided
 from rplctl.target import mapped_errors
 from rplctl.target.base import Target, TwoPhaseTarget, TwoPhaseVerbs
 
-PATIENCE_SECONDS = 10  # for a lock, which another branch of the same batch may hold
+PATIENCE_SECONDS = 10  # the wait for a lock, which another branch of the same batch may hold
 _LOOK = "check the channel with rplctl show-status, then run: rplctl start"
 Share = Callable[[Target], None]
 
@@ -41,9 +42,10 @@ log = logging.getLogger(__name__)
 
 
 class Branches:
-    """The connections of one channel. `first`: its own connection, whose branch moves the position.
+    """The worker connections of one channel, each with a transaction (branch) of its own. `first`: the connection whose
+    branch moves the position.
 
-    The others open at their first share.
+    Each other connection is opened when it gets its first share.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one
@@ -55,8 +57,8 @@ class Branches:
         verbs: TwoPhaseVerbs,
         count: int,
     ) -> None:
-        """Open the branches. Nothing may be prepared when this is called (`resolve_branches`). Raises TargetError if
-        the target reports an error.
+        """Prepare for batches, without opening connections. The caller has resolved all prepared branches
+        (`resolve_branches`). Raises TargetError if the target reports an error.
         """
         self.count = count
         self._targets: list[TwoPhaseTarget | None] = [first, *[None] * (count - 1)]
@@ -65,8 +67,10 @@ class Branches:
         self._channel = channel
         self._prefix = prefix
         self._verbs = verbs
-        self._claimed: dict[int, object] = {}  # branch → the driver's connection that has our mark
-        self._decided = _begin_deciding(self._engine, channel)  # the batch name that we last wrote to the row
+        self._claimed: dict[int, object] = {}  # branch → the driver's connection that has this instance's mark
+        self._decided = _begin_deciding(
+            self._engine, channel
+        )  # the batch name that is in the channel's row, as far as this applier knows
         self._batch = ""
         self._foreign_keys = True
         self._begun: dict[int, TwoPhaseTarget] = {}
@@ -82,7 +86,9 @@ class Branches:
         self._target(0)
 
     def apply(self, shares: Mapping[int, Share]) -> None:
-        """Run each share on its branch, all at the same time. Raises the error of the first one that failed."""
+        """Run all shares at the same time, each on the branch with its number. Raises the error of the first one that
+        failed.
+        """
         self._each({number: partial(self._apply, number, share) for number, share in shares.items()})
 
     def _apply(self, number: int, share: Share) -> None:
@@ -96,11 +102,11 @@ class Branches:
         self._each({number: target.prepare for number, target in self._begun.items()})
 
     def decide(self) -> None:
-        """Decide the batch.
+        """Decide that the prepared batch is committed: write its name to the channel's row.
 
-        Raises TargetError if it was not decided, InDoubt if this is unknown, LockBusy if another applier decided. If
-        the answer to the decision is lost, the row gets another name, unless the decision has arrived. A decision that
-        arrives later finds the other name, and has no effect.
+        Raises TargetError if the batch was not decided, InDoubt if this is unknown, and LockBusy if another applier has
+        changed the row. If the target's answer is lost, the row gets a new name, unless it already has the batch's. An
+        UPDATE that arrives later then finds the new name, and has no effect.
         """
         try:
             if not self.swap_decision(self._batch):
@@ -115,14 +121,18 @@ class Branches:
         self._decided = self._batch
 
     def swap_decision(self, name: str) -> bool:
-        """Replace our last name in the row by `name`; False if another applier has replaced it."""
+        """Replace the batch name that this applier wrote last in the channel's row; False if another applier has
+        replaced it.
+        """
         table = branches_decided(self._engine.dialect.name)
         ours = table.c.Channel_name == self._channel, table.c.Batch == self._decided
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
             return connection.execute(update(table).where(*ours).values(Batch=name)).rowcount == 1
 
     def commit(self) -> None:
-        """Commit the decided batch. Raises InDoubt if the target does not answer: the next start continues."""
+        """Commit all branches of the decided batch. Raises InDoubt if the target does not answer: the next start then
+        commits the rest.
+        """
         others = {number: target for number, target in self._begun.items() if number}
         self._each({number: partial(self._commit, number, target) for number, target in others.items()})
         crash_point("crash_commit_between_engines")
@@ -137,7 +147,7 @@ class Branches:
             until_answered(lambda: self._verbs.end_prepared(self._engine, "COMMIT", self._name(number)))
 
     def roll_back(self) -> None:
-        """Roll back all branches, including prepared ones. The caller has not decided the batch."""
+        """Roll back all branches, including prepared ones. Called only if the batch is not decided."""
         for number in list(self._begun):
             self._undo(number)
 
@@ -153,9 +163,9 @@ class Branches:
     # branches of earlier attempts, and the end
 
     def resolve(self, *, is_doubtful: bool = False) -> None:
-        """Resolve prepared branches before anything else is applied.
+        """Commit or roll back prepared branches of earlier batches, before anything else is applied.
 
-        `is_doubtful`: a connection was lost, and statements sent over it may arrive late.
+        `is_doubtful`: True if a connection was lost, so that statements sent over it may arrive late.
         """
         if self._is_resolved and not is_doubtful and not self._begun:
             return
@@ -182,7 +192,7 @@ class Branches:
                 target.reconnect()
 
     def _target(self, number: int) -> TwoPhaseTarget:
-        """Return the branch's connection, in its transaction."""
+        """Return the connection with this number, after opening it and beginning its transaction if necessary."""
         if number in self._begun:
             return self._begun[number]
         target = self._targets[number]
@@ -201,7 +211,7 @@ class Branches:
         return f"{self._prefix}{self._batch}.{number}"
 
     def _each(self, steps: Mapping[int, Callable[[], None]]) -> None:
-        """Run the steps at the same time; return after all have ended.
+        """Run the steps at the same time, and wait until all have ended.
 
         Raises the error of the first one that failed.
         """
@@ -212,10 +222,10 @@ class Branches:
 
 
 def resolve_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVerbs) -> None:
-    """Resolve the branches that a crash left prepared: commit the decided batch, roll back everything else.
+    """Commit the prepared branches of the decided batch, and roll back all others, after a crash or a lost connection.
 
-    May be interrupted and repeated. No other process may work on the channel. Raises TargetError if the target reports
-    an error.
+    The work may be interrupted and repeated. No other process may work on the channel. Raises TargetError if the target
+    reports an error.
     """
     prepared = verbs.prepared_xids(engine, prefix)
     if not prepared:
@@ -230,8 +240,8 @@ def resolve_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseV
 
 
 def decided_batch(engine: Engine, channel: str) -> str:
-    """Return the batch that the channel's row names as decided; '' if there is no row. Raises TargetError if the
-    target reports an error.
+    """Return the name of the batch in the channel's row, which is the last decided one; '' if there is no row. Raises
+    TargetError if the target reports an error.
     """
     table = branches_decided(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
@@ -239,7 +249,7 @@ def decided_batch(engine: Engine, channel: str) -> str:
 
 
 def _begin_deciding(engine: Engine, channel: str) -> str:
-    """Return the batch name in the channel's row, which is created if necessary."""
+    """Return the batch name in the channel's row. A missing row is created with a new name, which no batch has."""
     if found := decided_batch(engine, channel):
         return found
     name = _new_name()

@@ -1,17 +1,19 @@
-"""A marker row in the target stores the position of a channel whose repository is not in the target's transactions.
+"""Commit mode `marker`: a row in the target, the marker, stores the position of a channel whose repository cannot be
+part of the target's transactions.
 
-The row moves inside the data's transaction; the repository follows after COMMIT (REQ-5: "positions are updated after
-processing the commit").
+The marker moves inside the data's transaction. The repository follows after COMMIT (REQ-5: "positions are updated after
+processing the commit"). "File" below means a FILE repository, or a nontransactional table, which has no `left_at`.
 
-Recovery chooses between the file and the marker:
+A start chooses between the position in the file and the one in the marker:
 
-* A file that is before the marker is the result of a crash: the marker counts.
-* A file that was edited after an orderly stop, at which both were in step, counts (WL#5125 honours hand-edited files).
-* A file that is as the applier left it (`left_at`), next to a marker at another position: the target or the file is
-  from a backup. The marker counts, because it is as old as the rows.
-* A file ahead of a marker that was left moving, which no crash causes: the marker counts, too.
+* The file is before the marker: a crash came between COMMIT and the file. The marker counts.
+* The file was edited after an orderly stop, at which both had the same position: the file counts (WL#5125 honours
+  hand-edited files).
+* The file is as the applier left it (`left_at`), but the marker has another position: the target or the file is from a
+  backup. The marker counts, because it is as old as the rows.
+* The file is ahead of the marker after a stop that was not orderly, which no crash causes: the marker counts, too.
 
-A file that is ahead is reported. "File" also means a nontransactional table, which has no `left_at`.
+rplctl logs a warning about a file that is ahead.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from rplctl.repository.base import InfoRepository, RepositoryKind
 from rplctl.repository.tables import own_table_exists
 from rplctl.target import dialect_of, mapped_errors
 
-CLOSE_PATIENCE_MS = 2000  # for SQLite's write lock at STOP
+CLOSE_PATIENCE_MS = 2000  # the wait for SQLite's write lock at STOP
 log = logging.getLogger(__name__)
 
 
@@ -50,7 +52,7 @@ class MarkerPositionStore(PositionStore):
         self._marker = commit_marker(engine.dialect.name)
 
     def open(self) -> RelayLogInfo:
-        """Reconcile file and marker, then mark them as moving (File_in_step false) until `close`."""
+        """Choose the position from file and marker. Then mark them as moving (File_in_step false), until `close`."""
         if self._is_new():
             return self._begun()
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
@@ -99,16 +101,16 @@ class MarkerPositionStore(PositionStore):
             return read_marker(connection, self._channel)[0]
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        """Write the repository.
+        """Write the committed position to the repository.
 
-        A table is written each time (REQ-5 iii to v), because it has no cache of the OS (REQ-3).
+        A repository in a table is written each time (REQ-5 iii to v), because it has no cache of the OS (REQ-3).
         """
         self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
 
     def close(self, last: RelayLogInfo) -> None:
-        """Mark file and marker as in step.
+        """Record that file and marker have the same position (File_in_step true).
 
-        If the target's row is locked, the next start reconciles them as after a crash.
+        If the marker's row is locked by another connection, the next start chooses the position as after a crash.
         """
         self._flush(last, force=True)
         try:
@@ -142,14 +144,18 @@ class MarkerPositionStore(PositionStore):
 
 @cache
 def _swap(dialect: str) -> Update:
-    """Return the UPDATE, built once: it is part of each transaction, and building it takes longer than executing it."""
+    """Return the UPDATE that moves the marker. It is part of each transaction, and building it takes longer than
+    executing it, so it is built once.
+    """
     marker = commit_marker(dialect)
     names = ("Channel_name", "Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos")
     return update(marker).where(*(marker.c[name] == bindparam(f"old_{name}") for name in names))
 
 
 def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:
-    """Return (the channel's marker, whether the repository was last left in step with it); (None, False) if none."""
+    """Return the channel's marker, and True if the repository had the same position at the last orderly stop; (None,
+    False) without a marker.
+    """
     marker = commit_marker(connection.dialect.name)
     row = connection.execute(select(marker).where(marker.c.Channel_name == channel)).first()
     if row is None:
@@ -160,8 +166,8 @@ def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | No
 
 
 def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
-    """Return `info`, the record in the file, with its own position or with the marker's, whichever counts. A file that
-    is ahead is logged as a warning.
+    """Return `info`, the record in the file, with the position that counts: its own or the marker's. Log a warning if
+    the file is ahead.
     """
     counts = info.is_at(marker) or file_counts(info, in_step)
     if marker.exec_position.is_before(info.exec_position):
@@ -170,12 +176,16 @@ def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> 
 
 
 def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
-    """True if a file that differs from the marker has the position: after an edit that followed an orderly stop."""
+    """True if the file's position counts although the marker has another one: the file was edited after an orderly
+    stop.
+    """
     return in_step and info.left_at != info.place
 
 
 def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
-    """True if the target, restored from a backup, is before a file that nobody edited. Needs the marker's table."""
+    """True if the target was restored from a backup: its marker is before the position in a file that nobody edited.
+    The marker's table must exist.
+    """
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         marker, in_step = read_marker(connection, channel)
     behind = marker is not None and marker.exec_position.is_before(info.exec_position)
@@ -183,7 +193,7 @@ def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
 
 
 def rename_relay_logs(connection: Connection, channel: str, renamed: Callable[[str], str]) -> None:
-    """Rename the relay log that the marker names. The caller's transaction commits it."""
+    """Rename the relay log in the channel's marker by `renamed`. The caller commits the transaction."""
     found = read_marker(connection, channel)[0] if own_table_exists(connection, "rplctl_commit_marker") else None
     if found is not None:
         marker = commit_marker(connection.dialect.name)
@@ -192,14 +202,16 @@ def rename_relay_logs(connection: Connection, channel: str, renamed: Callable[[s
 
 
 def remove_marker(channel: str, engine: Engine) -> None:
-    """Remove the channel's marker together with its repository (RESET REPLICA)."""
+    """Remove the channel's marker, because its repository is removed, too (RESET REPLICA)."""
     marker = commit_marker(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.begin() as connection:
         connection.execute(delete(marker).where(marker.c.Channel_name == channel))
 
 
 def _ahead(info: RelayLogInfo, marker: RelayLogInfo, counts: bool) -> tuple[str, object, object, str]:
-    """Return a log message about a file that is ahead: an operator's edit, or a target from a backup."""
+    """Return a log message, with its arguments, about a file that is ahead of the marker: an operator's edit, or a
+    target from a backup.
+    """
     how = (
         "taken as edited by hand; if the target was restored from a backup, stop and CHANGE MASTER to the latter"
         if counts

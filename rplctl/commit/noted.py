@@ -1,15 +1,16 @@
-"""Statements that commit by themselves, on targets that are servers: each is executed exactly once (design D28).
+"""Executes statements that commit by themselves exactly once, on targets that are servers (design D28).
 
-Order, with the crash points between the steps: note → COMMIT → the statement, which commits → … → the position moves
-and the note is removed, in one transaction. The note has the position, the statement and the definitions of all objects
-that the statement changes, before it runs.
+Before such a statement runs, its note is committed to the target: the position, the statement, and the definitions of
+all objects that the statement changes. Order, with crash points between the steps: note → COMMIT → the statement, which
+commits → … → one transaction that moves the position and removes the note.
 
-Invariant: an applier that finds a note at its position compares these definitions with the current ones. Unchanged: the
-statement is executed. Changed as the statement changes them: it was executed. Otherwise the channel stops and shows
-both. A CREATE OR REPLACE whose table is missing is executed: MySQL receives it as a DROP and a CREATE. If the
-statement's answer has arrived, there is no doubt: from then on the note says how much of the transaction is committed.
-If the position is not part of the target's transaction (mode xa), the note in that transaction says that the whole is
-committed, and is removed after the position has moved.
+Invariant: if an applier finds a note at its position after a crash, it compares the definitions in the note with the
+current ones. If they are equal, the statement is executed. If they have changed as the statement changes them, it was
+executed. Otherwise the channel stops and shows both. If the table of a CREATE OR REPLACE is missing, the statement is
+executed, because MySQL receives it as a DROP and a CREATE. When the target has answered a statement, there is no doubt:
+from then on the note says how much of the transaction is committed. If the position is not part of the target's
+transaction (mode xa), the note in that transaction says that the whole is committed, and is removed after the position
+has moved.
 
 No decision is possible, and the channel stops after a crash, if
 
@@ -51,7 +52,7 @@ from rplctl.schema.affected import Affected, Outcome, ServerObject
 from rplctl.schema.statement import TableName
 from rplctl.target.base import StatementTarget
 
-_CLIENT_ERRORS = range(2000, 3000)  # errors of the client, after which the outcome is unknown
+_CLIENT_ERRORS = range(2000, 3000)  # errors of the client library, after which the statement's outcome is unknown
 _LONGEST_SHOWN = 200
 _HINT = (
     "compare the target with the source. If it has all changes, skip the whole transaction: rplctl skip --yes; "
@@ -71,7 +72,9 @@ class Decision(Enum):
 
 
 def decide(affected: Affected, before: Definitions, now: Definitions) -> Decision:
-    """Decide how to continue with a statement if it is unknown whether it was executed."""
+    """Decide how to continue with a statement that may have been executed. `before`, `now`: the definitions of its
+    objects in the note and in the target.
+    """
     if not affected.outcomes or before.keys() != affected.outcomes.keys():
         return Decision.STOP
     if any(definition is not None and definition.text == "?" for definition in (*before.values(), *now.values())):
@@ -98,7 +101,9 @@ def _differ(found: ServerObject, affected: Affected, before: Definitions, now: D
 
 
 def _may_look_alike(affected: Affected, before: Definitions) -> bool:
-    """True if the definitions may be unchanged although the statement was executed."""
+    """True if the definitions may be unchanged although the statement was executed, so that they do not show its
+    outcome.
+    """
     there = [definition for definition in before.values() if definition is not None]
     if affected.may_look_alike:
         return not all(definition.altered for definition in there)
@@ -126,7 +131,7 @@ def _identities(definitions: Definitions) -> dict[ServerObject, str | None]:
 
 
 def _renamed(affected: Affected, before: Definitions) -> dict[ServerObject, str | None]:
-    """Return the identities of the objects after RENAME TABLE."""
+    """Return the identity that each object has after the RENAME TABLE; None for a name that no object has."""
     found = _identities(before)
     for old, new in affected.pairs:
         found[new], found[old] = found[old], None
@@ -134,10 +139,14 @@ def _renamed(affected: Affected, before: Definitions) -> dict[ServerObject, str 
 
 
 class StatementNotes:
-    """The notes of one channel. `event`: the number of the event that is being applied, in its transaction."""
+    """Reads and writes the statement note of one channel. `event`: the number of the current event in its
+    transaction.
+    """
 
     def __init__(self, target: StatementTarget, channel: str, info: RelayLogInfo, *, position_follows: bool) -> None:
-        """Open the notes. `position_follows`: the position is not part of the target's transaction (mode xa)."""
+        """Remove an outdated note. `position_follows`: True if the position is not part of the target's transaction
+        (mode xa).
+        """
         self._target = target
         self._channel = channel
         self._position_follows = position_follows
@@ -146,12 +155,14 @@ class StatementNotes:
         self._kept: StatementNote | None = None
         self._has_row = False  # True if the target has a note, even of another position
         self._is_known = False  # True if `_kept` and `_has_row` are up to date
-        self._answered: int | None = None  # number of events that are certainly committed
+        self._answered: int | None = None  # the number of events that are certainly committed; None if unknown
         self.event = 0
         self._forget_old(info)
 
     def _forget_old(self, info: RelayLogInfo) -> None:
-        """Remove a note of another position. With GTIDs, a note of other GTIDs is kept for its own transaction."""
+        """Remove a note that is for another position. With GTIDs, a note of a transaction that is not executed yet is
+        kept.
+        """
         with self._target.mapped_errors(), self._target.engine.begin() as connection:
             note = kept_note(connection, self._channel)
             is_elsewhere = note is not None and note.before != info.exec_position
@@ -160,16 +171,18 @@ class StatementNotes:
 
     @property
     def is_whole(self) -> bool:
-        """True if the transaction of the step is committed, and only its position is not."""
+        """True if the target has committed the whole transaction of the step, but the position has not moved."""
         return self._kept is not None and self._kept.state is NoteState.WHOLE
 
     @property
     def events_done(self) -> int:
-        """The number of events of the transaction that are committed."""
+        """The number of events of the current transaction that the target has already committed."""
         return 0 if self._kept is None else self._kept.events_done
 
     def open(self, before: RelayLogInfo, after: RelayLogInfo, *, foreign_keys: bool) -> None:
-        """Begin a step from `before` to `after`, in the transaction that will move the position."""
+        """Begin a step from `before` to `after`, and read its note if there is one. The target's transaction is open,
+        and will move the position.
+        """
         self._step, self._foreign_keys, self._answered = (before, after), foreign_keys, None
         if not self._is_known:
             note = kept_note(self._target.connection, self._channel)
@@ -177,7 +190,8 @@ class StatementNotes:
             self._has_row, self._is_known = note is not None, True
 
     def carry_out(self, sql: bytes, affected: Affected, send: Callable[[bool], None]) -> None:
-        """Execute the statement once. `send` executes it; its argument True means DROP … IF EXISTS.
+        """Execute the statement, unless the note shows that it was executed. `send` executes it; the argument True
+        makes it DROP … IF EXISTS.
 
         Raises RplError 1593 if no decision is possible, and the errors of `send`.
         """
@@ -197,9 +211,10 @@ class StatementNotes:
         self._answered = self.event + 1
 
     def begin_kept(self, tables: Collection[TableName]) -> None:
-        """Note that a transaction begins that changes these tables, which a rollback does not undo.
+        """Write a note before the first event of a transaction that changes these nontransactional tables, because a
+        rollback keeps their changes.
 
-        Called before its first event. Raises RplError 1593 if an applier ended in the middle of it.
+        Raises RplError 1593 if an earlier applier ended in the middle of this transaction.
         """
         now, kept = self._target.row_states(tables), self._kept
         if kept is None or (kept.state is NoteState.DONE and not kept.events_done):
@@ -214,7 +229,7 @@ class StatementNotes:
             )
 
     def nothing_kept(self) -> None:
-        """Note that the transaction failed before it changed a row."""
+        """Note that the transaction has failed before it changed a row of a nontransactional table."""
         if self._answered is None and self._kept is not None and self._kept.state is NoteState.CUT:
             self._answered = 0
 
@@ -238,7 +253,9 @@ class StatementNotes:
             raise
 
     def close(self) -> None:
-        """Write or remove the note in the transaction that moves the position, after all changes."""
+        """Remove the note, or in mode xa write that the whole is committed. Called after all changes, in the step's
+        last transaction.
+        """
         connection, self._is_known = self._target.connection, False
         if self._position_follows and not self.is_whole:
             self._kept = self._note(NoteState.WHOLE)
@@ -248,13 +265,15 @@ class StatementNotes:
         self._step = None
 
     def committed(self) -> None:
-        """Remove the note after the position has moved."""
+        """Remove the note of mode xa after the position has moved."""
         if self._position_follows and self._kept is not None:
             self._in_transaction(lambda: forget_note(self._target.connection, self._channel))
         self._kept, self._has_row, self._is_known = None, False, True
 
     def failed(self) -> None:
-        """Record the statements of a rolled back transaction that were executed, if the target still answers."""
+        """After a rollback, note how many events of the transaction are committed nevertheless, if the target still
+        answers.
+        """
         self._is_known = False
         if self._step is not None and self._answered is not None:
             note = replace(self._note(NoteState.DONE), events_done=self._answered)
@@ -263,7 +282,9 @@ class StatementNotes:
         self._step = None
 
     def _keep(self, state: NoteState, events_done: int, digest: str, definitions: Definitions) -> None:
-        """Commit the changes of the transaction so far, as the statement would, together with the note."""
+        """Write the note, and commit it with the changes of the transaction so far, which the statement would commit,
+        too.
+        """
         note, is_first = self._note(state), not self._has_row
         self._has_row = True
         self._kept = replace(note, events_done=events_done, statement_hash=digest, definitions=definitions)
@@ -296,7 +317,9 @@ class StatementNotes:
 
 
 def is_of(note: StatementNote, before: RelayLogInfo, after: RelayLogInfo) -> bool:
-    """True if the note is of this step: by its position, or by its GTID, because another source has other positions."""
+    """True if the note is for the step from `before` to `after`: it has the same position, or the same GTID, because
+    positions differ between sources.
+    """
     return note.before == before.exec_position or (note.executed or None) == after.gtid_executed
 
 

@@ -47,9 +47,10 @@ log = logging.getLogger(__name__)
 
 
 class PerTablePositionStore(PositionStore):
-    """The position of mode per-table. `own`: the store of mode transaction or marker for the internal tables.
+    """The position of mode per-table. `own`: the store for the position in the internal tables, of mode transaction or
+    marker.
 
-    `unfinished`: the batch that is decided, but not yet in all its tables.
+    `unfinished`: the batch that is decided, but not yet in all its tables; else None.
     """
 
     mode = CommitMode.PER_TABLE
@@ -71,9 +72,9 @@ class PerTablePositionStore(PositionStore):
         return f"rplctl/{self._channel}"
 
     def open(self) -> RelayLogInfo:
-        """Return the position after finishing a batch that a crash left open. Raises LockBusy if another rplctl writes
-        to the same lake, TargetError if the lake reports an error, and RplError if the stored position is not the one
-        before the batch.
+        """Finish a batch that a crash has left in only some tables, then return the position. Raises LockBusy if
+        another rplctl writes to the same lake, TargetError if the lake reports an error, and RplError if the stored
+        position is not the one before that batch.
         """
         info = self._own.open()
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
@@ -109,13 +110,13 @@ class PerTablePositionStore(PositionStore):
         self._own.committed(new, force=force)
 
     def close(self, last: RelayLogInfo) -> None:
-        """Close the store, unless a batch is open, which the next start finishes."""
+        """Close the store. If a batch is unfinished, do nothing, because the next start finishes it."""
         if self.unfinished is None:
             self._own.close(last)
 
     def decide(self, target: LakeTarget, step: Step) -> None:
-        """Record in the open transaction the batch for the tables, if there are changes. Raises LockBusy if another
-        rplctl writes to the same lake.
+        """Store the intent for the step's batch in the open transaction; if no table has changes, move the position
+        instead. Raises LockBusy if another rplctl writes to the same lake.
         """
         staged = target.take_staged()
         if not staged:
@@ -129,7 +130,9 @@ class PerTablePositionStore(PositionStore):
         self.unfinished = batch
 
     def finish(self, step: Step) -> None:
-        """Write the batch to every table that lacks it, then move the position. May be interrupted and repeated."""
+        """Write the decided batch to every table that lacks it, then move the position. May be interrupted and
+        repeated.
+        """
         batch = self.unfinished
         if batch is None or not batch.after.is_at(step.after):
             raise InDoubt("another batch is decided and not finished", hint="to finish it, run: rplctl start")
@@ -151,7 +154,9 @@ class PerTablePositionStore(PositionStore):
         return self._tables.version(table.folder, self.app_id)
 
     def _refuse_stranger(self, where: str, found: int, most: int) -> None:
-        """Raise LockBusy if a table or the lake has a batch that is not ours."""
+        """Raise LockBusy if the batch number `found` in a table or the lake is above `most`, the last one that this
+        channel has written.
+        """
         if found > most:
             raise LockBusy(
                 f"{where} has batch {found} of {self.app_id}, but this channel has written at most {most}: another "
@@ -162,9 +167,10 @@ class PerTablePositionStore(PositionStore):
 
 
 def commit_per_table(target: Target, store: PerTablePositionStore, step: Step, apply: Callable[[], None]) -> None:
-    """Commit a step as transaction.commit_group does.
+    """Apply a step's changes and move its position in mode per-table, as transaction.commit_group does in one
+    transaction.
 
-    Called again after an error past the decision, it finishes the step and does not apply it.
+    If it is called again after an error that followed the decision, it finishes the step without applying it again.
     """
     lake = cast(LakeTarget, target)
     if store.is_decided():
@@ -203,7 +209,9 @@ def commit_per_table(target: Target, store: PerTablePositionStore, step: Step, a
 
 
 def _finish(store: PerTablePositionStore, step: Step) -> None:
-    """Finish the decided batch. If a table stays unavailable, raise InDoubt: the next start finishes it."""
+    """Write the decided batch to its tables. If a table stays unavailable, raise InDoubt: the next start finishes the
+    batch.
+    """
     try:
         until_answered(lambda: store.finish(step))
     except InDoubt:

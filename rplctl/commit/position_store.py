@@ -3,7 +3,7 @@
     mode          repository              the position moves
     transaction   TABLE in the target     inside the data's transaction (WL#5125 case 4: no extra fsync)
     xa            FILE, commit_mode=xa    prepared with the data's transaction, then committed (two_phase.py)
-    marker        FILE; TABLE without     a marker row inside the data's transaction; the repository follows after
+    marker        FILE; TABLE without     in a marker row inside the data's transaction; the repository follows after
                   transactions (MyISAM)   COMMIT (REQ-5: "positions are updated after processing the commit")
     per-table     any, target a lake      after all tables, each with a commit of its own (per_table.py)
 
@@ -55,7 +55,8 @@ log = logging.getLogger(__name__)
 
 
 def open_position_store(config: Config, channel: Channel, engine: Engine) -> PositionStore:
-    """Choose the commit mode by the repository's kind and its current engine.
+    """Choose the commit mode by the options, the repository's kind and its current engine, and return the position
+    store of this mode.
 
     Raises UnfitTarget if the target does not belong to the stored position.
     """
@@ -85,7 +86,7 @@ def open_position_store(config: Config, channel: Channel, engine: Engine) -> Pos
 
 
 def open_branches(config: Config, channel: Channel, target: Target, store: PositionStore) -> Branches | None:
-    """Open the worker connections; None if one connection commits.
+    """Return the worker connections that commit one batch together; None if one connection commits.
 
     Raises ConfigError if the target does not support several connections, and TargetError if the target reports an
     error.
@@ -123,17 +124,18 @@ def open_branches(config: Config, channel: Channel, target: Target, store: Posit
 
 
 def open_notes(store: PositionStore, target: StatementTarget, channel: Channel, info: RelayLogInfo) -> StatementNotes:
-    """Open the statement notes of a channel that is positioned at `info`. Raises TargetError if the target reports an
+    """Return the statement notes of a channel whose position is `info`. Raises TargetError if the target reports an
     error.
     """
     return StatementNotes(target, channel.name, info, position_follows=store.mode is CommitMode.XA)
 
 
 def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:
-    """Return a function that holds the position until the transaction of its connection ends; None in mode xa.
+    """Return a function that keeps the applier from moving the position until the transaction of the given connection
+    ends; None in mode xa.
 
-    It is for a program that writes while the applier runs. The function locks the row that each commit moves first,
-    and raises LockBusy if the row is missing. In mode xa no row of the target is the position. Raises TargetError if
+    A program that writes to the target while the applier runs needs it. The function locks the row that each commit
+    moves first, and raises LockBusy if the row is missing. In mode xa the target has no such row. Raises TargetError if
     the target reports an error.
     """
     repository = open_relay_log_info(config, channel, lambda: engine)
@@ -167,7 +169,9 @@ class TablePositionStore(PositionStore):
         self._engine = engine
 
     def open(self) -> RelayLogInfo:
-        """Return the row's position, or the marker's if a crash left it moving before this table was the repository."""
+        """Return the position in the row, or the one in a marker that a crash left moving before this table was the
+        repository.
+        """
         info = self._repository.read()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             marker, in_step = read_marker(connection, self._channel)
@@ -196,20 +200,24 @@ class TablePositionStore(PositionStore):
             return stored_relay_log_info(connection, self._channel)
 
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        """Do nothing: the position is committed with the data (REQ-5; sync_relay_log_info has no effect)."""
+        """Do nothing, because the position is committed with the data (REQ-5; sync_relay_log_info has no effect)."""
 
     def close(self, last: RelayLogInfo) -> None:
-        """Do nothing: the position is in the target (see `committed`)."""
+        """Do nothing, because the position is in the target (see `committed`)."""
 
 
 def resolve(config: Config, channel: Channel, engine: Engine) -> None:
-    """Bring file and marker in step while no applier runs, so that the position set by CHANGE MASTER counts."""
+    """Choose the position from file and marker, and write it to both, while no applier runs. A position that CHANGE
+    MASTER sets afterwards then counts.
+    """
     store = open_position_store(config, channel, engine)
     store.close(opened(store, channel))
 
 
 def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
-    """Open the store, and record on this host the source that the owner's row in the target has now."""
+    """Open the store and return its position. Record on this host which source the owner's row in the
+    target now has.
+    """
     info = store.open()
     if store.owner is not None:
         note_written(channel, store.owner)
@@ -217,9 +225,10 @@ def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
 
 
 def name_source(store: PositionStore, config: Config, channel: Channel, engine: Engine) -> None:
-    """Record the source in an owner's row that lacks it. Raises TargetError if the target reports an error.
+    """Write the source into the owner's row in the target, if the row lacks it. Raises TargetError if the target
+    reports an error.
 
-    A first start claims the row before the receiver has connected, so the source is unknown then.
+    A first start writes the row before the receiver has connected, so the source is unknown then.
     """
     owner = store.owner
     if owner is None or owner.Source_uuid or owner.Source_server_id:
@@ -232,7 +241,7 @@ def name_source(store: PositionStore, config: Config, channel: Channel, engine: 
 
 
 def shown_mode(config: Config, store: PositionStore) -> str:
-    """Return the mode for show-status, with the reason if it is not the requested mode."""
+    """Return the commit mode as show-status prints it, with the reason if it is not the requested mode."""
     if config.commit_mode != "xa" or store.mode is CommitMode.XA:
         return store.mode.value
     if store.mode is CommitMode.TRANSACTION:

@@ -1,4 +1,5 @@
-"""Resolves transactions that a crash left between two phases, before anything else is applied or the position moves.
+"""Commits or rolls back the transactions that a crash left between two phases, before anything else is applied or the
+position moves.
 
 Invariant: a transaction that a participant, or the binary log, has decided is committed; every other prepared
 transaction of this channel is rolled back. The work may be interrupted and repeated.
@@ -41,7 +42,8 @@ log = logging.getLogger(__name__)
 def open_two_phase(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo]
 ) -> XaPositionStore | None:
-    """Resolve prepared transactions, and return the position store of mode `xa`; None in another mode.
+    """Commit or roll back prepared transactions, and return the position store of mode `xa`; None if the channel has
+    another mode.
 
     Raises ConfigError if two-phase commit is requested and the target does not support it, and TargetError if the
     target reports an error.
@@ -73,11 +75,12 @@ def resolve_prepared(
     verbs: TwoPhaseVerbs,
     logged: str | None = None,
 ) -> None:
-    """Commit transactions that a participant decided, and roll back all others: first in the target, then the position.
+    """Commit the prepared transactions that a participant has decided, and roll back all others: first in the target,
+    then in the position.
 
-    `logged`: the last transaction in the binary log, which decides if there is one (WL#5125 8). A position that was
-    prepared before the log was written is rolled back, while the target still shows its transaction as prepared. May be
-    interrupted and repeated, because the decision is removed last.
+    `logged`: the name of the last transaction in the binary log, which decides if a binary log is written (WL#5125 8).
+    A position that was prepared before the log was written is rolled back, while the target still shows its transaction
+    as prepared. The work may be interrupted and repeated, because the decision is removed last.
     """
     decisions = {participant: participant.recover() for participant in participants}
     prepared = verbs.prepared_xids(engine, prefix)
@@ -99,7 +102,9 @@ def resolve_prepared(
 
 
 def finish_prepared(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Resolve prepared positions before RelayLogInfo moves or is removed, so that the old repository has none."""
+    """Commit or roll back prepared positions before RelayLogInfo moves or is removed, so that the old repository has
+    none.
+    """
     verbs = two_phase_verbs(engine().dialect.name) if instance_name(channel.datadir) else None
     if verbs is None:
         return
@@ -115,11 +120,10 @@ def finish_prepared(config: Config, channel: Channel, engine: Callable[[], Engin
 
 
 def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Raise NotRunning if a crash left transactions of a batch prepared, because rows cannot be compared with the
-    position.
+    """Raise NotRunning if a crash left transactions of a batch prepared: some tables may then be ahead of the position,
+    so their rows cannot be compared.
 
-    Some tables may be ahead of the position then. Other processes may work on the channel, so the caller must not end
-    these transactions.
+    Other processes may work on the channel, so the caller must not end these transactions itself.
     """
     if not instance_name(channel.datadir) or (verbs := two_phase_verbs(engine().dialect.name)) is None:
         return
@@ -132,9 +136,10 @@ def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> Non
 
 
 def terminate_predecessor(channel: Channel, engine: Engine) -> None:
-    """Terminate an old connection of ours that hangs, because it has the fence and prepared rows.
+    """Terminate a connection of this channel's earlier applier if it still hangs, because it holds the fence and
+    prepared rows.
 
-    Called before the fence is taken, under the channel's lock.
+    Called under the channel's lock, before the fence is taken.
     """
     verbs = two_phase_verbs(engine.dialect.name)
     if verbs is not None and instance_name(channel.datadir):
@@ -142,7 +147,7 @@ def terminate_predecessor(channel: Channel, engine: Engine) -> None:
 
 
 def two_phases_for(config: Config, engine: Engine) -> list[str]:
-    """Return the weaknesses of two-phase commit on the target, if an option requests two phases.
+    """If an option requests two-phase commit, return the weaknesses that it has on this target, as texts.
 
     Raises ConfigError if the target does not support two-phase commit, and TargetError if the target reports an error.
     """
@@ -153,7 +158,8 @@ def two_phases_for(config: Config, engine: Engine) -> list[str]:
 
 
 def verbs_for(config: Config, kind: str) -> TwoPhaseVerbs:
-    """Return the two-phase verbs of a target of that kind, for a caller for which `wants_two_phases` is true.
+    """Return the commands of two-phase commit for a target of that kind. The caller knows that `wants_two_phases` is
+    true.
 
     Raises ConfigError if the kind does not support prepared transactions.
     """
@@ -170,9 +176,9 @@ def verbs_for(config: Config, kind: str) -> TwoPhaseVerbs:
 
 
 def wants_two_phases(config: Config) -> bool:
-    """True if an option requests two phases.
+    """True if an option requests two-phase commit.
 
-    With several workers and preserved commit order, one connection commits.
+    Several workers request it only if they do not preserve the commit order; otherwise one connection commits.
     """
     return config.commit_mode == "xa" or (
         config.replica_parallel_workers > 1 and not config.replica_preserve_commit_order
@@ -184,8 +190,8 @@ def several_workers(config: Config) -> str:
 
 
 def _logged(config: Config, channel: Channel) -> str | None:
-    """Return the last transaction in the binary log; None if the log decides nothing. Raises ConfigError if the
-    position was in a binary log that `log_bin` no longer names.
+    """Return the name of the last transaction in the binary log; None if the binary log decides nothing. Raises
+    ConfigError if the position was in a binary log that `log_bin` no longer names.
     """
     files = binary_log_files(config, channel)
     if files is None and logged_path(channel).exists():

@@ -1,7 +1,7 @@
 """A step has the positions before and after one commit. A position store keeps the channel's position.
 
-Invariant: before a step is committed, the channel's stored position is `before`; otherwise `taken_over` is raised and
-nothing is applied (design D4).
+Invariant: a step is committed only if the channel's stored position is `before`. If it is not, nothing is applied, and
+the error is the one from `taken_over` (design D4).
 """
 
 from __future__ import annotations
@@ -39,14 +39,12 @@ class Step(NamedTuple):
 
 
 class PositionStore(ABC):
-    """The store of the position (position_store.py).
+    """Stores the channel's position. Each commit mode has a subclass (position_store.py).
 
-    `log`: the binary log of applied transactions; None if `log_bin` is off.
-    `branches`: more connections that commit, or None. `notes`: the statement notes, if the target
-    executes statements, or None.
+    `log`: the binary log of applied transactions; None if `log_bin` is off. `branches`: the worker connections, if
+    several commit one batch; else None. `notes`: the statement notes, if the target executes statements; else None.
     `guard`: held from COMMIT until `committed` returns, so that log-status never sees a GTID executed in one place
-    only.
-    `owner`: the owner of the channel's rows in the target, set by `open` (D29).
+    only. `owner`: the owner of the channel's rows in the target, set by `open` (D29).
     """
 
     mode: CommitMode
@@ -60,8 +58,8 @@ class PositionStore(ABC):
 
     @abstractmethod
     def open(self) -> RelayLogInfo:
-        """Return the position to start from, reconciled after a crash. Raises NotConfigured if there is no record, and
-        RplError 1201 if it is damaged.
+        """Return the position to start from, after recovery from a crash. Raises NotConfigured if no position is
+        stored, and RplError 1201 if its record is damaged.
         """
 
     @abstractmethod
@@ -73,19 +71,23 @@ class PositionStore(ABC):
 
     @abstractmethod
     def stored(self, connection: Connection) -> RelayLogInfo | None:
-        """Return the target's current position, which shows the outcome of an ambiguous COMMIT."""
+        """Return the position that the target has now, which shows the outcome of an ambiguous COMMIT."""
 
     @abstractmethod
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        """Record a committed position. `force`: relay logs are purged next, and no repository may name a purged log."""
+        """Record a committed position in the repository. `force`: write it at once, because relay logs are purged next,
+        and no repository may name a purged log.
+        """
 
     @abstractmethod
     def close(self, last: RelayLogInfo) -> None:
-        """Record the last position at an orderly stop (REQ-5 ii)."""
+        """Store the last position in the repository at an orderly stop (REQ-5 ii)."""
 
 
 def taken_over(expected: RelayLogInfo) -> LockBusy:
-    """Return the error of the fence of design D4: the stored position is not the one that this applier wrote."""
+    """Return the error if the stored position is not the one that this applier wrote, so another process uses the
+    channel (design D4).
+    """
     return LockBusy(
         f"the stored position of channel '{expected.channel_name}' is no longer {expected.exec_position}: "
         "another applier or an operator changed it; nothing was applied",

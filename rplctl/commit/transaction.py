@@ -1,4 +1,4 @@
-"""The transaction that has both data and position.
+"""The transaction that commits both data and position.
 
 Order, with the crash points of WL#3970 between the steps: BEGIN → compare-and-swap the position → apply → COMMIT → the
 file follows (mode marker).
@@ -6,13 +6,15 @@ file follows (mode marker).
 With `log_bin` the binary log of applied transactions follows COMMIT. Everything from COMMIT on is under the position
 store's guard (WL#9452 F-2.2): a reader of the state of the logs sees both or neither.
 
-A group with DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or with changes to a nontransactional
-table, has the order: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). Its statements
-that commit by themselves are recorded first, so that each is executed once (noted.py); rows of MyISAM tables with a
-key share a commit with many others (own_tables/group_begun.py). If several connections commit a batch
-(`commit_in_branches`), the steps are those of branches.py. An error during COMMIT is ambiguous: the transaction may be
-durable although the client got an error. The stored position decides. It is read on a new connection, and the applier
-waits until the target accepts one. So a transaction is never blindly repeated or skipped.
+A group has another order if it has DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or changes a
+nontransactional table: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). Its statements
+that commit by themselves are recorded first, so that each is executed once (noted.py). Rows of MyISAM tables with a key
+share a commit with many others (own_tables/group_begun.py). If several connections commit a batch
+(`commit_in_branches`), the steps are those of branches.py.
+
+An error during COMMIT is ambiguous: the transaction may be durable although the client got an error. The stored
+position decides. It is read on a new connection, and the applier waits until the target accepts one. So a transaction
+is never blindly repeated or skipped.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from rplctl.target.base import Target
 def commit_group(
     target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Apply, and move the position by `step`, in one transaction. An error undoes both."""
+    """Move the position by `step`, and call `apply`, in one transaction. An error undoes both."""
     if isinstance(store, XaPositionStore):
         commit_in_two_phases(target, store, step, apply, foreign_keys=foreign_keys)
         return
@@ -58,10 +60,10 @@ def commit_group(
 def commit_after(
     target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Apply, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
+    """Call `apply`, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
 
-    Changes that the target can roll back are still committed together with the position. After a crash between the two,
-    the next start finds out from the notes which changes were committed (noted.py).
+    Changes that the target can roll back are still committed together with the position. After a crash in between, the
+    next start finds out from the statement notes which changes were committed (noted.py).
     """
     expected, new = step
     notes = store.notes
@@ -97,7 +99,9 @@ def commit_after(
 def commit_in_branches(
     target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Apply and move the position by `step` on several connections; an error undoes both (as in commit_group)."""
+    """Move the position by `step`, and call `apply`, in the transactions of several connections. An error undoes
+    everything, as in commit_group.
+    """
     branches = store.branches
     assert branches is not None
     branches.begin(foreign_keys=foreign_keys)
@@ -128,7 +132,7 @@ def commit_in_branches(
 
 
 def _move_and_apply(target: Target, store: PositionStore, step: Step, apply: Callable[[], None]) -> None:
-    """Move the position and apply, in the position's transaction."""
+    """Move the position, then call `apply`, in the open transaction."""
     crash_point("crash_before_update_pos")
     store.advance(target.connection, *step)
     crash_point("crash_after_update_pos_before_apply")
@@ -138,7 +142,9 @@ def _move_and_apply(target: Target, store: PositionStore, step: Step, apply: Cal
 
 
 def _commit_logged(target: Target, store: PositionStore, step: Step) -> None:
-    """Commit, then write the binary log of applied transactions; write it first if no data changes (binary_log.py)."""
+    """Commit, then write the binary log of applied transactions. If the step changes no data, write the log first
+    (binary_log.py).
+    """
     if store.log is None:
         _commit(target, store, step.after)
         return
@@ -150,7 +156,7 @@ def _commit_logged(target: Target, store: PositionStore, step: Step) -> None:
 
 
 def _commit(target: Target, store: PositionStore, new: RelayLogInfo) -> None:
-    """Commit. An error counts only if the target does not have the new position."""
+    """Commit the open transaction. An error is raised only if the target does not have the new position."""
     try:
         target.commit()
     except TargetError:
@@ -159,7 +165,9 @@ def _commit(target: Target, store: PositionStore, new: RelayLogInfo) -> None:
 
 
 def _is_committed(target: Target, store: PositionStore, new: RelayLogInfo) -> bool:
-    """True if the target has the new position after a failed COMMIT. Reconnects, and rolls back an open transaction."""
+    """True if the target has the position `new` although COMMIT reported an error. Reconnects, and rolls back an open
+    transaction.
+    """
     target.reconnect()
     stored = store.stored(target.connection)
     target.rollback()

@@ -54,13 +54,15 @@ class XaPositionStore(PositionStore):
         self.participant = participant
         self.prefix = prefix
         self.verbs = verbs
-        self.decided = ""  # a transaction that may be decided but is not finished, so no other may begin
+        self.decided = ""  # the name of a transaction that may be decided but is not finished, so no other may begin
         self._repository = repository
         self._engine = engine
-        self._claimed: object = None  # the driver's connection that has our mark
+        self._claimed: object = None  # the driver's connection that has this instance's mark
 
     def open(self) -> RelayLogInfo:
-        """Return the participant's position, or that of a marker from mode `marker` or from a backup of that time."""
+        """Return the position from the participant. If the target has a marker, from mode `marker` or from a backup of
+        that time, choose between both as mode `marker` does.
+        """
         info = self.participant.open()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             marker, in_step = read_marker(connection, info.channel_name)
@@ -78,7 +80,8 @@ class XaPositionStore(PositionStore):
         return info
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Check the position for groups without a prepare; it moves in `committed`.
+        """Check that the stored position is `expected`, for groups without a prepare. The position moves later, in
+        `committed`.
 
         Raises LockBusy if another process has moved it.
         """
@@ -95,10 +98,10 @@ class XaPositionStore(PositionStore):
         self.participant.close(last)
 
     def begin(self, target: Target, xid: str, *, foreign_keys: bool) -> None:
-        """Open the branch on a connection that has this instance's mark.
+        """Begin the transaction named `xid`, on a connection that has this instance's mark.
 
-        The last connection may have prepared a transaction before the connection broke. This transaction was not
-        decided (a decided one is finished before), and it still holds its locks, so it is rolled back.
+        A new connection first rolls back a transaction that the last connection prepared before it broke, because this
+        transaction still holds its locks. It is not decided: a decided transaction is finished before.
         """
         driver = target.connection.connection.driver_connection
         if driver is not self._claimed:
@@ -110,7 +113,9 @@ class XaPositionStore(PositionStore):
         cast(TwoPhaseTarget, target).begin(foreign_keys=foreign_keys, xid=xid)
 
     def decide(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Let the participant vote. If the vote fails and cannot be withdrawn, the next start reads the outcome."""
+        """Make the participant store the prepared position, which decides that the transaction is committed. If this
+        fails and cannot be undone, the next start reads the outcome.
+        """
         self.decided = xid
         try:
             self.participant.prepare(xid, expected, new)
@@ -128,9 +133,9 @@ class XaPositionStore(PositionStore):
 def commit_in_two_phases(
     target: Target, store: XaPositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Commit a step as transaction.commit_group does.
+    """Apply a step's changes and move its position in two phases, as transaction.commit_group does in one transaction.
 
-    Called again after an error past the decision, it finishes the step and does not apply it.
+    If it is called again after an error that followed the decision, it finishes the step without applying it again.
     """
     xid = xid_of(store.prefix, step.after)
     if store.decided:
@@ -187,14 +192,16 @@ def _carry_out(target: Target, store: XaPositionStore, xid: str) -> None:
 
 
 def _finish_elsewhere(store: XaPositionStore, engine: Engine, xid: str) -> None:
-    """Commit the decided transaction if its own connection did not confirm the COMMIT."""
+    """Commit the decided transaction on another connection, because its own one did not confirm the COMMIT."""
     store.verbs.end_prepared(engine, "COMMIT", xid)
     store.participant.commit_by_xid(xid)
     store.decided = ""
 
 
 def _undo(target: Target) -> None:
-    """Roll back. After a deadlock has ended the branch, only a new connection helps."""
+    """Roll back the target's transaction. If a deadlock has already ended it, open a new connection, because only that
+    helps.
+    """
     try:
         target.rollback()
     except TargetError:

@@ -1,4 +1,4 @@
-"""Names of our transactions in two-phase commit: `rplctl:INSTANCE:CHANNEL:NUMBER`, 49 ASCII characters.
+"""The names of rplctl's transactions in two-phase commit: `rplctl:INSTANCE:CHANNEL:NUMBER`, 49 ASCII characters.
 
     INSTANCE   12 random hex digits, stored in `<datadir>/xid.instance`, which distinguish this channel from one with
                the same name in another instance
@@ -27,7 +27,9 @@ _INSTANCE = re.compile(r"[0-9a-f]{12}\n")
 
 
 def xid_prefix(channel: Channel) -> str:
-    """Return `rplctl:INSTANCE:CHANNEL:`; gives the instance a name if it has none."""
+    """Return `rplctl:INSTANCE:CHANNEL:`, with which the names of the channel's transactions begin. If the instance has
+    no name yet, create one.
+    """
     name = instance_name(channel.datadir)
     if not name:
         name = os.urandom(6).hex()
@@ -36,7 +38,7 @@ def xid_prefix(channel: Channel) -> str:
 
 
 def branch_prefix(channel: Channel) -> str:
-    """Return the prefix of the names of a batch's several transactions (branches.py).
+    """Return the prefix for the names of the branches, which are the several transactions of one batch (branches.py).
 
     It differs from `xid_prefix`, so code that resolves the channel's other transactions does not find the branches.
     """
@@ -44,18 +46,18 @@ def branch_prefix(channel: Channel) -> str:
 
 
 def instance_name(datadir: Path) -> str:
-    """Return the instance's name; '' if it has not yet begun a transaction in two phases."""
+    """Return the instance's name in transaction names; '' if the instance has never used two-phase commit."""
     text = read_if_there(datadir / INSTANCE_FILE).decode("ascii", "replace")
     return text.strip() if _INSTANCE.fullmatch(text) else ""
 
 
 def xid_of(prefix: str, info: RelayLogInfo) -> str:
-    """Return the name of the transaction that leads to that position."""
+    """Return the name of the transaction that ends at the position in `info`."""
     place = f"{info.relay_log_position} {info.exec_position}".encode()
     number = int.from_bytes(hashlib.sha256(place).digest()[:8], "big") or 1
     return f"{prefix}{number:016x}"
 
 
 def number_of(xid: str) -> int:
-    """Return the eight bytes of the name's number, for the header of the shadow-page file."""
+    """Return the number in a transaction's name (eight bytes), for the header of the shadow-page file."""
     return int(xid.rpartition(":")[2], 16)

@@ -25,7 +25,9 @@ _ZERO_DATE: Final = "-infinity"  # the zero date on PostgreSQL and DuckDB target
 
 
 def why_no_key(columns: Sequence[Column]) -> str:
-    """Return the reason why SQL literals may not find the rows with values of these key columns; '' if they find them."""
+    """Return the reason why SQL literals may not find the rows with values of these key columns; '' if they
+    find them.
+    """
     odd = [
         f"{column.name} is {column.type}" for column in columns if column.type in ("float", "double", *GEOMETRY_TYPES)
     ]

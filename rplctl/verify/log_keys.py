@@ -83,7 +83,9 @@ class ChangedKeys:
             raise NotRunning("the verify was stopped")
 
     def _look(self, found: Iterable[RelayGroups]) -> None:
-        """Add the keys that these groups change. If groups were purged before they were read, any key may have changed."""
+        """Add the keys that these groups change. If groups were purged before they were read, any key may
+        have changed.
+        """
         try:
             for groups in found:
                 self._add(groups)

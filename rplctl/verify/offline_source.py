@@ -183,7 +183,9 @@ def _command(copy: Path, work: Path, socket: Path, master: MasterInfo) -> list[s
 
 
 def _ends_with_us() -> None:
-    """Make the kernel kill this process, the temporary server, when rplctl ends. The next verify then deletes the copy."""
+    """Make the kernel kill this process, the temporary server, when rplctl ends. The next verify then
+    deletes the copy.
+    """
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 

@@ -258,7 +258,9 @@ class Repairer:
             out.statements.append(shown_statement(sql, pair, fault.key, fault.row, fault.columns))
 
     def _follow(self, staged: _Staged) -> None:
-        """Apply the relay log's changes up to the target's position to the stage. The position cannot move meanwhile."""
+        """Apply the relay log's changes up to the target's position to the stage. The position cannot move
+        meanwhile.
+        """
         kept = staged.changed.take(self.resolver.look(staged.changed))
         moved = moved_rows(kept, staged.pair, staged.rows, staged.keys)
         if not moved:

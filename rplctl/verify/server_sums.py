@@ -52,7 +52,9 @@ class RowSum:
         return cls(pair, written("CRC32({}) * ({} + 1)", _joined(texts), number), number)
 
     def where(self, unequal: UnequalRows) -> Sql:
-        """Return ` WHERE …` that selects these rows on either side. Raises RplError if a bound does not match the key."""
+        """Return ` WHERE …` that selects these rows on either side. Raises RplError if a bound does not
+        match the key.
+        """
         piece = condition(chunk_key(self.pair.source), Chunk(unequal.after, unequal.upto))
         if not unequal.buckets:
             return piece
@@ -108,7 +110,9 @@ def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
 def _unequal(
     ours: Iterable[tuple[Any, ...]], theirs: Iterable[tuple[Any, ...]], piece: TablePiece
 ) -> list[UnequalRows]:
-    """Compare the buckets of a piece, and return the selection of rows that differ; [] if the piece has become equal."""
+    """Compare the buckets of a piece, and return the selection of rows that differ; [] if the piece has
+    become equal.
+    """
     one, other = ({int(bucket): found for bucket, *found in side} for side in (ours, theirs))
     buckets = [bucket for bucket in one.keys() | other.keys() if one.get(bucket) != other.get(bucket)]
     if not buckets:

@@ -316,7 +316,9 @@ def _name(pair: Pair) -> Sql:
 
 
 def _of_target(pair: Pair) -> Pair:
-    """Return the pair with the target's columns as both sides, because rows of the target are read by its own columns."""
+    """Return the pair with the target's columns as both sides, because rows of the target are read by its
+    own columns.
+    """
     return replace(pair, source=pair.target)
 
 

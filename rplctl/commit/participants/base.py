@@ -1,11 +1,13 @@
-"""The interface of a participant, the position in two-phase commit: prepare, commit, rollback, recover (WL#3970).
+"""The interface of a participant, which has the channel's position in two-phase commit: prepare, commit, rollback,
+recover (WL#3970).
 
-The target prepares first, then the participant. A durable `prepare` of the participant is the decision, unless a
-binary log is written: then its record is the decision. At the next start, a prepared transaction in the target is
-committed if `recover` names it; otherwise, it is rolled back. Invariant: only `commit` and `commit_by_xid` move the
-position, to the prepared log name *and* offset (the draft of WL#3970 kept the old name). `rollback` does not move the
-position: it is for a stopped or failed transaction. A ROLLBACK that the source has logged, because its group changed
-nontransactional tables, is applied as an ordinary change: the position is written after it (`commit_after`).
+The target prepares first, then the participant. A durable `prepare` of the participant decides that the transaction is
+committed, unless a binary log is written: then its record is the decision. At the next start, a prepared transaction in
+the target is committed if `recover` names it; otherwise, it is rolled back. Invariant: only `commit` and
+`commit_by_xid` move the position, to the prepared log name *and* offset (the draft of WL#3970 kept the old name).
+`rollback` does not move the position: it is for a stopped or failed transaction. A ROLLBACK that the source has logged,
+because its group changed nontransactional tables, is applied as an ordinary change: the position is written after it
+(`commit_after`).
 """
 
 from __future__ import annotations
@@ -18,19 +20,19 @@ from rplctl.repository.base import InfoRepository, RepositoryKind
 
 
 class PositionParticipant(ABC):
-    """The position of one channel. `xid`: a name as in xid.py."""
+    """The position of one channel as a participant in two-phase commit. `xid`: the transaction's name (xid.py)."""
 
     def __init__(self, repository: InfoRepository[RelayLogInfo]) -> None:
         self._repository = repository
 
     def open(self) -> RelayLogInfo:
-        """Return the committed record. The start calls this after `recover`."""
+        """Return the record with the committed position. A start calls this after `recover`."""
         return self._repository.read()
 
     @abstractmethod
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Make the step durable. Raises LockBusy if the stored position is not `expected`, and RplError or TargetError
-        if the step cannot be written.
+        """Store the position `new` durably as prepared under the name `xid`. Raises LockBusy if the stored position is
+        not `expected`, and RplError or TargetError if the position cannot be written.
         """
 
     @abstractmethod
@@ -45,7 +47,7 @@ class PositionParticipant(ABC):
 
     @abstractmethod
     def recover(self) -> str | None:
-        """Return the transaction whose decision is stored."""
+        """Return the name of the transaction that is prepared, and therefore decided; None if there is none."""
 
     @abstractmethod
     def commit_by_xid(self, xid: str) -> None:
@@ -59,13 +61,13 @@ class PositionParticipant(ABC):
         self.rollback()
 
     def write(self, info: RelayLogInfo, *, durable: bool) -> None:
-        """Write the position without a prepare, for groups without two-phase commit."""
-        is_table = self._repository.kind is RepositoryKind.TABLE  # has no cache of the operating system
+        """Write the position without a prepare, after a group that is not committed in two phases."""
+        is_table = self._repository.kind is RepositoryKind.TABLE  # a table has no cache of the operating system
         self._repository.flush(info, force=durable or is_table, events=0)
 
     @abstractmethod
     def close(self, last: RelayLogInfo) -> None:
-        """Store the position in the repository at an orderly stop. After this call, no other place has a position that
+        """Store the position in the repository at an orderly stop. After this call, only the repository's position
         counts.
         """
 

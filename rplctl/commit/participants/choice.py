@@ -1,4 +1,5 @@
-"""Chooses the participant that stores the position. Participants that stored it before may still have a decision.
+"""Chooses the participant that stores the position, and finds participants that stored it earlier, which may still have
+a decision.
 
 Invariant: a participant that is no longer chosen is first brought to its decision, and then removed.
 """
@@ -31,7 +32,9 @@ CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each state
 def chosen_participant(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo], prefix: str
 ) -> PositionParticipant | None:
-    """Return the chosen participant; None if the position needs no second phase, or cannot be prepared."""
+    """Return the participant that the options choose. None if the position is in the target's transactions, or if its
+    table cannot take part in two phases.
+    """
     files = binary_log_files(config, channel)
     in_log = BinlogParticipant(repository, files, logged_path(channel)) if files is not None else None
     if repository.kind is RepositoryKind.FILE:
@@ -55,7 +58,7 @@ def chosen_participant(
 
 
 def possible_participants(config: Config, channel: Channel, engine: Engine, prefix: str) -> list[PositionParticipant]:
-    """Return all participants that may have a decision, whatever the current options."""
+    """Return all participants that may have the decision about a prepared transaction, whatever the current options."""
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, lambda: engine)
     stored = open_relay_log_info(config, channel, lambda: engine)
     found = [LinePosition(file), *_outside(config, channel, lambda: engine)]
@@ -67,8 +70,8 @@ def possible_participants(config: Config, channel: Channel, engine: Engine, pref
 def forget_others(
     config: Config, channel: Channel, engine: Callable[[], Engine], chosen: PositionParticipant | None = None
 ) -> None:
-    """Bring the repository to the position in the shadow-page file or the binary log, and stop using the file and the
-    record.
+    """Bring the repository to the position in the shadow-page file or the binary log, then stop using these two, unless
+    one of them is `chosen`.
     """
     for position in _outside(config, channel, engine):
         if type(position) is not type(chosen):
@@ -76,7 +79,9 @@ def forget_others(
 
 
 def _outside(config: Config, channel: Channel, engine: Callable[[], Engine]) -> list[PositionParticipant]:
-    """Return the participants that the repository only follows, as long as they are not closed."""
+    """Return the participants outside of the repository that are in use: those whose position counts while the
+    repository only follows.
+    """
     found: list[PositionParticipant] = []
     if pages_path(channel).exists():
         file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine)

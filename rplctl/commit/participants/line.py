@@ -1,7 +1,7 @@
 """Prepares the position in a FILE as a `prepared:` line after relay-log.info's record; the whole file is replaced.
 
-fsyncs: two in `prepare`, for the file and its name, and none in `commit`. Until the next `prepare`, the last durable
-file says `prepared`, and the transaction is missing in the target's list, which means the same as committed.
+`prepare` needs two fsyncs, for the file and its name, and `commit` needs none. So the last durable file may still say
+`prepared` after a commit. If the target then has no such prepared transaction, the transaction is committed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The position is in the binary log's last record, which the repository follows (WL#5125 variant 1).
 
 This needs `log_bin` and prepared_position=binlog. Invariant: the record is durable with the decision, so the repository
-need not be: it is at the same position or before it. An empty file `flag` exists only while an applier runs and after a
-crash; without it the repository alone counts.
+need not be: it is at the record's position or before it. While the empty file `flag` exists, the record counts, and
+without it the repository. The file exists only while an applier runs, and after a crash.
 """
 
 from __future__ import annotations
@@ -46,10 +46,12 @@ class BinlogParticipant(PositionParticipant):
         self.write(self._new, durable=False)
 
     def rollback(self) -> None:
-        """Do nothing: nothing was written."""
+        """Do nothing, because `prepare` has written nothing."""
 
     def recover(self) -> str | None:
-        """Return the log's last transaction, whether or not it is already committed."""
+        """Return the name of the last transaction in the binary log, whether or not the target has committed it
+        already.
+        """
         record = self._record()
         return (record.xid or None) if record else None
 

@@ -1,7 +1,7 @@
-"""The position in a TABLE of another engine than the data, which keeps each statement through a crash (Aria).
+"""The position in a TABLE whose engine is not the data's, and whose single statements are crash-safe (Aria).
 
-Invariant: the row is the last participant: one write of the row is both prepare and commit (WL#5125 variant 5), by one
-UPDATE on a connection of its own, after the target has prepared.
+Invariant: the row is the last participant. After the target has prepared, one UPDATE of the row, on a connection of its
+own, is both prepare and commit (WL#5125 variant 5).
 """
 
 from __future__ import annotations
@@ -31,21 +31,23 @@ class RowPosition(PositionParticipant):
             raise taken_over(expected)
 
     def commit(self) -> None:
-        """Do nothing: the row is the decision."""
+        """Do nothing, because `prepare` has already moved the row's position."""
 
     def rollback(self) -> None:
-        """Do nothing: a written row is the decision."""
+        """Do nothing, because a prepared transaction is already committed: the row has its position."""
 
     def recover(self) -> str | None:
-        """Return the name of the transaction that led to the row's position, whether or not it is already committed."""
+        """Return the name of the transaction that ended at the row's position, whether or not the target has committed
+        it already.
+        """
         return xid_of(self._prefix, self._repository.read()) if self._repository.exists() else None
 
     def commit_by_xid(self, xid: str) -> None:
-        """Do nothing: the row is the decision."""
+        """Do nothing, because the row already has the transaction's position."""
 
     def rollback_by_xid(self, xid: str) -> None:
         if self.recover() == xid:
             raise RplError(f"{self._repository.where} has the position of {xid}, which must be committed")
 
     def close(self, last: RelayLogInfo) -> None:
-        """Do nothing: the row is the position."""
+        """Do nothing, because the row always has the committed position."""
