@@ -1,10 +1,10 @@
-"""The applier process.
+"""The applier process of one channel, or of several channels that share a process.
 
 `rplctl start` runs `python -m rplctl.applier DATADIR CHANNEL [START-OPTIONS-JSON]`, and `rplctl start --shared-session`
 runs `python -m rplctl.applier DATADIR --shared FOLDER CHANNELS-JSON`.
 
-SIGTERM and SIGINT stop the process: it rolls back the current batch, or waits for the current statement. The exit code
-is that of the error that ended the applier.
+SIGTERM and SIGINT stop the process: it rolls back the current batch, or waits for the current statement. If an error
+ended the applier, the exit code is the one of that error.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def main(arguments: list[str]) -> int:
 
 
 def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early: bool = False) -> None:
-    """Serve one channel with its applier.
+    """Run the applier of one channel until it ends.
 
-    Every row needs the JVM if Spark decodes all rows. The JVM then starts before this process imports the modules that
-    decode, which takes a second of CPU time. `are_early`: only the Spark options are known, because the command that
-    started this process still prepares the channel and holds its admin lock. The command then writes all options to
-    standard input. If it fails, standard input ends without options, and so does this process.
+    If Spark decodes all rows, every row needs the JVM. The JVM then starts before this process imports the modules that
+    decode, which takes a second of CPU time. `are_early`: True if only the Spark options are known yet, because the
+    command that started this process still prepares the channel and holds its admin lock. The command then writes all
+    options to standard input. If it fails, standard input ends without options, and so does this process.
     """
     config = load_config(datadir, channel_name)
     options = StartOptions.from_json(options_text)
@@ -92,7 +92,7 @@ def _give_up(*_: object) -> None:
 
 
 def serve_several(datadir: Path, folder: str, channels: str) -> int:
-    """Serve several channels with appliers that share this process, and return the exit code."""
+    """Run the appliers of several channels in this process until they end, and return the exit code."""
     from rplctl.applier.shared_process import SharedProcess
 
     serve_many_threads()
@@ -104,8 +104,8 @@ def serve_several(datadir: Path, folder: str, channels: str) -> int:
 def stop_on_signals(stop: Callable[[], None]) -> None:
     """Call `stop` at SIGTERM or SIGINT, even while the main thread is inside a library's C code.
 
-    Python runs a signal handler only between two bytecode instructions, but a signal writes its byte to the wakeup
-    descriptor at once.
+    Python runs a signal handler only between two bytecode instructions, but it writes a byte to the wakeup descriptor
+    as soon as the signal arrives, and a thread waits for this byte.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)

@@ -38,16 +38,18 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Rows were loaded, or STOP came while tables were locked."""
+    """Rows were loaded, or the operator stopped the applier while tables were locked."""
 
 
 def has_copy(channel: Channel, target: Target) -> bool:
-    """True if tables are being copied, or if the remains of a copy must be removed."""
+    """True if tables are being copied, or if files of an earlier copy must be removed."""
     return is_copying(target.engine, channel.name) or channel.clone_folder.exists()
 
 
 class Copying:
-    """The copy on one connection to the target. Create it before the first batch: `work` excludes its tables."""
+    """The copy of tables on one connection to the target. Create it before the first batch, because it excludes its
+    tables from the batches of `connection.work`.
+    """
 
     def __init__(self, run: Run, connection: Connection) -> None:
         self._run, self._connection, self._spark = run, connection, connection.spark
@@ -55,7 +57,7 @@ class Copying:
         self._loader = self._open()
 
     def _open(self) -> CloneLoader | None:
-        """Return the loader of a copy's rows; None if there is neither a copy nor the remains of one."""
+        """Return a new loader for the copy's rows; None if there is no copy, nor files of an earlier one."""
         run, own = self._run, self._connection
         if not has_copy(run.channel, own.target):
             return None
@@ -70,11 +72,13 @@ class Copying:
 
     @property
     def is_open(self) -> bool:
-        """True while some tables are not copied yet."""
+        """True while some tables of the copy are not completely copied."""
         return self._loader is not None and self._loader.is_open
 
     def poll(self) -> Idle | Hold | Loaded:
-        """Read new orders of the operator, and load due rows. Raises TargetError, OSError, LockBusy."""
+        """Read new orders of the operator, then load rows that belong to the applier's position. Return what the
+        applier does next. Raises TargetError, OSError, LockBusy.
+        """
         is_asked = (now := orders_seen(self._run.channel)) != self._orders
         self._orders = now
         if self._loader is not None and is_asked:
@@ -88,7 +92,9 @@ class Copying:
         return Hold(self._loader.until, self._loader.stands) if self.is_open else Idle()
 
     def _loads(self, loader: CloneLoader) -> bool:
-        """Load due rows. Return True if rows were loaded, or if STOP came while tables were locked."""
+        """Load rows that belong to the applier's position. Return True if rows were loaded, or if STOP came while
+        tables were locked.
+        """
         report = self._run.report
         report.status.is_waiting = False  # loading a chunk may take long
         if self._spark.is_always:

@@ -37,7 +37,7 @@ class KeyColumn:
     name: Sql
     read: Sql  # an expression that returns the column's value as text
     grammar: Grammar  # the grammar of the text from `read`
-    before: Sql = NOTHING  # SQL before and after the text, which makes it a literal
+    before: Sql = NOTHING  # SQL before and after the text, which makes it a literal, which makes it a literal
     behind: Sql = NOTHING
 
     def bound(self, text: str) -> str:

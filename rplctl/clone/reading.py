@@ -59,9 +59,9 @@ class Source:
     """The sessions on the source of a copy, and the facts about it that a copy needs.
 
     `query`, `about`: sessions on the server that is read. `log`: a session on the server whose log the channel reads;
-    it is `query`, unless a replica of that server is read. `copy`: the address of that replica, else ''. `lag`: returns
-    the lag of a replica. `applied`: the applier's GTIDs, in the notation of the source's vendor. `relay`: the applier's
-    stored position.
+    it is `query`, unless a replica of that server is read.
+    `copy`: the address of that replica, else ''. `lag`: returns the lag of a replica.
+    `applied`: the applier's GTIDs, in the notation of the source's vendor. `relay`: the applier's stored position.
     """
 
     query: Query

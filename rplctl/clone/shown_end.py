@@ -37,10 +37,11 @@ def shown_by(held: Snapshot, replica: Query) -> str | None:
 class ShownEnd:
     """Finds the snapshot's position in the groups that arrive from the source.
 
-    `surely`: GTIDs that the snapshot shows; `shown`: these GTIDs, and others that the snapshot may show. `position`:
-    the position found so far; the snapshot shows all transactions before it. `names`: the tables by which a change of
-    the table group is recognised (received.changed). `plain`: the same tables with their original names. `fits`: True
-    unless a transaction contradicts the snapshot.
+    `surely`: GTIDs that the snapshot shows; `shown`: these GTIDs, and others that the snapshot may show.
+    `position`: the position found so far; the snapshot shows all transactions before it.
+    `names`: the tables by which a change of the table group is recognised (received.changed).
+    `plain`: the same tables with their original names.
+    `fits`: True unless a transaction contradicts the snapshot.
     """
 
     surely: str

@@ -36,9 +36,10 @@ _AGAIN_S: Final = 1.0
 class Limits:
     """The limits of a copy; 0 means no limit.
 
-    `max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) per second. `load_threads`: connections to a
-    target that is a server. `read_from`: the replica to read, '' = the source. `max_history`: old row versions that are
-    not purged. `lag_of`: replicas, separated by commas; `max_lag`: the seconds that each may be behind.
+    `max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) per second.
+    `load_threads`: connections to a target that is a server. `read_from`: the replica to read, '' = the source.
+    `max_history`: old row versions that are not purged. `lag_of`: replicas, separated by commas; `max_lag`: the seconds
+    that each may be behind.
     """
 
     max_load: int = MAX_LOAD

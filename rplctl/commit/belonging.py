@@ -81,9 +81,7 @@ class Belonging:
     state: TargetState
     error: UnfitTarget | None = None  # the error that a start reports; None if the target is ready
     note: str = ""  # a message that a start logs if the target is ready
-    has_own_rows: bool = (
-        True  # True if the target's rows of the channel belong to this instance, perhaps with another source
-    )
+    has_own_rows: bool = True  # True if the rows belong to this instance, perhaps with another source
     continues: bool = False  # True if the operator may continue by the GTIDs in the target
 
 

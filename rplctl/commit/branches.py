@@ -68,9 +68,7 @@ class Branches:
         self._prefix = prefix
         self._verbs = verbs
         self._claimed: dict[int, object] = {}  # branch → the driver's connection that has this instance's mark
-        self._decided = _begin_deciding(
-            self._engine, channel
-        )  # the batch name that is in the channel's row, as far as this applier knows
+        self._decided = _begin_deciding(self._engine, channel)  # the last known batch name in the row
         self._batch = ""
         self._foreign_keys = True
         self._begun: dict[int, TwoPhaseTarget] = {}

@@ -41,10 +41,12 @@ class Step(NamedTuple):
 class PositionStore(ABC):
     """Stores the channel's position. Each commit mode has a subclass (position_store.py).
 
-    `log`: the binary log of applied transactions; None if `log_bin` is off. `branches`: the worker connections, if
-    several commit one batch; else None. `notes`: the statement notes, if the target executes statements; else None.
+    `log`: the binary log of applied transactions; None if `log_bin` is off.
+    `branches`: the worker connections, if several commit one batch; else None. `notes`: the statement notes, if the
+    target executes statements; else None.
     `guard`: held from COMMIT until `committed` returns, so that log-status never sees a GTID executed in one place
-    only. `owner`: the owner of the channel's rows in the target, set by `open` (D29).
+    only.
+    `owner`: the owner of the channel's rows in the target, set by `open` (D29).
     """
 
     mode: CommitMode

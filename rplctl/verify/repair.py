@@ -80,8 +80,8 @@ class Outcome:
     """The outcome of a repair for one table, in numbers of keys.
 
     `equal`: keys that needed no repair. `blocked`: keys that were refused because another row has their unique values.
-    `left`: each reason why keys were not repaired, with the number of these keys. `statements`: the first statements,
-    which a dry run shows instead of executing them.
+    `left`: each reason why keys were not repaired, with the number of these keys.
+    `statements`: the first statements, which a dry run shows instead of executing them.
     """
 
     equal: int = 0
@@ -132,8 +132,8 @@ class Repairer:
     """Repairs the rows of tables on the target.
 
     `target`: a connection of its own, without the fence. `hold`: a function from commit.position_store.position_holder,
-    which makes the applier wait, or None. `lock`: held during each transaction. `dry_run`: None, or the number of
-    statements per table to show instead of writing.
+    which makes the applier wait, or None. `lock`: held during each transaction.
+    `dry_run`: None, or the number of statements per table to show instead of writing.
     """
 
     resolver: Resolver

@@ -32,7 +32,8 @@ class Header:
     """The header of a report.
 
     `time`: the start of the verify, in seconds since 1970. `position`, `gtids`: the end of the source's log at that
-    time. `server_id`, `uuid`: the source's (uuid is '' for MariaDB). `tables`: the target's names, `db.table`.
+    time.
+    `server_id`, `uuid`: the source's (uuid is '' for MariaDB). `tables`: the target's names, `db.table`.
     `verified`: the start of the last verify that compared all tables of the channel; 0.0 if there was none.
     """
 
@@ -65,8 +66,8 @@ class Totals:
     """The totals of one table. `rows`: the number of rows on the source. `in_motion`: the number of keys that changed
     during each attempt to compare them.
 
-    `not_comparable`: the reason why the table, or a part of it, was not compared; '' if all was compared. `drift`:
-    statements that give the target the source's definition, or differences that no statement describes.
+    `not_comparable`: the reason why the table, or a part of it, was not compared; '' if all was compared.
+    `drift`: statements that give the target the source's definition, or differences that no statement describes.
     """
 
     database: str

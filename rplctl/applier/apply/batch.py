@@ -2,7 +2,7 @@
 D2).
 
 Invariant: `info` is the position that is committed in the target, and `catalog` has the table models that are valid at
-this position. Both change only after a COMMIT. strategy.py says which strategy takes a batch that another one rejects.
+this position. Both change only after a COMMIT. If a strategy rejects a batch, strategy.py says which one takes it.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ log = logging.getLogger(__name__)
 
 
 class BatchApplier:
-    """Applies the batches of one connection.
+    """Applies the batches of a channel on one connection to the target.
 
     `bulk`: the applier of the first strategy, which also sets the size of a batch. `retried`: the number of attempts
-    after transient errors, each of which is reported to `on_retry`.
+    after transient errors; each such error is passed to `on_retry`.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
@@ -106,8 +106,9 @@ class BatchApplier:
         pipeline: Pipeline,
         interrupter: Interrupter,
     ) -> BatchApplier:
-        """Open at the position on which target, repository and binary log agree after a crash. Raises RplError if the
-        target rejects a setting of the channel, or if the three cannot be made to agree.
+        """Make target, repository and binary log agree on a position, as after a crash, and return the applier at this
+        position. Raises RplError if the target rejects a setting of the channel, or if the three cannot be made to
+        agree.
         """
         info = opened(store, channel)
         store.branches = open_branches(config, channel, target, store)
@@ -130,7 +131,7 @@ class BatchApplier:
 
     @property
     def info(self) -> RelayLogInfo:
-        """The position that is committed."""
+        """The position that is committed in the target."""
         return self._committer.info
 
     @info.setter
@@ -139,12 +140,12 @@ class BatchApplier:
 
     @property
     def passed_over(self) -> int:
-        """The number of errors that the options tolerated."""
+        """The number of errors that were skipped, because options tolerate them."""
         return self._ordered.passed_over
 
     @property
     def catalog(self) -> Catalog:
-        """The table models that are valid at the position."""
+        """The table models that are valid at the committed position."""
         return self._tables.catalog
 
     @property
@@ -164,11 +165,11 @@ class BatchApplier:
         return self.bulk.rules.waiting
 
     def leave_out(self, waiting: frozenset[TableName]) -> None:
-        """Exclude tables that are not yet copied."""
+        """Exclude the rows of these tables, which `rplctl clone` has not yet copied."""
         self.bulk.rules = replace(self.bulk.rules, waiting=waiting)
 
     def learned(self, models: Mapping[TableName, TableModel | None], databases: Mapping[str, DatabaseModel]) -> None:
-        """Adopt tables that were created, or dropped (None), without the source's DDL."""
+        """Adopt the models of tables that were created, or dropped (None), without a statement of the source."""
         catalog = self._tables.catalog
         if self._tables.statements is not None:
             self._tables.statements.remade(models)
@@ -179,9 +180,9 @@ class BatchApplier:
     def apply(self, batch: Batch, meanwhile: Callable[[], None] = lambda: None) -> int:
         """Apply and commit the batch, and return the number of row changes.
 
-        A transient error is retried `replica_transaction_retries` times. After a lock error, the applier then tries
-        the transactions one at a time, and stops at the one that fails. `meanwhile` is called when the last job of the
-        batch begins to be decoded, if that happens. Raises Stopped if STOP is requested, and the error of the last
+        A transient error is retried `replica_transaction_retries` times. After a lock error, the applier then tries the
+        transactions one at a time, and stops at the one that fails. `meanwhile`: called when the last job of the batch
+        begins to be decoded, if the batch has jobs. Raises Stopped if STOP is requested, and the error of the last
         attempt.
         """
         self.bulk.meanwhile = meanwhile
@@ -214,7 +215,9 @@ class BatchApplier:
         self.interrupter.check()
 
     def _planned(self, batch: Batch) -> Iterator[Work]:
-        """Yield the batch with its first strategy, in parts if it unpacks to too many bytes."""
+        """Yield the batch with the strategy that tries it first. If the batch unpacks to too many bytes, yield it in
+        parts.
+        """
         check_passed_over(batch)
         if batch.kind is BatchKind.SKIP:
             yield Work(Strategy.PASS_OVER, batch)
@@ -231,7 +234,9 @@ class BatchApplier:
                     yield Work(Strategy.IN_ORDER if part.kind is BatchKind.COMMIT_GROUP else Strategy.BULK, part)
 
     def _carry_out(self, planned: Iterator[Work]) -> int:
-        """Apply the planned work in order, and return the number of row changes. strategy.py replaces rejected work."""
+        """Apply the planned work in order, and return the number of row changes. Work that its strategy rejects is
+        replaced as strategy.py says.
+        """
         changes, waiting = 0, [planned]
         while waiting:
             work = next(waiting[-1], None)
@@ -245,8 +250,8 @@ class BatchApplier:
         return changes
 
     def _attempt(self, work: Work) -> Applied | Rejected:
-        """Apply a batch by one strategy. Raises Stopped if STOP is requested, an error that is transient, and every
-        error of strategy ALONE.
+        """Apply a batch by one strategy, and return the outcome. Raises Stopped if STOP is requested, every transient
+        error, and every error of strategy ALONE.
         """
         batch = work.batch
         match work.strategy:

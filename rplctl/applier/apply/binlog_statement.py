@@ -1,4 +1,4 @@
-"""Splits a rows event for MySQL's BINLOG statement, if the server's applier would confuse rows of it.
+"""Splits a rows event into several, so that MySQL's BINLOG statement applies it correctly.
 
 Without a usable key MySQL finds the rows of an event by a hash that ignores BLOB, JSON and GEOMETRY values. If rows
 differ only in such values, MySQL changes the wrong row, or finds none. If an event changes such a row twice, the row
@@ -22,8 +22,8 @@ _NOT_HASHED = of_trait(COUNTED)
 
 
 def split_by_kind(piece: EventRun, table_map: TableMap, model: TableModel) -> Iterator[bytes]:
-    """Return the last event of `piece`, a rows event of `table_map`: whole, or in parts, each with the checksum's
-    bytes.
+    """Yield the rows event at the end of `piece`, whole or in parts in which MySQL's hash distinguishes all rows. Each
+    part ends with the checksum bytes of the event.
     """
     raw, events = piece.event(len(piece.types) - 1), piece.rows_events()
     if events.kind[0] == INSERT:
@@ -61,13 +61,15 @@ def _alike(images: Images, hashed: list[int]) -> Iterator[int]:
 
 
 def _values(images: Images, image: int, columns: list[int]) -> tuple[bytes | int, ...]:
-    """Return the bytes of the cells; for a cell that is missing, its negative marker."""
+    """Return the bytes of the image's cells in these columns; for a cell without bytes, return its negative marker
+    (NULL, or not in the image).
+    """
     places = zip(images.cell_start[image, columns].tolist(), images.cell_length[image, columns].tolist(), strict=True)
     return tuple(images.data[at : at + length].tobytes() if at >= 0 else at for at, length in places)
 
 
 def _row_starts(images: Images, begin: int, json_columns: int) -> list[int]:
-    """Return the offset of each row.
+    """Return the offset at which each row of the event begins.
 
     `json_columns`: the table's number of JSON columns if each after image begins with flags for partial JSON, else -1.
     """

@@ -49,7 +49,9 @@ log = logging.getLogger(__name__)
 
 
 class BulkApplier:
-    """Applies batches as net changes. `size`: the sizes of batches and jobs. `meanwhile`: see `BatchApplier.apply`."""
+    """Applies batches as net changes. `size`: determines the sizes of batches and jobs. `meanwhile`: the parameter of
+    `BatchApplier.apply`.
+    """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
         self,
@@ -63,8 +65,8 @@ class BulkApplier:
         in_xa: bool,
         branches: Branches | None = None,
     ) -> None:
-        """`in_xa`: the target's transactions are prepared (XA). `branches`: the worker connections, if there
-        are any.
+        """Create the applier. `in_xa`: True if the target's transactions are prepared (XA). `branches`: the worker
+        connections, if there are any.
         """
         self._spool_folder = channel.spool_folder
         self._target = target
@@ -86,19 +88,21 @@ class BulkApplier:
 
     @property
     def _bulk_rows(self) -> int:
-        """The target's `bulk_rows`, known once its connection is open; 0 if XA transactions cannot load rows."""
+        """The number of changed rows from which a table's changes are loaded in bulk; 0 if the target cannot do so in
+        its XA transactions.
+        """
         if self._in_xa and not cast("TwoPhaseTarget", self._target).loads_prepared:
             return 0
         return self._target.bulk_rows
 
     def forget_tables(self) -> None:
-        """Forget the results of checks of tables: DDL was committed."""
+        """Forget which tables were checked, because committed DDL may have changed them."""
         self._checked: set[TableName] = set()
         self._one_by_one_tables: frozenset[TableName] = frozenset()  # keyless tables that cannot be multisets
         self._multisets: set[TableName] = set()  # keyless tables in which the target treats equal rows alike
 
     def count(self, by_spark: int, by_driver: int) -> None:
-        """Count committed row changes that Spark tasks or this process decoded."""
+        """Add to the numbers of committed row changes that Spark tasks and this process decoded."""
         self.rows_by_spark += by_spark
         self.rows_by_driver += by_driver
 
@@ -107,12 +111,12 @@ class BulkApplier:
         self._ahead.close()
 
     def learn_tables(self, batch: Batch) -> None:
-        """Learn the tables of the first batch before it is decoded, because a job that meets an unknown table must be
-        repeated.
+        """Read the models of the tables in the first part of the batch, before it is decoded: a job that meets an
+        unknown table must be repeated. Only the first batch of an applier needs this.
         """
         if self._tables.statements is None or self._tables.catalog.tables or batch.kind is not BatchKind.BULK:
             return
-        if self._has_learnt:  # the target has none of the tables, so their rows are skipped
+        if self._has_learnt:  # the first batch was examined, and the target has none of its tables
             return
         self._has_learnt = True
         piece = min(batch.end, batch.start + SMALLEST_SPLIT)
@@ -121,8 +125,8 @@ class BulkApplier:
             self._tables.know(named)
 
     def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
-        """Start to decode the first batch of the next groups, of which `stop` are due. Any thread may call
-        this method.
+        """Start to decode the next batch in advance. `groups`: the next groups, of which the first `stop` are due. Any
+        thread may call this method.
         """
         planned = plan_batches(groups, stop, has_rollbacks=self._tables.statements is not None, per_commit=per_commit)
         batch = next(planned, None)
@@ -130,11 +134,12 @@ class BulkApplier:
             self._begin(next(self._jobs(relay_log_range(batch))))
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
-        """Decode and apply job by job, in one transaction: the memory depends on the size of a job, not of the batch.
+        """Apply a batch as net changes in one transaction. It is decoded and applied job by job, so the memory depends
+        on the size of a job, not of the batch.
 
-        `commit` executes its argument in that transaction. Raises Inconsistent, NotTransactional, KeylessMismatch or
-        CountMismatch if the batch does not fit in bulk, and ConflictingGroups if another attempt may succeed. After
-        such an error, no change of the batch is applied.
+        `commit`: executes its argument in the transaction, and commits. Raises Inconsistent, NotTransactional,
+        KeylessMismatch or CountMismatch if the batch does not fit in bulk, and ConflictingGroups if another attempt may
+        succeed. After such an error, no change of the batch is applied.
         """
         try:
             return self._apply(batch, commit)
@@ -168,7 +173,7 @@ class BulkApplier:
                 commit(apply_jobs, foreign_keys=not unchecked, how=how)
             except (CountMismatch, TargetError) as error:
                 if not (self._groups.are_shared and _is_conflict(error)):
-                    raise  # one connection applied all, so another session holds the lock
+                    raise  # only one connection has applied rows, so a session of another program holds the lock
                 names = ", ".join(map(".".join, self._groups.join_changed()))
                 log.warning(
                     "%s: one connection commits these tables from now on, because two conflicted: %s", names, error
@@ -178,7 +183,7 @@ class BulkApplier:
         return changes
 
     def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:
-        """Yield the chunks of job after job. The next job is decoded while the target applies one."""
+        """Yield the decoded chunks of each job. The next job is decoded while the caller applies one."""
         changes, size = 0, events.end - events.start
         following = self._jobs(events)
         job = next(following, None)
@@ -229,10 +234,11 @@ class BulkApplier:
             return self._pipeline.decode(splits, self._tables.find(error))
 
     def _check_bulk(self, chunks: list[TableChunk]) -> bool:
-        """Check that the tables take these chunks in bulk. True if the target's foreign key checks must be off.
+        """Check that these chunks may be applied in bulk. Return True if the target must not check foreign keys
+        meanwhile.
 
-        Raises TargetError if a table does not match its model, and NotTransactional, Inconsistent or KeylessMismatch
-        if bulk is impossible.
+        Raises TargetError if a table does not match its model, and NotTransactional, Inconsistent or KeylessMismatch if
+        bulk is impossible.
         """
         models = self._tables.catalog.tables
         changed = {(chunk.database, chunk.table) for chunk in chunks}
@@ -273,7 +279,9 @@ class BulkApplier:
 
 
 def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
-    """Yield the chunks that are applied together, in order. Each piece names a table once, as a split does."""
+    """Yield the chunks in lists that are applied one after the other. A list names each table once, as the chunks of
+    one split do. Updates that a later list overwrites are removed.
+    """
     by_split: list[list[TableChunk]] = []
     for chunk in chunks:
         if not by_split or any((c.database, c.table) == (chunk.database, chunk.table) for c in by_split[-1]):
@@ -283,5 +291,7 @@ def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
 
 
 def _is_conflict(error: CountMismatch | TargetError) -> bool:
-    """True if the batch may succeed on one connection."""
+    """True if the error may be caused by another worker connection, so that one connection alone may apply
+    the batch.
+    """
     return not isinstance(error, KeylessMismatch) if isinstance(error, CountMismatch) else error.errno in _IN_THE_WAY

@@ -1,4 +1,5 @@
-"""Foreign key actions that the target cannot follow: on generated columns, and from parents without a key.
+"""Handles foreign key actions that the target cannot execute as the source did: on generated columns, and from parents
+without a key.
 
 Servers recompute a virtual column if ON UPDATE CASCADE or SET NULL changes a column of its expression. Servers other
 than MySQL 9.6 and later do not log the new value; on the target, the column is a plain column. InnoDB permits foreign
@@ -28,8 +29,8 @@ from rplctl.target.ddl_parts import is_enforceable, quote
 class Cascade:
     """The foreign key actions that follow changes of one parent table.
 
-    `referenced`: the parent's columns that foreign keys with actions refer to. `stale`: for each table, the generated
-    columns of other rows that the actions may leave outdated. `lost`: foreign keys with actions that the target lacks.
+    `referenced`: the parent's columns to which foreign keys with actions refer. `stale`: for each child table, the
+    generated columns that the actions may leave outdated. `lost`: foreign keys with actions that the target lacks.
     """
 
     referenced: frozenset[int]
@@ -37,7 +38,9 @@ class Cascade:
     lost: tuple[tuple[TableModel, ForeignKey], ...] = ()
 
     def follows(self, change: RowChange) -> bool:
-        """True if foreign keys act on the change. A column without an old value in the image counts as changed."""
+        """True if the change starts foreign key actions. A column counts as changed if the image lacks its
+        old value.
+        """
         if not (self.stale or self.lost) or change.before is None:
             return False
         if change.kind is ChangeKind.DELETE or change.after is None:
@@ -47,10 +50,10 @@ class Cascade:
         return any(c in after and (c not in before or before[c] != after[c]) for c in self.referenced)
 
     def refuse_unknown(self, target: Target, position: str) -> None:
-        """Refuse a change whose effect on other rows is unknown.
+        """Raise an error for a change whose effect on other rows is unknown.
 
-        Raises RplError 1364 if rows have a column whose expression rplctl cannot compute, and 1451 if a foreign key
-        that the target lacks may act on rows.
+        It is RplError 1364 if these rows have a column whose expression rplctl cannot compute, and 1451 if a foreign
+        key that the target lacks may act on rows.
         """
         for model, key in self.lost:
             if not dialect_of(target.kind).follows_foreign_keys or _has_rows(target, model, key.columns):
@@ -90,7 +93,7 @@ class Cascade:
 
 
 def _has_rows(target: Target, model: TableModel, columns: Iterable[str]) -> bool:
-    """True if a row of the table has a value in one of the columns."""
+    """True if a row of the table has a value other than NULL in one of the columns."""
     filled = joined(" OR ", (written("{} IS NOT NULL", quote(name)) for name in columns))
     asked = written("SELECT 1 FROM {} WHERE {} LIMIT 1", _ddl(target).table(model), filled)
     return run(target.connection, asked).first() is not None
@@ -125,7 +128,9 @@ def _points(key: ForeignKey, tables: set[tuple[str, str]]) -> bool:
 
 
 def _made_of_keys(model: TableModel, reached: set[tuple[str, str]]) -> Iterator[int]:
-    """Yield the generated columns whose expression has a column of a foreign key to one of the tables `reached`."""
+    """Yield the indexes of generated columns whose expression uses a column of a foreign key to one of the tables
+    `reached`.
+    """
     keys = {name.casefold() for key in model.foreign_keys if _points(key, reached) for name in key.columns}
     for number, column in enumerate(model.columns):
         if keys & names_in(column.generated or ""):

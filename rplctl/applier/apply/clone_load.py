@@ -1,9 +1,9 @@
-"""Loads chunk files of a copy (`rplctl clone`) into the target, at their position of the source's log.
+"""Loads chunk files of a copy (`rplctl clone`) into the target, at the position in the source's log that each file has.
 
-Rows are loaded while the applier stays exactly at the snapshot's low watermark L. All events of the snapshot's tables
-before L were skipped, so rows and events never overlap, and all later events are applied strictly, with foreign keys.
-A channel with GTIDs is at L if it has applied exactly the transactions that were logged before L, from any server.
-Invariant: a chunk and its row of the clone state are one transaction that checks the position; none is loaded twice.
+Rows are loaded while the applier is exactly at the position of their snapshot, L. All events of the snapshot's tables
+before L were skipped, so rows and events never overlap. All later events are applied strictly, with foreign keys. A
+channel with GTIDs is at L if it has applied exactly the transactions logged before L, from any server. Invariant: a
+chunk and its row of the clone state are one transaction that checks the position; none is loaded twice.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ log = logging.getLogger(__name__)
 
 
 class CloneLoader:
-    """Loads a copy on one connection. Create it before the first batch: it sets the tables that `work` excludes."""
+    """Loads a copy on one connection. Create it before the first batch: it sets the tables that `work` skips."""
 
     def __init__(  # noqa: PLR0913 - the parts of one loader
         self,
@@ -88,9 +88,9 @@ class CloneLoader:
         self._by_gtid = by_gtid
         self._rules = ReplicationFilter.from_config(config)
         self._folder, self._server = CloneFolder(channel), statement_target(target)
-        self._models: dict[TableName, TableModel] = {}  # tables of the snapshot that is being loaded
-        self._keyed: set[int] = set()  # numbers of its tables that have all their keys
-        self._begun = 0  # the epoch whose tables were created just now; 0 after a failure
+        self._models: dict[TableName, TableModel] = {}  # models of the tables of the current snapshot
+        self._keyed: set[int] = set()  # numbers of the current snapshot's tables that have all their keys
+        self._begun = 0  # the epoch of the snapshot whose tables this process has created; 0 after a failure
         self._stop = work.interrupter.stop
         self._loaders = Loaders(target)
         self._ahead: Prefetch[ReadChunk] = Prefetch(RelayLogError, OSError)
@@ -102,7 +102,7 @@ class CloneLoader:
         self._plan()
 
     def look(self) -> None:
-        """Read the clone state again: an operator or a statement may have added tables. Raises as `__init__`."""
+        """Read the clone state again: tables may have been added to the copy. Raises the errors of `__init__`."""
         self._read_clone_state()
         self._forget()
         self.until = Until()
@@ -121,7 +121,7 @@ class CloneLoader:
 
     @property
     def is_open(self) -> bool:
-        """True while some tables are not copied yet."""
+        """True while some tables of the copy are not completely copied."""
         return bool(self._waiting) or self._is_behind
 
     @property
@@ -131,7 +131,7 @@ class CloneLoader:
 
     @property
     def _is_behind(self) -> bool:
-        """True if a statement has added tables to the copy."""
+        """True if a statement has added tables to the copy that this loader does not know yet."""
         return not self._work.left_out <= self._left_out.union(self._waiting)
 
     def status(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class CloneLoader:
         self._work.leave_out(self._left_out.union(self._waiting))
 
     def step(self) -> bool:
-        """Load due rows. True if anything was loaded or removed. Raises LockBusy if the stored position is not ours."""
+        """Load the rows that are due. True if anything was loaded or removed. Raises LockBusy as `_transaction`."""
         if self._is_behind:
             self.look()
         self.until = Until()
@@ -171,7 +171,7 @@ class CloneLoader:
         return Until("relay_pos", here.log_name, here.log_pos)
 
     def _side(self, found: Snapshot) -> int:
-        """Return -1 if the applier is before the snapshot's position, 0 at it, 1 if a transaction has passed it."""
+        """Return -1 if the applier is before the snapshot's position, 0 if at it, 1 if it has passed it."""
         info, place = self._work.info, found.low
         has_all = _is_within(place.gtids, info.gtid_executed)
         has_more = not _is_within(info.gtid_executed, place.gtids)
@@ -229,13 +229,13 @@ class CloneLoader:
         return bool(pieces.done) or self._is_over(found, rows, by_source)
 
     def _takes_over(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
-        """True if exactly those chunks are loaded from which the snapshot resumes."""
+        """True if the loaded chunks are exactly those from which the snapshot resumes."""
         rows = [by_source[table.name] for table in found.tables]
         kept = [(row, count) for row, count in zip(rows, found.counts, strict=False) if count]
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
 
     def _hands_over(self, found: Snapshot, successor: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
-        """Remove the snapshot; True if the chunks that `successor` resumes from are loaded, or if one is missing."""
+        """Remove the snapshot, and return True, unless chunks that `successor` resumes from must still be loaded."""
         for number, (table, count) in enumerate(zip(found.tables, successor.counts, strict=True)):
             row = by_source[table.name]
             if count and row.Chunks != count:
@@ -249,7 +249,9 @@ class CloneLoader:
         return True
 
     def _is_over(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> bool:
-        """True if the snapshot is finished. Called if no chunk is due: all chunks are loaded, or not read yet."""
+        """True if the snapshot is finished or replaced by a successor. Called if none of its chunks can be
+        loaded now.
+        """
         successor = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
         if successor is not None:
             return self._hands_over(found, successor, by_source)
@@ -267,7 +269,7 @@ class CloneLoader:
         return True
 
     def _load_pieces(self, found: Snapshot, names: list[TableName], pieces: Pieces, target: Target) -> None:
-        """Load pieces in one thread, on one connection."""
+        """Load pieces of the snapshot in one thread, on its connection, until no piece is due."""
         while (piece := pieces.next()) is not None:
             try:
                 if piece[1] == KEYS:
@@ -283,7 +285,7 @@ class CloneLoader:
         return None
 
     def _begin(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> None:
-        """Empty the tables of a new snapshot, except for tables that it resumes from an earlier snapshot."""
+        """Create the tables of a new snapshot empty, except for tables that resume from an earlier snapshot."""
         every = [(by_source[table.name], table, found.keeps(number)) for number, table in enumerate(found.tables)]
         begun = [(row, table) for row, table, is_kept in every if not is_kept]
         if self._server is not None and begun:
@@ -312,7 +314,7 @@ class CloneLoader:
         self._work.learned(models, defaults)
 
     def _forget(self) -> None:
-        """Forget the tables of the snapshot that was loaded."""
+        """Forget the models and keys of the tables of the last snapshot."""
         self._models.clear()
         self._keyed.clear()
 
@@ -328,7 +330,7 @@ class CloneLoader:
         self._target.execute_ddl(made, catalog.after(dropped))
 
     def _learn(self, names: Iterable[TableName]) -> bool:
-        """Learn the tables from the target. False if a table is missing."""
+        """Read the models of the tables from the target. False if a table is missing."""
         for name in names:
             if name not in self._models:
                 server = self._server
@@ -340,7 +342,7 @@ class CloneLoader:
 
     @contextmanager
     def _transaction(self, target: Target) -> Iterator[Connection]:
-        """Run the block in a transaction of the target.
+        """Run the block in a transaction of the target in which the stored position does not move.
 
         Raises LockBusy if the stored position is not this channel's.
         """
@@ -367,8 +369,8 @@ class CloneLoader:
         )
 
     def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
-        """Load one piece. Raises GivenUp if another piece has failed. Raises RelayLogError if the file is damaged; the
-        error is transient if the disk is full.
+        """Load one piece, and commit it when it is its turn. Raises GivenUp if another piece has failed, and
+        RelayLogError if the file is damaged; the error is transient if the disk is full.
         """
         model, following = self._models[name], (piece[0], piece[1] + 1)
         file, rows = self._ahead.take((found.epoch, piece)) or self._read(target, found, piece, model)
@@ -397,7 +399,7 @@ class CloneLoader:
     def _read(
         self, target: Target, found: Snapshot, piece: Piece, model: TableModel, *, at_once: bool = False
     ) -> ReadChunk:
-        """Return a chunk and its rows. `at_once`: decode the rows of a small chunk now. Raises as `_load`."""
+        """Return a chunk file with its rows. `at_once`: decode a small chunk now. Raises the errors of `_load`."""
         table, path = found.tables[piece[0]], found.chunk_path(*piece)
         file = read_chunk(path)
         if (file.head.epoch, file.head.chunk) != (found.epoch, piece[1]) or file.head.digest != digest_of(table.create):
@@ -409,7 +411,7 @@ class CloneLoader:
         return self._pipeline.copy(pieces, self._work.catalog)
 
     def _add_keys(self, target: Target, found: Snapshot, number: int, name: TableName) -> None:
-        """Add the missing late keys to a table of a server, whose DDL commits."""
+        """Add the late keys that the table still lacks, on a server target, whose DDL commits."""
         table, server = found.tables[number], statement_target(target)
         assert server is not None
         wanted = copied_definition(table.create, table.model.name).keys(_late(table, found))
@@ -428,7 +430,7 @@ class CloneLoader:
                     raise
 
     def _end(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> None:
-        """Finish the copy: replicate its tables from here on, and drop tables that the source no longer has."""
+        """Finish a table group: replicate its tables from here on, and drop tables that the source no longer has."""
         copied = {by_source[table.name].name for table in found.tables}
         gone = [row.name for row in rows if row.name not in copied]
         known: dict[TableName, TableModel | None] = {}
@@ -464,7 +466,7 @@ class CloneLoader:
         return late_keys(model, others, primary=dialect_of(self._target.kind).makes_primary_keys_late)
 
     def _make_keys(self, models: Sequence[TableModel], *, primary_alone: bool = False) -> None:
-        """Add the keys that `_make` postponed. Raises TargetError if the target cannot add a key."""
+        """Add the keys that `_make` has omitted. Raises TargetError if the target cannot add a key."""
         catalog = self._work.catalog
         for model in models:
             late = self._late_keys(model, catalog.tables.values())
@@ -484,14 +486,14 @@ class CloneLoader:
 
 
 def _is_within(gtids: str, others: str, *, exactly: bool = False) -> bool:
-    """True if `others` has all `gtids` of one vendor; '' is empty. Different MariaDB states may contain each other."""
+    """True if the GTID set `others` contains `gtids`. `exactly`: the states of MariaDB must be equal."""
     if exactly:
         return ":" in gtids or MariadbGtidState.parse(gtids) == MariadbGtidState.parse(others)
     return not gtids or is_executed(gtids, others)
 
 
 def _keeps_half(model: TableModel) -> bool:
-    """True if the engine keeps rows of an interrupted chunk. The table is then copied again from the beginning."""
+    """True if the engine keeps rows of an interrupted chunk. Its table is then copied again from the first row."""
     return model.engine.lower() in ("myisam", "aria", "memory", "csv", "archive")
 
 

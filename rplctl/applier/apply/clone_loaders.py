@@ -1,7 +1,8 @@
-"""Threads that load a copy's chunks, each on its own connection: a server uses one core for one connection.
+"""Threads that load a copy's chunks, each on its own connection, because a server uses only one core for one
+connection.
 
 Invariant: no thread loads when `run` returns. The connections have no fence: the compare-and-swap on the clone state in
-each transaction protects them (own_tables/clones.py).
+each transaction protects the tables (own_tables/clones.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rplctl.target.base import Target
 
 
 class Loaders:
-    """The connections that load a copy; `target` itself if one connection must load all of it."""
+    """The connections that load a copy. If one connection must load all of it, this is `target` itself."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -23,8 +24,8 @@ class Loaders:
         self._threads: ThreadPoolExecutor | None = None
 
     def run(self, work: Callable[[Target], None], count: int) -> None:
-        """Run `work` on `count` connections at the same time until all have ended. Raises an error that one of them
-        raised.
+        """Run `work` on `count` connections at the same time, and return after all have ended. Raises an error that one
+        of them raised.
         """
         if self._is_alone:
             return work(self._target)

@@ -1,4 +1,4 @@
-"""Gives the pieces of a snapshot to threads, which commit the chunks of a table in order.
+"""Gives the pieces of a snapshot, its chunks and late keys, to threads, which commit the chunks of a table in order.
 
 Invariant: each chunk is loaded once, and the late keys of a table are added after all of its chunks are committed.
 After a failure no more pieces are given out, and the pieces that wait for their turn are given up.
@@ -23,19 +23,19 @@ _CANCEL: Final = "rplctl stop; rplctl clone --cancel --yes"  # clone --cancel is
 MOST_TRIES: Final = 3  # attempts at a chunk that fails in the same way each time
 KEYS: Final = -1  # the chunk number of a piece that adds the table's late keys
 Piece = tuple[int, int]  # (number of the table, number of the chunk)
-_SECONDS: Final = 2.0  # for which pieces are given out; then the applier's loop continues
+_SECONDS: Final = 2.0  # pieces are given out for so long; then the applier's loop continues
 _POLL_S: Final = 0.01
 
 log = logging.getLogger(__name__)
 
 
 class GivenUp(Exception):
-    """The error for a piece that is given up, because another piece has failed."""
+    """The error for a piece that was not loaded, because another piece has failed."""
 
 
 class Pieces:
-    """The due pieces of a snapshot. `loaded`: the loaded chunks of each table. `keyed`: tables that have all their
-    keys.
+    """The pieces of a snapshot that can be loaded now. `loaded`: the number of loaded chunks of each table. `keyed`:
+    tables that have all their keys.
     """
 
     def __init__(
@@ -53,7 +53,9 @@ class Pieces:
         self.done: list[Piece] = []
 
     def next(self) -> Piece | None:
-        """Return a piece that is due; None to stop for now. Waits for one while other pieces are being loaded."""
+        """Return the next piece to load, after waiting for one while other pieces are being loaded; None if this thread
+        should stop for now.
+        """
         with self._changed:
             while self.failure is None and not self._stop() and time.monotonic() < self._deadline:
                 if (piece := self._due()) is not None:
@@ -79,7 +81,7 @@ class Pieces:
         return None
 
     def _is_read(self, number: int) -> bool:
-        """True if all chunk files of the table were written, whether or not they are loaded."""
+        """True if the cloner has written all chunk files of the table, whether or not they are loaded."""
         if self._counts is None and self._found.counts:
             parts = self._found.parts()
             return number < len(parts) and parts[number].is_whole
@@ -98,7 +100,7 @@ class Pieces:
                 raise GivenUp
 
     def end(self, piece: Piece, failure: BaseException | None = None) -> None:
-        """Record that the piece is committed, or that it failed."""
+        """Record that the piece is committed, or that it failed with the error `failure`."""
         with self._changed:
             self._in_work -= 1
             if failure is None:
@@ -110,7 +112,7 @@ class Pieces:
 
 
 class Tries:
-    """Counts failures of chunks.
+    """Counts the failures of each chunk, and ends the attempts after MOST_TRIES equal ones.
 
     If a chunk fails in the same way every time, the source itself sends the damaged bytes, and more attempts do not
     help.
@@ -120,7 +122,7 @@ class Tries:
         self._counts: Counter[tuple[TableName, int, int]] = Counter()  # (table, chunk, error number) → failures
 
     def again(self, names: Sequence[TableName], piece: Piece | None, error: RelayLogError) -> str:
-        """Count a failure, and return its text. Raises RelayLogError if this was the last attempt."""
+        """Count a failure, and return its text for the status. Raises RelayLogError if this was the last attempt."""
         number, chunk = piece or (0, 0)
         name = names[number]
         self._counts[failure := (name, chunk, error.errno)] += 1

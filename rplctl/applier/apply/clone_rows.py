@@ -1,4 +1,4 @@
-"""Loads a chunk file into the target: a decoder turns ranges of its packets into rows of the target.
+"""Loads a chunk file into the target: a decoder turns ranges of its packets into rows of the target, the pieces.
 
 The decoder is a Spark task of the pool or, with spark = auto, this process (Pipeline.copy). Invariant: at most AT_ONCE
 bytes of packets, or one larger row, are decoded at a time.
@@ -36,7 +36,7 @@ Decode = Callable[[Sequence[CopyPiece]], Iterable[TableChunk]]
 
 @dataclass(frozen=True, slots=True)
 class DecodedRows:
-    """The rows of one piece. `one_by_one`: decodes the same rows again, for inserting them one by one."""
+    """The rows of one piece in bulk form. `one_by_one`: decodes the same rows again, to insert them one by one."""
 
     chunk: TableChunk
     one_by_one: Callable[[], RowSet]
@@ -45,9 +45,10 @@ class DecodedRows:
 def decoded(  # noqa: PLR0913 - where rows come from and where they go
     file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, spool_folder: Path, decode: Decode
 ) -> Iterator[DecodedRows]:
-    """Yield the rows of a chunk file, piece by piece, as the target takes them. `columns`: the source's.
+    """Yield the rows of a chunk file, piece by piece, in the form that the target loads. `columns`: the columns that
+    the source has sent.
 
-    Raises as `copied_chunk`.
+    Raises the errors of `copied_chunk`.
     """
 
     def one_by_one(piece: CopyPiece) -> RowSet:
@@ -63,7 +64,9 @@ def decoded(  # noqa: PLR0913 - where rows come from and where they go
 def pieces_of_file(
     file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, spool_folder: Path
 ) -> Iterator[CopyPiece]:
-    """Cut the packets of a chunk file between rows. Raises BinlogFormatError if a packet is incomplete."""
+    """Divide the packets of a chunk file into pieces, between rows. Raises BinlogFormatError if a packet is
+    incomplete.
+    """
     for start, end, rows in row_ranges(file.packets):
         yield CopyPiece(
             path=str(file.path),
@@ -94,7 +97,7 @@ def _batches(pieces: Iterable[CopyPiece]) -> Iterator[list[CopyPiece]]:
 
 
 def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) -> int:
-    """Load the rows within the target's transaction, and return the number of rows that Spark tasks decoded.
+    """Load the rows within the target's open transaction, and return how many of them Spark tasks decoded.
 
     Raises TargetError if the target refuses a row, and names the row. Raises CountMismatch if a table that cannot be
     rolled back has unexpected rows, and the errors of `decoded`.
@@ -128,7 +131,9 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
 
 
 def _refused(rows: RowSet, model: TableModel, target: Target) -> TargetError | None:
-    """Insert row by row, and return the target's error for the first refused row; None if the target takes all rows."""
+    """Insert the rows one by one, and return the target's error for the first row that it refuses; None if it takes all
+    rows.
+    """
     for row in rows.rows:
         try:
             target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [row])), model)
@@ -172,8 +177,8 @@ def foreign_rows(name: TableName) -> TargetError:
 
 @contextmanager
 def reporting_foreign_rows(name: TableName) -> Iterator[None]:
-    """Turn a duplicate key error of the block into that of `foreign_rows`: the source's own rows have no duplicate
-    keys.
+    """Replace a duplicate key error of the block by an error that says that the table has rows of another program: the
+    source's own rows have no duplicate keys.
     """
     try:
         yield
@@ -184,11 +189,11 @@ def reporting_foreign_rows(name: TableName) -> Iterator[None]:
 
 
 def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
-    """Return the selected rows as a chunk of inserts."""
+    """Return the rows that a SELECT returned, as a chunk of inserts for the target."""
     chunk = inserted_images(images, columns, model, target.kind, target.bulk_rows, length_prefixed=target.takes_frames)
     return with_whole_frames(chunk)
 
 
 def rows_of_images(images: Images, columns: Sequence[SelectedColumn], model: TableModel, kind: str) -> RowSet:
-    """Return the rows of `chunk_of_rows` as a target of that kind takes them one by one."""
+    """Return the rows that a SELECT returned, in the form in which a target of this kind takes single rows."""
     return inserted_images(images, columns, model, kind, 0, length_prefixed=False).inserts[0]

@@ -1,8 +1,8 @@
 """The committer of a channel: it commits the changes of a batch together with the new position.
 
-Invariant: `info` is the position that is committed on the target; it changes only after a COMMIT. The target stores the
-bounds of a group that cannot be rolled back while the group is open (own_tables/group_begun.py); `repeats` is true from
-a crash until the group is committed.
+Invariant: `info` is the position that is committed on the target; it changes only after a COMMIT. A group that cannot
+be rolled back is open from its first change until its position is committed, and the target stores its bounds meanwhile
+(own_tables/group_begun.py). If a crash comes in between, `repeats` is true until the group is committed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class How(Enum):
-    """The ways in which rows and position are committed."""
+    """The ways to commit rows and position."""
 
     TOGETHER = auto()  # in one transaction
     POSITION_AFTER = auto()  # the group may commit by itself; the position is committed after it
@@ -39,7 +39,7 @@ class How(Enum):
 
 
 class Committer:
-    """The one committer of a channel. `info`: the committed position."""
+    """Commits the batches of a channel. `info`: the committed position."""
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
         self,
@@ -58,7 +58,9 @@ class Committer:
         self._open: tuple[BinlogPosition, BinlogPosition] | None = None  # begin and end of the group (group_begun.py)
 
     def find_open_group(self) -> None:
-        """Find a group that a crash interrupted; forget a group that does not begin at the position."""
+        """Read the stored bounds of a group that a crash interrupted. Remove them if the group does not begin at the
+        committed position.
+        """
         with mapped_errors(self._target.kind), self._target.engine.begin() as connection:
             self._open = kept_group(connection, self._channel.name)
             if self._open is not None and not self.repeats:
@@ -73,12 +75,14 @@ class Committer:
 
     @property
     def repeats(self) -> bool:
-        """True if a group that a crash interrupted begins here: some of its changes may be on the target."""
+        """True if the group that a crash interrupted begins at the committed position, so that the target may have some
+        of its changes.
+        """
         return self._open is not None and self._open[0] == self.info.exec_position
 
     def begin_group(self, batch: Batch) -> None:
-        """Store the bounds of the group in the target before any of it is applied, if this channel still owns the
-        position.
+        """Store the bounds of a group that cannot be rolled back, before any of it is applied. Raises LockBusy if the
+        position is not this channel's any more.
         """
         begin, end = self.info.exec_position, batch.source_position
         self._target.begin(foreign_keys=True)
@@ -91,7 +95,9 @@ class Committer:
         self._open = (begin, end)
 
     def end_group(self, done: Batch, rules: ReplicationFilter) -> None:
-        """Commit the end of the group, with the position after the applied part `done`."""
+        """Close the group, and commit the position after the applied part `done`. If no part of it was applied, only
+        remove the stored bounds.
+        """
         self._open = (self.info.exec_position, done.source_position)
         if done.first < done.last:
             return self.commit(done, lambda: None, rules, how=self.positions_follow)
@@ -104,7 +110,9 @@ class Committer:
         self._open = None
 
     def _still_open(self, position: BinlogPosition) -> tuple[BinlogPosition, BinlogPosition] | None:
-        """Return the begin and end of the group that is still open after `position` is committed, or None."""
+        """Return the bounds of the rest of the interrupted group after `position` is committed; None if there is no
+        rest.
+        """
         if self._open is None or not self.repeats or not position.is_before(self._open[1]):
             return None
         return position, self._open[1]
@@ -118,8 +126,8 @@ class Committer:
         how: How = How.TOGETHER,
         foreign_keys: bool = True,
     ) -> None:
-        """Apply and commit the batch, and move the position to its end. Raises RplError, with channel and position, if
-        the batch cannot be applied or committed.
+        """Call `apply`, and commit the changes together with the position after the batch. Raises RplError, with
+        channel and position, if the batch cannot be applied or committed.
         """
 
         def apply_uncut() -> None:

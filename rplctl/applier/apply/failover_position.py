@@ -25,7 +25,8 @@ from rplctl.target.base import Target
 def enter_new_source(
     info: RelayLogInfo, batch: Batch, target: Target, store: PositionStore, catalog: Catalog | None
 ) -> RelayLogInfo:
-    """Return the position to apply the batch from: `info`, or the lower one after a step without data.
+    """Return the position from which the batch is applied: `info`, or after a failover the lower position before the
+    batch, to which a step without data has moved.
 
     `catalog`: None if the target stores no table models. Raises LockBusy if the stored position is not `info`,
     TargetError if the target reports an error, and RelayLogError if the binary log cannot be written.
@@ -49,7 +50,7 @@ def enter_new_source(
 
 
 def _first_transaction(info: RelayLogInfo, batch: Batch) -> RelayLogInfo:
-    """Return the position before the first transaction of the batch."""
+    """Return `info` with the position before the first transaction of the batch."""
     scan = batch.scan
     number = batch.first + int(np.argmax(scan.kind[batch.first : batch.last] != GroupKind.CONTROL))
     source = scan.source_position(number - 1) if number else batch.groups.start_source

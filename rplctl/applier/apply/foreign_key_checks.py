@@ -22,20 +22,20 @@ _XA_ASIDE: Final = re.compile(r"XA\s+(?!COMMIT)", re.IGNORECASE)
 
 
 def wants_foreign_keys(run: EventRun, *, statements_bring_their_own: bool = False) -> bool:
-    """True if the target must check foreign keys: the source did, and statements carry the setting or are absent."""
+    """True if the target must check foreign keys: the source did. Statements must set foreign_key_checks themselves."""
     if (run.rows_events().flags & NO_FOREIGN_KEY_CHECKS).any():
         return False
     return statements_bring_their_own or not _holds_statements(run)
 
 
 def mixes_foreign_key_checks(run: EventRun) -> bool:
-    """True if some rows need the target's foreign key actions, and others must be applied without them."""
+    """True if some rows of the run need the target's foreign key actions, and others must be applied without them."""
     flags = run.rows_events().flags
     return bool((flags & NO_FOREIGN_KEY_CHECKS).any() and not (flags & WITHOUT_ACTIONS).all())
 
 
 def _holds_statements(run: EventRun) -> bool:
-    """True if the run has a QUERY that is not a keyword around a transaction: DDL, a statement, XA COMMIT."""
+    """True if the run has a QUERY other than BEGIN, SAVEPOINT and similar keywords: DDL, a statement, or XA COMMIT."""
     queries = (
         parse_query(run.event(int(n)), run.description).sql_bytes.decode("latin-1")
         for n in np.flatnonzero(run.types == EventType.QUERY)

@@ -1,7 +1,7 @@
-"""Applies a range of the relay log event by event, in the source's order: DDL, statements, savepoints, mixed groups.
+"""Applies a range of the relay log event by event, in the source's order: DDL, statements, savepoints, and rows.
 
-A bulk batch that does not fit the target is applied again in this way, because the failing event, table, key and end
-position are known here (design D2). The caller owns the transaction, so changes before an error are rolled back.
+A bulk batch that does not fit the target is applied again in this way, because then the failing event, table, key and
+end position are known (design D2). The caller owns the transaction, so changes before an error are rolled back.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _ROLLED_BACK_HINT = (
 
 @dataclass(slots=True)
 class OrderedResult:
-    """The results of a range: row counts, changed tables, notes and skipped errors."""
+    """The outcome of a range: row counts, changed tables, notes and skipped errors."""
 
     changes: int = 0
     by_spark: int = 0  # row changes in `changes` that Spark tasks decoded
@@ -88,16 +88,16 @@ class OrderedResult:
 
 
 class ChangeLog(Savepoints, Protocol):
-    """The interface of a target that stores changes instead of rows (lake.py)."""
+    """The interface of a target that stores every change as a row of a log (lake.py)."""
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
-        """Take a rows event and its table map; return the number of its changes."""
+        """Store the changes of a rows event (with its table map); return their number."""
 
     def statement(self, plan: DdlPlan, text: str) -> None: ...
 
 
 class OrderedRange:
-    """Applies one run of events that the channel's filters accept.
+    """Applies one run of events, from which the channel's filters have removed the excluded ones.
 
     `statements`: executes the source's statements; None if the target takes only rows and planned DDL.
     `cascades_lost`: tables whose foreign key actions the target will not execute in this transaction.
@@ -127,7 +127,7 @@ class OrderedRange:
         self._log = changes
         self._marks = changes or (target if isinstance(target, Savepoints) else None)
         self._cascades_lost = cascades_lost
-        self._rest = ReplicationFilter(waiting=waiting)  # for the events that were stored unfiltered at XA PREPARE
+        self._rest = ReplicationFilter(waiting=waiting)  # for events that were stored unfiltered at XA PREPARE
         self._follows: bool | None = False  # True if the target executes foreign key actions; None if unknown
         self._catalog = catalog
         self._channel = channel
@@ -202,7 +202,7 @@ class OrderedRange:
             self._tolerate(self._take, run, number)
 
     def _tolerate(self, apply: Callable[..., None], run: EventRun, number: int, *more: object) -> None:
-        """Apply one event. An error that replica_skip_errors lists skips only the rest of this event."""
+        """Apply one event by `apply`. An error that replica_skip_errors lists skips only the rest of this event."""
         try:
             apply(run, number, *more)
         except RplError as error:
@@ -227,7 +227,7 @@ class OrderedRange:
         self.result.changes += self._statements.take(run.event(number), run.description)
 
     def _prepare(self, run: EventRun, number: int) -> None:
-        """Store the rows of an XA PREPARE in the target, where they stay invisible; ONE PHASE commits them at once."""
+        """Store the events before XA PREPARE in the target until XA COMMIT; with ONE PHASE, apply them at once."""
         prepare = parse_event(run.event(number), run.description)
         assert isinstance(prepare, XaPrepare)
         if prepare.one_phase:
@@ -301,15 +301,15 @@ class OrderedRange:
         return count
 
     def _decoded_here(self, rows: TableRows) -> RowsOfEvent:
-        """Return the changes, each decoded just before it is applied: a JSON diff needs the target's document at that
-        time.
+        """Return the changes of the rows, each decoded just before it is applied: a JSON diff needs the target's
+        document at that time.
         """
         changes = row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
         kind, flags = int(rows.events.kind[0]), int(rows.events.flags[0])
         return RowsOfEvent(model=rows.model, kind=kind, flags=flags, changes=changes)
 
     def _cascade(self, rows: RowsOfEvent) -> Cascade | None:
-        """Return the changes of foreign keys in other rows; None if the log has them, or if the target is a server."""
+        """Return the foreign key actions to handle after these changes; None if the log or the server handles them."""
         if self._statements is not None or rows.kind == INSERT or rows.flags & WITHOUT_ACTIONS:
             return None
         if self._cascades_of is not self._catalog:
@@ -321,7 +321,9 @@ class OrderedRange:
         return found
 
     def _set_actions(self, rows: RowsOfEvent, run: EventRun, number: int) -> None:
-        """Raise RplError if this transaction needs foreign key actions that the target cannot execute."""
+        """Switch foreign key actions on or off for this event. Raises RplError if the target cannot do so in a
+        transaction.
+        """
         wants_action = rows.kind != INSERT and not rows.flags & WITHOUT_ACTIONS
         wants_action &= (rows.model.database, rows.model.name) in self._cascades_lost
         if wants_action is not self._follows and not self._follow(wants_action):
@@ -377,7 +379,7 @@ class OrderedRange:
         run_sql(self._target.connection, sql)
 
     def _roll_back(self) -> None:
-        """Undo changes since the source's last commit, as the source's logged ROLLBACK did; DDL counts as a commit."""
+        """Undo changes since the source's last commit, because the source logged a ROLLBACK; DDL counts as a commit."""
         if self._statements is not None:
             self._statements.roll_back()
         elif self._may_roll_back:
@@ -447,7 +449,9 @@ class OrderedRange:
             self._commit_was_here()
 
     def _skip_object(self, statement: Unreplicated, at: str) -> None:
-        """Note a statement that the target cannot execute. Raises RplError 1235 if it may not be skipped."""
+        """Skip a statement that the target cannot execute, with a note. Raises RplError 1235 if this is not
+        permitted.
+        """
         title = dialect_of(self._target.kind).title
         if not self._policy.skips(statement):
             raise cannot_execute(statement, title)
@@ -459,7 +463,7 @@ class OrderedRange:
 
 
 def ends_in_rollback(run: EventRun) -> bool:
-    """True if the last event of the run is the source's ROLLBACK."""
+    """True if the last event of the run is a ROLLBACK that the source has logged."""
     if not len(run.types) or run.types[-1] != EventType.QUERY:
         return False
     words = parse_query(run.event(len(run.types) - 1), run.description).sql_bytes.strip()
@@ -467,5 +471,5 @@ def ends_in_rollback(run: EventRun) -> bool:
 
 
 def _private(name: str) -> Sql:
-    """Return the private name for a savepoint: distinct from the applier's own, short, and case-insensitive."""
+    """Return the target's name of a source's savepoint: not one of the applier's own, short, and case-insensitive."""
     return word("s_" + hashlib.sha256(name.strip("`\"'").lower().encode()).hexdigest()[:40])

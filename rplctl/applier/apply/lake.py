@@ -1,7 +1,7 @@
 """Applies a batch to a lake: every change becomes a row of its table's log; changes are not combined.
 
 Invariant: a piece is decoded with table models that are valid for all of it, because a batch ends at DDL. The files are
-written before the commit, which only adds their names; no table refers to the files of a failed attempt.
+written before the commit, which only adds their names to the tables; no table refers to the files of a failed attempt.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LakeApplier(BulkApplier):
     _target: LakeTarget
 
     def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
-        """Do nothing: files that are written in advance might not be committed."""
+        """Do nothing, because files that are written in advance might never be committed."""
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
         with self._interrupter.work():
@@ -100,7 +100,7 @@ class LakeApplier(BulkApplier):
             first = behind
 
     def _folders(self, batch: Batch, start: int, end: int, catalog: Catalog) -> dict[TableName, str]:
-        """Return the folders of the tables that these bytes may change.
+        """Return the folders of the tables that the events between `start` and `end` may change.
 
         Each table costs a check of its files, and there may be many tables. The driver does not know which tables a
         compressed transaction changes, so a batch with one gets the folders of all tables.
@@ -115,7 +115,7 @@ class LakeApplier(BulkApplier):
 
 
 def files_of(results: list[LakeFiles]) -> Iterator[WrittenFile]:
-    """Yield the files in the order of the log. Raises the first error in that order."""
+    """Yield the files that tasks wrote, in the order of the log. Raises the first error in that order."""
     for result in results:
         if result.error is not None:
             raise RplError(**result.error)
@@ -129,11 +129,11 @@ def _transaction(batch: Batch, number: int) -> Transaction:
 
 
 class LakeChanges:
-    """The changes of a group that is applied in order (DDL, CREATE TABLE … SELECT, XA COMMIT).
+    """The changes of a group that is applied in order (DDL, CREATE TABLE … SELECT, XA COMMIT), for a lake.
 
     The rows have the position of the group and consecutive numbers, because the events may be elsewhere in the log
-    (XA). The events of a table share a file, until PIECE_BYTES or the next savepoint; `finish` writes the remaining
-    rows.
+    (XA). The changes of a table are written to one file, until PIECE_BYTES or the next savepoint; `finish` writes the
+    rest.
     """
 
     def __init__(self, target: LakeTarget, batch: Batch) -> None:
@@ -142,7 +142,7 @@ class LakeChanges:
         self._start = batch.start - self._whole.shift
         self._time = int(batch.scan.timestamp[batch.first])
         self._next = 0
-        self._waiting: dict[tuple[TableModel, bool], list[Any]] = {}  # (table, can be undone) → rows
+        self._waiting: dict[tuple[TableModel, bool], list[Any]] = {}  # (table, can be undone) → its rows
         self._made: list[WrittenFile] = []  # files of rows that can be undone
         self._marks: dict[str, int] = {}
 
@@ -158,7 +158,7 @@ class LakeChanges:
         del self._made[mark:]
 
     def finish(self) -> None:
-        """Write the waiting rows. Called before the batch commits."""
+        """Write the remaining rows to files. Called before the batch commits."""
         for (model, can_undo), rows in self._waiting.items():
             schema = lake_schema(model)
             file = self._target.writer.write(model, self._target.folder_of(model, schema), concat_tables(rows))
@@ -168,7 +168,7 @@ class LakeChanges:
         self._waiting = {}
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
-        """Add the rows of a table map and its rows event, and return the number of changes."""
+        """Add the changes of a rows event, which `piece` contains after its table map; return their number."""
         count = 0
         whole = self._whole
         bounds = Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]))
@@ -188,7 +188,7 @@ class LakeChanges:
         return count
 
     def statement(self, plan: DdlPlan, text: str) -> None:
-        """Add a row for each table that the DDL concerns, with the table's columns after the DDL."""
+        """Add a row for each table that the DDL creates, changes or drops, with the table's columns after the DDL."""
         for step in plan.steps:
             for op, model in _concerned(step):
                 self._statement(model, op, text)

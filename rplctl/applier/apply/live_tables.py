@@ -1,8 +1,9 @@
-"""The tables of a target that executes the source's own statements, and these statements (MySQL, MariaDB; D10, D11).
+"""Executes the source's own statements on a target that is a server, and provides the models of its tables (MySQL,
+MariaDB; D10, D11).
 
-INTVAR, RAND, USER_VAR and the blocks of LOAD DATA wait for the statement that they belong to. Invariant: they never
-outlive the group. On a replica, rows fire no triggers and write no history; for tables with triggers or history, the
-server replays the event.
+The events INTVAR, RAND, USER_VAR and the blocks of LOAD DATA are stored until their statement comes. Invariant: they
+are never stored longer than their group is applied. On a replica, rows fire no triggers and write no history; for
+tables with triggers or history, the server replays the event.
 """
 
 # ruff: noqa: B027 - a table source leaves methods empty that it does not need
@@ -47,13 +48,14 @@ COMMIT_WAS_HERE = written("rplctl_commit_was_here")  # WL#3970's name with a pri
 
 
 class NotTransactional(Exception):
-    """The error for a batch that changes nontransactional tables and needs another strategy. It never leaves the
-    applier.
+    """The error for a batch that changes nontransactional tables, so another strategy must apply it. It never leaves
+    the applier.
     """
 
 
 class TableSource(ABC):
-    """The source of the table models. The methods' defaults are for a target that only takes rows and planned DDL.
+    """Provides the models of the tables, and what depends on whether the target executes statements. The methods'
+    defaults are for a target that only takes rows and planned DDL.
 
     `statements`: the object that executes the source's statements; None for such a target.
     """
@@ -67,31 +69,34 @@ class TableSource(ABC):
         return None
 
     def know(self, names: Iterable[TableName]) -> Catalog:
-        """Return the catalog with these tables, if the target has them, and with tables that a statement changed.
+        """Read the models of these tables, and of known tables that a statement changed, from the target if necessary.
+        Return the catalog with them.
 
-        On other targets, only DDL changes the catalog.
+        If the models are stored (StoredModels), nothing is read: only DDL changes the catalog.
         """
         return self.catalog
 
     @abstractmethod
     def find(self, unknown: UnknownTables) -> Catalog:
-        """Return the catalog with the tables that a task did not know.
+        """Return the catalog with the tables that a decoding task did not know.
 
         Raises `unknown` if only DDL changes the catalog.
         """
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:
-        """Check that the tables take rows in bulk.
+        """Check that rows of these tables can be applied in bulk.
 
         Raises NotTransactional if a table cannot be rolled back, and Inconsistent if the source's order is needed.
         """
 
     def cascading_parents(self) -> Collection[TableName]:
-        """Return the tables whose changes the target cascades to other tables, if `check_bulk` accepts them."""
+        """Return the tables whose changes the target's foreign keys cascade to other tables. Tables that `check_bulk`
+        refuses need not be included.
+        """
         return ()
 
     def introduce(self, run: EventRun) -> Catalog:
-        """Prepare for a group before its transaction.
+        """Prepare the target for a group, before the transaction of the group begins.
 
         Return the catalog with the tables whose rows the group changes.
         """
@@ -99,7 +104,7 @@ class TableSource(ABC):
 
     @abstractmethod
     def can_share(self, run: EventRun) -> bool:
-        """True if the transactions of the run may be one transaction of the target."""
+        """True if several transactions of the source in this run may be one transaction of the target."""
 
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
         """True if the run may commit by itself, so that its position is committed after it (`commit_after`)."""
@@ -110,30 +115,32 @@ class TableSource(ABC):
         return []
 
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
-        """Begin a group in its transaction, before the first event.
+        """Prepare for the events of a group, at the begin of its transaction.
 
         `kept`: the tables from `kept_by`, if a crash in the group must be detected.
         """
 
     def take_moves(self) -> list[Move]:
-        """Return, once, the tables that the group's statements have moved with all their rows, such as RENAME TABLE.
-        For planned DDL, the plan has these moves.
+        """Return the tables that the group's statements have moved with all their rows, such as by RENAME TABLE. A
+        second call returns nothing. Planned DDL has its moves in the plan.
         """
         return []
 
     def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
-        """True if a failed run, which was rolled back, is tried again with its rows applied by the server."""
+        """True if a run that failed and was rolled back is applied again, with its rows events replayed by
+        the server.
+        """
         return False
 
     def committed(self, catalog: Catalog) -> None:
-        """Use this catalog from now on: the planned DDL of a run is committed."""
+        """Use this catalog from now on, because planned DDL was committed."""
 
 
 class LiveTables(TableSource):
     """The tables of a target that executes the source's statements, for one applier.
 
-    Events that wait for their statement are stored until the group ends. `notes`: None if the caller does not handle
-    crashes.
+    Events that belong to a later statement are stored until the group ends. `notes`: the statement notes; None if the
+    caller does not handle crashes.
     """
 
     def __init__(self, target: StatementTarget, tolerance: Tolerance, notes: StatementNotes | None = None) -> None:
@@ -171,7 +178,7 @@ class LiveTables(TableSource):
         return catalog
 
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
-        """True if the run may commit by itself.
+        """True if the run may commit by itself, so that its position is committed after it.
 
         In two-phase commit, this holds for a run that the source did not commit by XID, because a ROLLBACK keeps the
         changes of MyISAM tables, prepared or not. It also holds for a run that changes nontransactional tables of this
@@ -180,7 +187,9 @@ class LiveTables(TableSource):
         return not (in_xa and (run.types == EventType.XID).any() and self.can_roll_back(run))
 
     def can_share(self, run: EventRun) -> bool:
-        """True if the run's transactions may be one transaction here: no row remains if a later group fails."""
+        """True if the run's transactions may be one transaction of the target: a rollback undoes all its rows if a
+        later one fails.
+        """
         return self.can_roll_back(run)
 
     def can_roll_back(self, run: EventRun) -> bool:
@@ -206,10 +215,10 @@ class LiveTables(TableSource):
         ]
 
     def _changed_by(self, query: Query, description: FormatDescription) -> set[TableName]:
-        """Return the tables that a statement changes.
+        """Return the tables that a statement may change.
 
-        A statement that joins tables, or reaches others by a view, trigger or function, may change any
-        nontransactional table.
+        A statement that joins tables, or reaches others by a view, trigger or function, may change any nontransactional
+        table.
         """
         context = _context(query, description)
         try:
@@ -222,7 +231,7 @@ class LiveTables(TableSource):
         return {*(found.tables or ()), *self._target.may_also_change(models if is_clear else (), query.sql_bytes)}
 
     def can_repeat(self, run: EventRun) -> bool:
-        """True if rows of the run may be applied again to tables that have some of them.
+        """True if the rows of the run may be applied to tables that already have some of them, as after a crash.
 
         This needs full images of rows with a key, tables that only the event changes, and no row that a ROLLBACK
         removes while others remain.
@@ -238,7 +247,7 @@ class LiveTables(TableSource):
         return True
 
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
-        """Begin a group in its transaction, before the first event.
+        """Prepare for the events of a group, at the begin of its transaction.
 
         A savepoint is set only for a group with a ROLLBACK or an XA statement.
         """
@@ -252,7 +261,9 @@ class LiveTables(TableSource):
             self.commit_was_here()
 
     def commit_was_here(self) -> None:
-        """Set a savepoint for a commit of the source; the transaction continues (savepoint_groups.py)."""
+        """Set a savepoint where the source committed, while the target's transaction continues
+        (savepoint_groups.py).
+        """
         run(self._target.connection, written("SAVEPOINT {}", COMMIT_WAS_HERE))
 
     def roll_back(self) -> None:
@@ -264,7 +275,9 @@ class LiveTables(TableSource):
         self._target.roll_back_to(COMMIT_WAS_HERE)
 
     def take(self, event: bytes, description: FormatDescription) -> int:
-        """Take one event that belongs to a statement. Return 1 if it completes and executes the statement, else 0."""
+        """Handle one event that belongs to a statement. Return 1 if the statement is complete and was executed; else
+        store the event, and return 0.
+        """
         match parse_event(event, description):
             case Intvar() | Rand() | UserVar() as variable:
                 self._variables.append(variable)
@@ -282,7 +295,9 @@ class LiveTables(TableSource):
         return 0
 
     def run(self, query: Query, description: FormatDescription) -> Sequence[str]:
-        """Execute the statement of a QUERY event, and return notes about the parts that the target cannot have."""
+        """Execute the statement of a QUERY event. Return notes about those parts of it that the target does not
+        support.
+        """
         return self._run(query, query, (), description)
 
     def _run(
@@ -323,7 +338,9 @@ class LiveTables(TableSource):
         return self._files[file_id]
 
     def replay(self, piece: EventRun, catalog: Catalog) -> bool:
-        """Let the server apply a table map and its rows event if only it can; else only set foreign_key_checks."""
+        """Let the server replay a rows event, with its table map, if only the server can apply it. Otherwise set
+        foreign_key_checks for the event, and return False.
+        """
         rows = piece.event(int(np.size(piece.types)) - 1)
         table_map = parse_table_map(piece.event(0), piece.description)
         added = NO_FOREIGN_KEY_CHECKS if self._were_prepared and not self._may_act(table_map, piece) else 0
@@ -341,7 +358,9 @@ class LiveTables(TableSource):
         return True
 
     def replays(self, model: TableModel, run: EventRun) -> bool:
-        """True if the server applies rows events of the table."""
+        """True if the server replays rows events of the table (BINLOG statement), instead of rplctl applying their
+        rows.
+        """
         can = self._prefers_replay(model) and self._target.can_replay(run.description)
         return can or self._target.wants_replay(model)
 
@@ -349,9 +368,10 @@ class LiveTables(TableSource):
         return self._target.prefers_replay(model) or (model.database, model.name) in self._raw_text
 
     def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
-        """True if the server may succeed with a row that failed and was rolled back.
+        """True if the server may accept a row that failed and was rolled back, if it replays the rows event.
 
-        No statement can store text that is not valid in its character set; a row event is stored as it is.
+        A statement cannot store text that is not valid in its character set, but the replay of a row event stores it as
+        it is.
         """
         names = set(unknown_tables(run, Catalog())) - self._raw_text
         if error.errno not in _NO_TEXT or not names or (changes and not self.can_roll_back(run)):
@@ -373,13 +393,13 @@ class LiveTables(TableSource):
             self._were_prepared = False
 
     def _may_act(self, table_map: TableMap, piece: EventRun) -> bool:
-        """True if a foreign key may do more with these rows than check that their parents exist."""
+        """True if a foreign key may change rows because of this event, so that it does more than check for parents."""
         events = piece.rows_events()
         name = (table_map.database, table_map.table)
         return events.kind[0] != INSERT and (events.kind[0] == DELETE or name in self._target.cascading_parents())
 
     def remade(self, names: Iterable[tuple[str, str]]) -> None:
-        """Forget the definitions of tables that were created again without a statement of the source."""
+        """Forget the models of these tables, because they were created again without a statement of the source."""
         self._tables.remade(set(names))
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:

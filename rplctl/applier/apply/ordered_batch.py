@@ -54,9 +54,9 @@ log = logging.getLogger(__name__)
 
 
 class OrderedBatches:
-    """Applies batches event by event.
+    """Applies batches event by event, in the source's order.
 
-    `passed_over`: the number of tolerated errors. `bulk`: has the filters and row counts.
+    `passed_over`: the number of tolerated errors. `bulk`: has the filters, and counts the rows.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
@@ -79,7 +79,9 @@ class OrderedBatches:
         self.passed_over = 0
 
     def apply(self, batch: Batch, *, may_be_cut: bool = True) -> int:
-        """Apply and commit the batch; return the number of row changes. `may_be_cut`: STOP may interrupt rows."""
+        """Apply and commit the batch; return the number of row changes. `may_be_cut`: True if STOP may interrupt the
+        batch, if it has only rows.
+        """
         only_rows = bool(np.isin(batch.scan.kind[batch.first : batch.last], CUTTABLE).all()) and not batch.has_payload
         with (
             self._interrupter.work() if may_be_cut and only_rows else nullcontext(),
@@ -90,7 +92,7 @@ class OrderedBatches:
             is_statement = batch.last - batch.first == 1 and batch.scan.kind[batch.first] == GroupKind.QUERY
             if rules.waiting and is_statement and (names := tables_to_requeue(run, rules)):
                 return self._requeue(batch, names)
-            is_kept = (run.types == EventType.XA_PREPARE).any()  # waiting tables may be copied before the XA COMMIT
+            is_kept = (run.types == EventType.XA_PREPARE).any()  # tables may be copied before the XA COMMIT
             if is_kept:
                 rules = replace(rules, waiting=frozenset())
             try:
@@ -102,10 +104,10 @@ class OrderedBatches:
             return self._requeue(batch, names)
 
     def apply_without_rollback(self, batch: Batch) -> Applied | Rejected:
-        """Apply transactions on nontransactional tables, with one commit for all.
+        """Apply several transactions on nontransactional tables, and commit the position once after all of them.
 
-        A crash before the commit applies them once more (own_tables/group_begun.py). A group that cannot be repeated
-        is rejected.
+        After a crash before this commit they are applied once more (own_tables/group_begun.py). A batch that cannot be
+        repeated is rejected.
         """
         statements = self._tables.statements
         refused = Rejected(reason=Reason.NOT_REPEATABLE, batch=batch, error=Inconsistent("one at a time"))
@@ -145,7 +147,7 @@ class OrderedBatches:
         return Rejected(reason=Reason.STOPPED_WITHIN, batch=rest, error=failure, changes=changes)
 
     def _requeue(self, batch: Batch, names: list[TableName]) -> int:
-        """Copy these tables again instead of executing a statement.
+        """Move the position past a statement without executing it, and let `rplctl clone` copy its tables again.
 
         The statement is about tables that are not yet copied and others (such as a swap by RENAME), or only the source
         knows its effect on rows.
@@ -215,7 +217,9 @@ class OrderedBatches:
         )
 
     def _applied(self, work: OrderedRange) -> int:
-        """Log the notes of a committed range, adopt its tables, and return the number of its row changes."""
+        """Adopt the result of a committed range: log its notes, and use its table models. Return the number of its row
+        changes.
+        """
         for note in (*work.result.notes, *work.result.passed_over.messages):
             log.warning("%s", note)
         self._bulk.count(work.result.by_spark, work.result.by_driver)

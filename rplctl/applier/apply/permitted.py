@@ -78,7 +78,7 @@ def _words(query: Query, context: DdlContext) -> str:
 
 
 def _is_statement(words: str) -> bool:
-    """True if binlog_format=ROW would have logged rows, or nothing, instead of this statement."""
+    """True if the source has logged a statement for which binlog_format=ROW logs rows or nothing."""
     return not _PERMITTED.match(words) or bool(_TEMPORARY.match(words) or _CREATES_ROWS.match(words))
 
 

@@ -1,9 +1,10 @@
-"""`on_uncomputable_ddl=recopy`: copy tables again at a statement whose effect on rows only the source knows (1846).
+"""Copies tables again at a statement whose effect on rows only the source knows (option `on_uncomputable_ddl=recopy`,
+error 1846).
 
-The statement is not executed. Its tables, and those that foreign keys link with them, become tables of a copy, as
-after `rplctl clone --tables … --replace`: their definition and rows are read from the source without a lock while the
-channel continues. Invariant: none of the statement was executed before, and the rows of the clone state commit
-together with the position after the statement, so that a crash leaves both or neither.
+The statement is not executed. Its tables, and those that foreign keys link with them, become tables of a copy, as after
+`rplctl clone --tables … --replace`: their definition and rows are read from the source without a lock while the channel
+continues. Invariant: none of the statement was executed before, and the rows of the clone state commit together with
+the position after the statement, so that a crash leaves both or neither.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ def copied_anew(  # noqa: PLR0913 - what surrounds a statement
     config: Config,
     channel: Channel,
 ) -> list[TableName]:
-    """Return the target's names of the tables that are copied again because of the statement of `run`.
+    """Return the target's names of the tables to copy again instead of executing the statement of `run`, which failed
+    with `error`.
 
-    Return [] if the statement stops the channel: without the option, after another error, if the source is a folder, or
-    if the target is a lake.
+    Return [] if the statement must stop the channel: without the option, after another error, if the source is a
+    folder, or if the target is a lake.
     """
     if error.errno != er.ALTER_OPERATION_NOT_SUPPORTED_REASON or dialect_of(target.kind).commits_per_table:
         return []
@@ -79,7 +81,7 @@ def _updated(run: EventRun, rules: ReplicationFilter) -> Iterator[TableName]:
 
 
 def _with_linked(names: Iterable[TableName], catalog: Catalog) -> Iterator[TableName]:
-    """Yield the names, and the known tables that foreign keys link with them."""
+    """Yield these tables, and the known tables that foreign keys link with them."""
     linked: dict[TableName, Collection[TableName]] = {
         name: members for members in table_groups(catalog.tables) if len(members) > 1 for name in members
     }

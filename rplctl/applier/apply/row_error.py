@@ -18,7 +18,7 @@ _EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows
 
 
 def row_error(error: TargetError, change: RowChange, model: TableModel, run: EventRun, number: int) -> TargetError:
-    """Return the error in MySQL's sentence about a row event that could not be executed."""
+    """Return the error for a row event that could not be executed, with the text that MySQL uses for it."""
     at = run.end_position(number)
     version = "_v1" if run.types[number] < EventType.WRITE_ROWS else ""
     key = f" ({error.position})" if error.position else ""

@@ -1,4 +1,5 @@
-"""Decodes rows events of a run that is applied in order in advance, by tasks of the pool, one stretch at a time.
+"""Lets tasks of the pool decode rows events in advance, for a run that is applied in order, one stretch of events at a
+time.
 
 Invariant: a stretch ends before the first statement that may change a table, and decoded rows are used only with the
 catalog that they were decoded with. The driver decodes the events that a task skips, when it reaches them: events with
@@ -35,7 +36,7 @@ LARGEST_INLINE: Final = 4 << 20  # most bytes of events that are sent with the r
 
 @dataclass(frozen=True, slots=True)
 class RowsOfEvent:
-    """The decoded changes of a rows event. `kind`, `flags`: as in RowsEvents."""
+    """The decoded changes of a rows event. `kind`, `flags`: the event's values from RowsEvents."""
 
     model: TableModel
     kind: int
@@ -45,7 +46,9 @@ class RowsOfEvent:
 
 @dataclass(frozen=True, slots=True)
 class DecodedBy:
-    """The tasks of a pool that decode pieces, `count` pieces at a time. `spool_folder`: the channel's."""
+    """The tasks of a pool that decode rows events, `count` pieces at a time. `spool_folder`: the channel's folder for
+    large pieces.
+    """
 
     decode: Callable[[Sequence[OrderedPiece], Catalog], list[TableChunk]]
     count: int
@@ -54,7 +57,7 @@ class DecodedBy:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """A rows event of a run, by number. `table_map`: the number of its table map event."""
+    """A rows event of a run, by its number. `table_map`: the number of its table map event."""
 
     number: int
     table_map: int
@@ -62,7 +65,9 @@ class _Event:
 
 
 class RowsAhead:
-    """Rows that tasks decode in advance. `is_replayed`: True for a table whose rows the target's server decodes."""
+    """Keeps the rows that tasks decode in advance. `is_replayed`: returns True for a table whose rows events the
+    target's server replays.
+    """
 
     def __init__(self, tasks: DecodedBy, target_kind: str, is_replayed: Callable[[TableModel, EventRun], bool]) -> None:
         self._tasks, self._kind, self._is_replayed = tasks, target_kind, is_replayed
@@ -72,7 +77,7 @@ class RowsAhead:
         self._ready: dict[int, RowsOfEvent] = {}
 
     def take(self, run: EventRun, number: int, maps: Mapping[int, int], catalog: Catalog) -> RowsOfEvent | None:
-        """Return the decoded rows event, once; None if the driver must decode it.
+        """Return the decoded rows event with this number, and forget it; None if the driver must decode the event.
 
         `maps`: table id → number of its table map.
         """
@@ -84,7 +89,9 @@ class RowsAhead:
         return self._ready.pop(number, None)
 
     def _look(self, run: EventRun, first: int, maps: Mapping[int, int], catalog: Catalog) -> list[_Event]:
-        """Return the rows events from `first` on, until a statement, or until there is one piece for each task."""
+        """Return the rows events of the next stretch: from the event `first` to a statement, or until there is one
+        piece for each task.
+        """
         maps, found, size = dict(maps), list[_Event](), 0
         models: dict[int, TableModel | None] = {}  # number of the table map → model
         number = first
@@ -106,7 +113,9 @@ class RowsAhead:
         return found
 
     def _model(self, run: EventRun, table_map: int, catalog: Catalog) -> TableModel | None:
-        """Return the table's model; None if the driver must refuse or skip the rows, or the target decodes them."""
+        """Return the model to decode the rows of a table; None if the driver must refuse or skip them, or if the target
+        decodes them.
+        """
         try:
             description = run.description
             parsed = parse_table_map(run.event(table_map), description)
@@ -130,7 +139,7 @@ class RowsAhead:
                 self._ready[event.number] = RowsOfEvent(model=event.model, kind=kind, flags=flag, changes=chunk.ordered)
 
     def _piece(self, run: EventRun, events: list[_Event], kinds: list[int], files: ExitStack) -> OrderedPiece:
-        """Return the input of a task. `files`: removes the file of a large piece at its end."""
+        """Return the input of one task. `files`: removes the file of a large piece when it is closed."""
         numbers, last = list[int](), dict[int, int]()  # table id → number of the table map
         for event in events:
             of_table = table_id(run, event.number)
@@ -162,7 +171,7 @@ class RowsAhead:
 
 
 def _may_change_tables(run: EventRun, number: int) -> bool:
-    """True for a statement that is not only a keyword around a transaction."""
+    """True if the event is a statement other than BEGIN, COMMIT and similar keywords."""
     if run.types[number] != EventType.QUERY:
         return run.types[number] in STATEMENT_EVENTS
     text = parse_query(run.event(number), run.description).sql_bytes.decode("latin-1").strip()
@@ -175,5 +184,5 @@ def table_id(run: EventRun, number: int) -> int:
 
 
 def tasks_of(pipeline: Pipeline, spool_folder: Path) -> DecodedBy | None:
-    """Return the tasks that decode rows in advance; None if no pool decodes all rows."""
+    """Return the tasks that decode rows in advance; None if no pool of tasks decodes all rows."""
     return DecodedBy(pipeline.in_order, pipeline.parallelism, spool_folder) if pipeline.takes_all else None

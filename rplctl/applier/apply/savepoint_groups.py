@@ -1,7 +1,8 @@
-"""Applies several transactions of the source in one of the target: inner commits become savepoints (WL#3970).
+"""Applies several transactions of the source in one of the target: all commits but the last become savepoints
+(WL#3970).
 
-Only the group's end is a real COMMIT; every other one becomes `SAVEPOINT COMMIT_WAS_HERE` (a private name), to which a
-logged ROLLBACK of the source returns: `begin … commit, begin … commit, begin … rollback` keeps the first two.
+Only the group's end is a real COMMIT. Every other one becomes `SAVEPOINT COMMIT_WAS_HERE` (with a private name), to
+which a logged ROLLBACK of the source returns: `begin … commit, begin … commit, begin … rollback` keeps the first two.
 Invariant: the position is that of the last real commit, so a crash loses the whole group and repeats it.
 
 Error 1205 costs one transaction, which is tried again from its savepoint. Error 1213 has ended the transaction, and the
@@ -21,7 +22,7 @@ from rplctl.event.types import EventType
 
 
 class Counted(Protocol):
-    """An object that counts the row changes."""
+    """A result that counts the row changes of the group."""
 
     changes: int
     by_spark: int
@@ -31,9 +32,11 @@ class Counted(Protocol):
 def apply_members(
     run: EventRun, apply: Callable[[int], None], statements: LiveTables | None, retries: int, result: Counted
 ) -> None:
-    """Apply every event by its number. Raises the errors of `apply`.
+    """Call `apply` with the number of each event, and set savepoints between the transactions. Raises the errors of
+    `apply`.
 
-    `statements`: None for a target that executes only rows; a group then has no ROLLBACK and waits for no locks.
+    `statements`: executes the savepoints. None for a target that executes only rows; a group then has no ROLLBACK and
+    waits for no locks.
     """
     number, begun, last = 0, 0, len(run.types) - 1
     counts = result.changes, result.by_spark, result.by_driver

@@ -1,8 +1,8 @@
 """The strategies that apply a batch, the reasons for rejecting it, and the next strategy after a rejection (D2).
 
-Invariant: a strategy that rejects a batch has committed nothing of `Rejected.batch`, and the position is before it.
-`NEXT` alone chooses the next strategy by strategy and reason. For a pair that `NEXT` lacks, the batch's error is
-raised (docs/architecture.md has the table).
+Invariant: a strategy that rejects a batch has committed nothing of `Rejected.batch`, and the position is before it. The
+table `NEXT` alone chooses the next strategy, by strategy and reason. If it has no entry for the two, the batch's error
+is raised (docs/architecture.md shows the table).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BYTES_IN_ORDER = 1 << 20  # most bytes of a group without rollback, all of which
 
 
 class Strategy(Enum):
-    """The ways in which a batch is applied."""
+    """The strategies to apply a batch."""
 
     PASS_OVER = auto()  # nothing is applied; only the position moves
     LAKE = auto()  # every change is a row of its table's log
@@ -38,9 +38,9 @@ class Strategy(Enum):
 
 
 class Reason(Enum):
-    """The reason why a strategy rejects a batch."""
+    """The reasons why a strategy rejects a batch."""
 
-    UNFIT = auto()  # its changes are not net changes, or its transactions cannot be one transaction
+    UNFIT = auto()  # the batch has other changes than net changes, or its transactions cannot be one transaction
     KEEPS_CHANGES = auto()  # a table cannot roll back
     CONFLICT = auto()  # two connections changed tables that belong together; the next attempt does not split them
     ROWS_ALIKE = auto()  # the target counts other equal rows of a keyless table; from now on they go one at a time
@@ -52,17 +52,17 @@ class Reason(Enum):
 
 @dataclass(frozen=True)
 class Applied:
-    """The outcome of a batch that was applied. `changes`: committed row changes."""
+    """The outcome if a batch was applied. `changes`: the number of committed row changes."""
 
     changes: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rejected:
-    """The outcome of a batch that was rejected.
+    """The outcome if a strategy rejects a batch.
 
-    `batch`: the part that was not applied, after `changes` row changes that were committed. `error`: raised if no
-    strategy is left.
+    `batch`: the part that was not applied; before it, `changes` row changes were committed. `error`: raised if there is
+    no next strategy.
     """
 
     reason: Reason
@@ -73,7 +73,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Work:
-    """One step of the plan: a batch and the strategy that applies it."""
+    """A batch, and the strategy that is to apply it."""
 
     strategy: Strategy
     batch: Batch
@@ -83,7 +83,9 @@ Way = Callable[[Rejected, Callable[[], None]], Iterator[Work]]
 
 
 def each_alone(batch: Batch, check: Callable[[], None], strategy: Strategy = Strategy.ALONE) -> Iterator[Work]:
-    """Yield each transaction as a unit of work. `check` is called before each, and raises Stopped."""
+    """Yield each transaction of the batch as separate work. `check`: called before each one; it raises Stopped after
+    STOP.
+    """
     for group in batch.one_by_one():
         check()
         if group.kind is BatchKind.SKIP:
@@ -106,9 +108,9 @@ def _parts(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
 
 
 def _halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
-    """Return the halves of a long batch for bulk; a short batch is applied in order.
+    """Yield both halves of a long rejected batch for bulk; a short one is applied in order.
 
-    Most of a long batch fits in bulk, and finding the misfits in order would take minutes.
+    Most of a long batch fits in bulk, and applying all of it in order would take minutes.
     """
     if rejected.batch.last - rejected.batch.first <= MOST_IN_ORDER:
         return iter([Work(Strategy.IN_ORDER, rejected.batch)])
@@ -116,7 +118,9 @@ def _halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
 
 
 def _lake_halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
-    """Return the halves, so that all transactions before the one with the refused change are applied."""
+    """Yield both halves of a rejected batch, so that all transactions before the refused change are applied
+    in the end.
+    """
     if rejected.batch.last - rejected.batch.first == 1:
         raise rejected.error
     return (Work(Strategy.LAKE, half) for half in rejected.batch.halves())
@@ -149,10 +153,10 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (  # the first entry that
 
 
 def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
-    """Apply the batch, and return an error that another strategy may avoid as a value.
+    """Call `apply`, and return the outcome. An error that another strategy may avoid is returned as Rejected.
 
-    Raises the error if it is transient. Raises InDoubt if the batch may be committed; the caller must read the
-    position before it repeats any part of the batch.
+    Raises the error if it is transient. Raises InDoubt if the batch may be committed; the caller must read the position
+    before it repeats any part of the batch.
     """
     try:
         return Applied(apply())
@@ -168,7 +172,7 @@ def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
 
 
 def next_work(strategy: Strategy, rejected: Rejected, check: Callable[[], None]) -> Iterator[Work]:
-    """Return the work that replaces the rejected batch. Raises the batch's error if there is none."""
+    """Yield the work that replaces the rejected batch. Raises the batch's error if no strategy is left."""
     way = NEXT.get((strategy, rejected.reason))
     if way is None:
         raise rejected.error

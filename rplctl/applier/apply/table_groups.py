@@ -1,4 +1,4 @@
-"""The tables of a batch that separate connections may apply in parallel, and their connections (design D24).
+"""Divides the tables of a batch among several connections, which apply them in parallel (design D24).
 
 Invariant: tables that a foreign key links, whichever of them has it, form one group, and a group belongs to one
 connection for the whole batch. The target may link tables in other ways (a trigger, a foreign key that the source
@@ -16,24 +16,24 @@ from rplctl.target.base import CountMismatch, TableChunk
 
 
 class ConflictingGroups(CountMismatch):
-    """The error for a conflict of worker connections. Their tables are one group now, and the batch may be tried again
-    at once.
+    """The error if two worker connections were in conflict. Their tables are now one group, so the batch may be tried
+    again at once.
     """
 
 
 class TableGroups:
-    """Groups of tables for `count` connections. One of its tables names a group."""
+    """Assigns table groups to `count` connections. The name of one table is also the name of its group."""
 
     def __init__(self, count: int) -> None:
-        self._met: list[tuple[TableName, TableName]] = []  # tables that conflicted, whatever the catalog says
+        self._met: list[tuple[TableName, TableName]] = []  # pairs of tables that were in conflict
         self._changed: set[TableName] = set()
         self._catalog: Catalog | None = None
-        self._links: dict[TableName, TableName] = {}  # table → the next table on the way to its group's name
+        self._links: dict[TableName, TableName] = {}  # table → another one; the last in a chain names the group
         self._loads = [0] * count
         self._branches: dict[TableName, int] = {}  # group → branch, in this batch
 
     def begin(self, catalog: Catalog) -> None:
-        """Begin a batch with the tables of the catalog."""
+        """Begin a batch, with the table groups that the catalog's foreign keys form."""
         self._loads = [0] * len(self._loads)
         self._branches.clear()
         self._changed.clear()
@@ -45,7 +45,9 @@ class TableGroups:
         return len(set(self._branches.values())) > 1
 
     def join_changed(self) -> list[TableName]:
-        """Join the tables of this batch, which conflicted, into one group; return their names."""
+        """Join all changed tables of this batch into one group, because connections were in conflict; return their
+        names.
+        """
         first, *others = names = sorted(self._changed)
         for other in others:
             self._met.append((first, other))
@@ -53,14 +55,17 @@ class TableGroups:
         return names
 
     def are_several(self, chunks: Sequence[TableChunk], least: int) -> bool:
-        """True if there is work to share: the tables outside the largest group have `least` rows or more."""
+        """True if several connections are worthwhile: the tables outside of the largest group have `least` rows or
+        more.
+        """
         loads = self._loads_of(chunks)
         return len(loads) > 1 and loads.total() - max(loads.values()) >= least
 
     def split(self, chunks: Sequence[TableChunk], catalog: Catalog) -> dict[int, list[TableChunk]]:
-        """Return connection → its chunks, in order. A new group goes to the connection with the fewest rows.
+        """Return the chunks of each connection, in order. A new group is assigned to the connection with the fewest
+        rows.
 
-        Raises ConflictingGroups if a table that the catalog lacked when the batch began joins tables of two
+        Raises ConflictingGroups if a table that the catalog lacked when the batch began links tables of two
         connections.
         """
         self._follow(catalog)

@@ -1,4 +1,4 @@
-"""The two sources of the models of the target's tables (design D18).
+"""Provides the models of the target's tables, from one of two sources (design D18).
 
     StoredModels   made from the source's DDL and stored in the target, which takes only rows and planned DDL
     LiveTables     read from a target that executes the source's own statements (MySQL, MariaDB; live_tables.py)
@@ -23,7 +23,7 @@ from rplctl.target.base import Target
 
 
 class StoredModels(TableSource):
-    """The models of the source's tables at a position, as they are stored in the target."""
+    """The models of the source's tables at one position, which the target has stored."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.committed(catalog)
@@ -34,7 +34,9 @@ class StoredModels(TableSource):
 
     @classmethod
     def open(cls, target: Target, channel: str, position: BinlogPosition) -> StoredModels:
-        """Load the models that are valid at that position. Raises TargetError if the target cannot be read."""
+        """Load the models that are valid at that position from the target. Raises TargetError if the target cannot be
+        read.
+        """
         with mapped_errors(target.engine.dialect.name), target.engine.connect() as connection:
             return cls(load_models(connection, channel, position))
 
@@ -42,7 +44,7 @@ class StoredModels(TableSource):
         raise unknown
 
     def cascading_parents(self) -> Collection[TableName]:
-        """Return the tables that a foreign key with an action refers to."""
+        """Return the tables to which a foreign key with an action refers."""
         return self._parents
 
     def can_share(self, run: EventRun) -> bool:

@@ -39,7 +39,9 @@ class LiveCatalog:
         self.catalog = Catalog()
 
     def load(self, names: Iterable[TableName]) -> bool:
-        """Read these tables, and those that a statement changed. True if one of `names` was found."""
+        """Read the models of these tables, and of tables that a statement changed, unless they are known. True if one
+        of `names` was read and exists.
+        """
         asked = set(names)
         found = {}
         for name in asked | self._wanted:
@@ -52,10 +54,11 @@ class LiveCatalog:
         return bool(asked & found.keys())
 
     def forget(self, sql: str, database: str, context: DdlContext, charset: str = "") -> list[Move]:
-        """Forget the models that an executed statement may have changed, and return its moves of whole tables.
+        """Forget the models that an executed statement may have changed. Return the tables that the statement moved
+        with all their rows.
 
-        A statement that cannot be parsed may have changed all models. `charset`: `sql` is its bytes, decoded as
-        latin-1.
+        A statement that cannot be parsed may have changed all models. `charset`: the character set of the statement's
+        bytes, which are decoded as latin-1 in `sql`.
         """
         moves: list[Move] = []
         try:
@@ -69,7 +72,9 @@ class LiveCatalog:
         return moves
 
     def remade(self, names: set[TableName]) -> None:
-        """Forget these tables, and tables with foreign keys to them: their definitions have changed."""
+        """Forget the models of these tables, and of tables with foreign keys to them, because their definitions have
+        changed.
+        """
         names |= {
             name
             for name, model in self._models.items()

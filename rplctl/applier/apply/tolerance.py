@@ -1,9 +1,11 @@
-"""Errors that the applier may skip: `replica_exec_mode=IDEMPOTENT` and `replica_skip_errors`, as the server decides.
+"""Decides which errors the applier may skip: `replica_exec_mode=IDEMPOTENT` and `replica_skip_errors`, with the
+server's rules.
 
 IDEMPOTENT concerns single rows: a row that exists is overwritten, a row that is missing is skipped, and so is a row
-that a foreign key refuses. A listed error skips the rest of its event: the rows after the one that failed, or the
-statement. Invariant: an error that may not occur in another attempt (locks, connections) and damage of the log are
-never skipped. Each skipped error is counted with its position. (Manual: replica_exec_mode, replica_skip_errors.)
+that a foreign key refuses. An error that replica_skip_errors lists skips the rest of its event: the rows after the one
+that failed, or the statement. Invariant: an error that may not occur in another attempt (locks, connections) and damage
+of the log are never skipped. Each skipped error is counted with its position. (Manual: replica_exec_mode,
+replica_skip_errors.)
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from rplctl.sql_text import written
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, RowSet, Target, key_of
 
-# a changed record, duplicate keys, a missing row, foreign keys in both directions, duplicates by a foreign key
+# changed record, duplicate keys, missing row, foreign keys in both directions, duplicates by a foreign key
 IDEMPOTENT_ERRORS = frozenset(
     {
         er.CHECKREAD,
@@ -44,7 +46,7 @@ SHOWN = 10  # most messages per batch; other errors are only counted
 
 @dataclass(slots=True)
 class PassedOver:
-    """The changes that one transaction of the target skipped or overwrote."""
+    """Counts the errors, rows and statements that one transaction of the target has skipped."""
 
     errors: Counter[int] = field(default_factory=Counter)
     messages: list[str] = field(default_factory=list)
@@ -67,7 +69,9 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """The errors that the options tolerate. `ignored`: error numbers of replica_skip_errors; None means all errors."""
+    """The rules for errors that may be skipped. `ignored`: error numbers of replica_skip_errors; None means
+    all errors.
+    """
 
     idempotent: bool = False
     ddl_is_idempotent: bool = False
@@ -83,9 +87,10 @@ class Tolerance:
         )
 
     def drops_missing(self, *, is_mariadb: bool) -> bool:
-        """True if DROP TABLE skips tables that do not exist and drops the others. `is_mariadb`: the source is MariaDB.
+        """True if DROP TABLE skips tables that do not exist, and drops the others. `is_mariadb`: True if the source is
+        MariaDB.
 
-        This is also true with 1051 in replica_skip_errors: a list is never left half dropped.
+        This is also true with 1051 in replica_skip_errors, so that a list of tables is never left half dropped.
         """
         return (self.ddl_is_idempotent and is_mariadb) or self.ignored is None or er.BAD_TABLE_ERROR in self.ignored
 
@@ -94,13 +99,15 @@ class Tolerance:
         return not self.idempotent and self.ignored == frozenset()
 
     def ignores(self, error: RplError) -> bool:
-        """True if replica_skip_errors skips the rest of an event that failed with this error."""
+        """True if replica_skip_errors lists this error, so that the rest of the failed event is skipped."""
         if error.transient or isinstance(error, RelayLogError | LockBusy):
             return False
         return self.ignored is None or error.errno in self.ignored
 
     def apply_row(self, target: Target, change: RowChange, model: TableModel) -> TargetError | None:
-        """Apply one change. Returns the error that IDEMPOTENT mode tolerated: the row was overwritten or skipped."""
+        """Apply one change. Return the error if IDEMPOTENT mode has tolerated one, because the row was overwritten or
+        skipped; else None.
+        """
         if self.again:
             self._apply_again(target, change, model)
             return None
@@ -118,7 +125,8 @@ class Tolerance:
         return None
 
     def _apply_again(self, target: Target, change: RowChange, model: TableModel) -> None:
-        """Leave the row as the change makes it, even if this change and later ones were already applied.
+        """Make the row as it is after the change, even if this change and later ones were already applied before a
+        crash.
 
         No other row has its keys afterwards. If a row moves to another key, one row is deleted and one inserted.
         """
@@ -139,9 +147,10 @@ class Tolerance:
             _apply(target, change, model)
 
     def _overwrite(self, target: Target, change: RowChange, model: TableModel) -> None:
-        """Replace all rows that have one of the row's unique keys; columns that only the target has keep their values.
+        """Replace all rows that have one of the new row's unique keys. Columns that only the target has keep their
+        values.
 
-        Raises TargetError 1062 if the images do not identify the other row (a key over expressions or prefixes).
+        Raises TargetError 1062 if the images do not identify such a row (a key over expressions or prefixes).
         """
         assert change.after is not None
         for image in _unique_images(change.after, model):
@@ -157,7 +166,8 @@ class Tolerance:
 
 
 def _apply(target: Target, change: RowChange, model: TableModel) -> None:
-    """Apply the change. A row without a key is also searched for in the form in which a dump of MySQL 5.7 stores it.
+    """Apply the change. If a row without a key is not found, search for it with its JSON as a dump of MySQL 5.7 stores
+    it.
 
     MySQL 5.7 prints JSON in another form. MySQL's own replicas find such a row, too.
     """
@@ -183,7 +193,9 @@ def _as_loaded(change: RowChange, model: TableModel) -> RowChange:
 
 
 def _unique_images(row: RowSet, model: TableModel) -> Iterator[RowSet]:
-    """Yield the row's values of each of its unique keys, the identifying key first; keys with a NULL match no row."""
+    """Yield, for each unique key of the row, its columns with their values; first the key that identifies rows. A key
+    with a NULL matches no row, so it is left out.
+    """
     index = {column.name: i for i, column in enumerate(model.columns)}
     at = {column: i for i, column in enumerate(row.columns)}
     keys = [key_of(model)]
@@ -199,7 +211,7 @@ def _unique_images(row: RowSet, model: TableModel) -> Iterator[RowSet]:
 
 @contextmanager
 def undone_on_error(target: Target, *, wanted: bool) -> Iterator[None]:
-    """Run the block in a savepoint, because an error that is skipped must not leave half of the work."""
+    """Run the block, in a savepoint if `wanted`, so that an error which is skipped does not leave half of its work."""
     if not wanted:
         yield
         return

@@ -1,4 +1,4 @@
-"""Decides which statements about objects that the target cannot have are skipped (on_unsupported_ddl, design D31).
+"""Decides which statements about objects that the target does not support are skipped (on_unsupported_ddl, design D31).
 
 Invariant: the default skips only objects without rows of their own. Row events contain the changes of triggers,
 routines and events, and a view only shows rows. A statement that changes tables or rows is never skipped here.
@@ -31,7 +31,9 @@ class UnsupportedDdl(StrEnum):
     SKIP = "skip"
 
     def skips(self, statement: Unreplicated) -> bool:
-        """True if the statement is skipped, as is a DROP of an object that the target does not have."""
+        """True if this value of the option skips the statement. A DROP of an object that the target does not have is
+        always skipped.
+        """
         return statement.kind in SKIPPED_KINDS[self] or (statement.is_drop and statement.kind in NOTED_KINDS)
 
 
@@ -65,7 +67,9 @@ _ABSENT = frozenset(
 
 
 def concerns_no_table(query: Query, context: DdlContext, error: RplError, catalog: Catalog) -> bool:
-    """True if `on_unsupported_ddl=skip` may skip the statement: it cannot change rows or columns of the target."""
+    """True if the failed statement cannot change rows or columns of the target, so that `on_unsupported_ddl=skip` may
+    skip it.
+    """
     if error.errno == er.NOT_SUPPORTED_YET:
         return True
     if error.errno not in _UNKNOWN_TABLE:
@@ -77,7 +81,8 @@ def concerns_no_table(query: Query, context: DdlContext, error: RplError, catalo
 def refused_object(
     query: Query, context: DdlContext, error: RplError, skipped: Collection[tuple[str, str, str]]
 ) -> Unreplicated | None:
-    """Return the statement about a view, trigger, routine or event that a server does not support; else None.
+    """Return the statement if it is about a view, trigger, routine or event, and the server's error says that it does
+    not support it; else None.
 
     A DROP counts only if the creation of the object was skipped.
     """
@@ -93,7 +98,9 @@ def refused_object(
 
 
 def cannot_execute(statement: Unreplicated, target: str) -> RplError:
-    """Return error 1235 for a statement that on_unsupported_ddl does not skip. `target`: the product's name."""
+    """Return error 1235 for a statement that the target cannot execute and on_unsupported_ddl does not skip. `target`:
+    the product's name.
+    """
     value = next(policy for policy in UnsupportedDdl if statement.kind in SKIPPED_KINDS[policy])
     why = "row events already contain what it changes" if statement.kind in EFFECTS_ARE_ROWS else ""
     return RplError(
