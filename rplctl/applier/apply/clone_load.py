@@ -1,9 +1,9 @@
 """Loads chunk files of a copy (`rplctl clone`) into the target, at the position in the source's log that each file has.
 
 Rows are loaded while the applier is exactly at the position of their snapshot, L. All events of the snapshot's tables
-before L were skipped, so rows and events never overlap. All later events are applied strictly, with foreign keys. A
-channel with GTIDs is at L if it has applied exactly the transactions logged before L, from any server. Invariant: a
-chunk and its row of the clone state are one transaction that checks the position; none is loaded twice.
+before L were skipped, so rows and events never overlap. Later events are applied strictly, with foreign keys. With
+GTIDs, a channel is at L if it has applied exactly the transactions before L, from any server. Invariant: a chunk and
+its row of the clone state are one transaction that checks the position; none is loaded twice.
 """
 
 from __future__ import annotations
@@ -249,9 +249,7 @@ class CloneLoader:
         return True
 
     def _is_over(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> bool:
-        """True if the snapshot is finished or replaced by a successor. Called if none of its chunks can be
-        loaded now.
-        """
+        """True if the snapshot is finished or replaced by a successor. Called if none of its chunks is due."""
         successor = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
         if successor is not None:
             return self._hands_over(found, successor, by_source)
@@ -369,8 +367,8 @@ class CloneLoader:
         )
 
     def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
-        """Load one piece, and commit it when it is its turn. Raises GivenUp if another piece has failed, and
-        RelayLogError if the file is damaged; the error is transient if the disk is full.
+        """Load one piece when it is its turn. Raises GivenUp if another piece has failed, and RelayLogError if the file
+        is damaged; the error is transient if the disk is full.
         """
         model, following = self._models[name], (piece[0], piece[1] + 1)
         file, rows = self._ahead.take((found.epoch, piece)) or self._read(target, found, piece, model)

@@ -74,7 +74,8 @@ def spark_type(column: Column) -> sql.DataType:
 def column_array(  # noqa: PLR0913 - which cells, and how they are read
     images: Images, rows: Ints, number: int, fmt: ColumnFormat, column: Column, wanted: pa.DataType, *, zero_null: bool
 ) -> pa.Array:
-    """Return column `number` of the images `rows` (-1: no image) as an Arrow array of the type `wanted`.
+    """Return one column of the images as an Arrow array of the type `wanted`. `number`: the column; `rows`: the images,
+    with -1 for a missing image, whose value is NULL.
 
     Raises BinlogFormatError for a damaged value, and RplError 1292 for an invalid date.
     """
@@ -110,7 +111,7 @@ def column_array(  # noqa: PLR0913 - which cells, and how they are read
 
 
 def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int) -> bool:
-    """True if the cells are bytes, or text that needs no conversion if it is UTF-8 or all ASCII."""
+    """True if the cells are bytes, or text that needs no conversion if it turns out to be UTF-8 or all ASCII."""
     if fmt.sql_type in TEXT_OF_BYTES or has_large_cell(cells):
         return False
     if fmt.charset is None or fmt.charset == "binary":
@@ -120,7 +121,7 @@ def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int)
 
 @cache
 def _holds_ascii(charset: str) -> bool:
-    """True if each byte below 128 is an ASCII character in this character set."""
+    """True if each byte below 128 is the ASCII character in this character set."""
     if is_utf8(charset):
         return True
     try:
@@ -138,7 +139,9 @@ def _numbers(values: npt.NDArray[Any], cells: Cells) -> pa.Array:
 
 
 def _strings(buffer: npt.NDArray[np.uint8], offsets: Ints, cells: Cells, wanted: pa.DataType) -> pa.Array | None:
-    """Return the strings; None if they are not UTF-8, or have too many bytes for 32-bit offsets."""
+    """Return the cells as an Arrow array of strings; None if they are not UTF-8, or have too many bytes for 32-bit
+    offsets.
+    """
     if int(offsets[-1]) >= 1 << 31:
         return None
     lengths = np.zeros(cells.total + 1, np.int32)
@@ -158,7 +161,9 @@ def _strings(buffer: npt.NDArray[np.uint8], offsets: Ints, cells: Cells, wanted:
 
 
 def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType, *, zero_null: bool) -> pa.Array:
-    """Convert the text that a server prints to Arrow. Raises RplError 1292 for an invalid date unless `zero_null`."""
+    """Return an Arrow array from values in the text form that a server prints. Raises RplError 1292 for an invalid date
+    unless `zero_null`.
+    """
     raw, starts, lengths = sheet.spans()
     count, width = sheet.sheet.shape
     if sheet.first.any():
@@ -220,7 +225,7 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
 
 
 def _is_no_date(sheet: TextSheet) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows with year 0, month 0, day 0, or a day that the month does not have."""
+    """Return a mask of the rows that are not a date: year 0, month 0, day 0, or a day that the month does not have."""
     digits = sheet.sheet[:, :10].astype(np.int64) - ord("0")
     year = digits[:, 0] * 1000 + digits[:, 1] * 100 + digits[:, 2] * 10 + digits[:, 3]
     month, day = digits[:, 5] * 10 + digits[:, 6], digits[:, 8] * 10 + digits[:, 9]

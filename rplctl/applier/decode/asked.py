@@ -1,4 +1,4 @@
-"""The changes that a reader of logs asks for; other changes need not be decoded.
+"""The request of a program that reads logs: which changes it needs. Other changes need not be decoded.
 
 Invariant: this is only a hint. A requested change is never excluded; more changes may be decoded.
 """
@@ -15,9 +15,9 @@ from rplctl.schema.statement import DdlAction, DropDatabase, TableName, tables_o
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for changes by databases, table names and times (seconds since 1970, both included).
+    """A request for changes, by databases, table names and times (seconds since 1970, both included).
 
-    An empty set of databases or names asks for the changes of all.
+    If the set of databases or of names is empty, the request includes all of them.
     """
 
     databases: frozenset[str] = frozenset()
@@ -27,7 +27,7 @@ class Asked:
 
     @classmethod
     def table(cls, name: TableName | None) -> Asked:
-        """Ask for one table; None asks for all tables."""
+        """Return a request for one table; None requests all tables."""
         return cls(frozenset([name[0]]), frozenset([name[1]])) if name else cls()
 
     def __contains__(self, name: object) -> bool:
@@ -43,20 +43,20 @@ class Asked:
         return self.since == -math.inf and self.until == math.inf
 
     def has_of(self, database: str) -> bool:
-        """True if the request may include a table of the database."""
+        """True if the request includes tables of the database."""
         return not self.databases or database in self.databases
 
     def concerns(self, names: Sequence[TableName], database: str) -> bool:
         """True if the request includes a statement that names these tables.
 
-        `database`: the database in which the statement ran. If the statement names no table, or several, a request for
-        this database also includes it.
+        `database`: the current database of the statement. If the statement names no table, or several, a request for
+        all tables of this database also includes it.
         """
         return any(name in self for name in names) or (len(names) != 1 and (database, "") in self)
 
     def concerns_ddl(self, actions: Sequence[DdlAction], database: str) -> bool:
-        """True if the request includes the actions, as in `concerns`; DROP DATABASE concerns all tables of its
-        database.
+        """True if the request includes a statement with these actions, by the rules of `concerns`. DROP DATABASE
+        concerns all tables of its database.
         """
         if any(isinstance(action, DropDatabase) and self.has_of(action.name) for action in actions):
             return True

@@ -1,4 +1,6 @@
-"""Arrow columns about a row's place in the log: the first and last columns of the format `binlog` and of a lake."""
+"""Arrow columns that every change has besides the columns of its table: the first and the last columns of the format
+`binlog` and of a lake.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def head_of(part: TableChanges, transactions: Transactions, log_name: str, of: s
 
 
 def tail_of(images: Images, of: slice = ALL) -> list[pa.Array]:
-    """Return the last two columns: true if an image lacks columns, and NULL for the statement."""
+    """Return the last two columns for these changes: `is_partial`, which is true if an image lacks columns, and
+    `statement`, which is NULL.
+    """
     before, after = images.before[of], images.after[of]
     partial = np.zeros(len(before), np.bool_)
     for chosen in (before, after):
@@ -50,7 +54,9 @@ def tail_of(images: Images, of: slice = ALL) -> list[pa.Array]:
 
 
 def columns_of(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]:
-    """Return the columns of statements, which are given as rows of plain values. Times are in microseconds."""
+    """Return the columns of `schema` for statements, which are given as rows of plain values. Times are in
+    microseconds.
+    """
     return [
         pa.array(values, pa.int64()).cast(TIME) if field.name == "ts" else pa.array(values, field.type)
         for values, field in zip(zip(*rows, strict=True), schema, strict=True)

@@ -1,4 +1,4 @@
-"""A piece of the log → its changes per table, with event and transaction, and its statements.
+"""Decodes a piece of the log into the changes of each table, with their events and transactions, and into statements.
 
 Invariant: (log, position of the event, number of the row in it) identifies a change, however the logs are cut. A
 compressed transaction is one event, whose rows are numbered consecutively. Changes that ROLLBACK TO a savepoint undid
@@ -49,8 +49,8 @@ _ROW_STATEMENT: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CAL
 class TableChanges:
     """The changes of one table in the order of the log. `rows`: their images.
 
-    Arrays with one value per change: `position` of its event, `number` within the event, `time` in seconds since 1970,
-    `transaction`: the index into the piece's `Transactions`.
+    The other fields are arrays with one value per change: `position` of its event, `number` within the event, `time` in
+    seconds since 1970, and `transaction`, the index into `Transactions` of the piece.
     """
 
     rows: TableRows
@@ -62,9 +62,9 @@ class TableChanges:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A logged statement.
+    """A statement in the log.
 
-    `kind`: ddl, truncate, drop, or statement (it changes rows). `table`: '' if it names several.
+    `kind`: ddl, truncate, drop, or statement (it changes rows). `table`: '' if it names several tables.
     """
 
     kind: str
@@ -80,7 +80,7 @@ class Statement:
 class Transactions:
     """The transactions of a piece. `end`: their end positions in the log `end_log`.
 
-    `shift`: bytes by which an offset in the file exceeds the position in the source's log.
+    `shift`: the number of bytes by which an offset in the file is larger than the position in the source's log.
     """
 
     gtid: list[str]
@@ -97,7 +97,7 @@ class Changes:
 
 
 def changes_of(piece: Piece, asked: Asked = ALL, data: ByteArray | None = None) -> Changes:
-    """Return the changes of the piece. `data`: bytes to read instead of the file.
+    """Return the changes and statements of the piece. `data`: bytes to read instead of the piece's file.
 
     Raises SourceError if the piece's file cannot be opened, BinlogFormatError if an event is damaged, and RplError,
     with the piece's position, if the events do not match the table.
@@ -140,8 +140,8 @@ def _name(rows: TableRows) -> TableName:
 
 
 def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
-    """Return a catalog with the models in force and, unless the file is a relay log, with models that are made from
-    table maps alone.
+    """Return a catalog with the models of the piece. Unless the file is a relay log, it also has models that are made
+    from table maps alone.
     """
     known = {(model.database, model.name): model for model in piece.models}
     if piece.is_relay:
@@ -154,7 +154,7 @@ def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
 
 
 def _transactions(piece: Piece, data: ByteArray) -> tuple[Ints, Transactions]:
-    """Return the start offset of each transaction, and the transactions."""
+    """Return the offset in the file at which each transaction begins, and the transactions."""
     if (whole := piece.transaction) is not None:
         return np.array([0]), Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]), whole.shift)
     scan = scan_groups(data[: piece.end], piece.start, piece.source, piece.end - piece.start, piece.description)
@@ -182,7 +182,7 @@ def table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
 
 
 def _without_lone_diffs(images: Images) -> Images:
-    """Mark a JSON diff as missing if the log lacks the document that it applies to.
+    """Mark a JSON diff as missing in the images if the log lacks the document to which the diff applies.
 
     Partial JSON with MINIMAL images logs such diffs.
     """
@@ -198,7 +198,7 @@ def _without_lone_diffs(images: Images) -> Images:
 
 
 def _counted_through(parts: list[TableChanges]) -> list[TableChanges]:
-    """Number the rows of expanded events in the order of the compressed event, across all tables."""
+    """Number the rows of each compressed event consecutively, in its order and across all tables."""
     if not parts:
         return parts
     event = np.concatenate([part.rows.events.event_start[part.rows.images.event_of_change] for part in parts])
@@ -213,7 +213,7 @@ def _counted_through(parts: list[TableChanges]) -> list[TableChanges]:
 
 
 def _undone(run: EventRun) -> list[tuple[int, int]]:
-    """Return the (first, last) offsets of the ranges that a ROLLBACK TO undid."""
+    """Return the (first, last) offsets of the ranges of events that a ROLLBACK TO has undone."""
     savepoints: dict[str, int] = {}
     found = []
     for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
@@ -238,7 +238,7 @@ def _without(part: TableChanges, undone: list[tuple[int, int]]) -> TableChanges:
 
 
 def chosen(part: TableChanges, numbers: Ints) -> TableChanges:
-    """Return the changes with these numbers."""
+    """Return only the changes with these numbers."""
     images = part.rows.images
     images = replace(
         images,

@@ -1,4 +1,4 @@
-"""Packets of a chunk file → rows that a target inserts, by the encoders of row events.
+"""Decodes packets of a chunk file into rows that a target inserts, with the encoders of row events.
 
 Invariant: a row larger than IN_MEMORY is in a mapped file without a name. Its text is created while it is sent or
 written, so the memory has only a few parts of it at a time.
@@ -31,10 +31,10 @@ IN_MEMORY: Final = 16 << 20  # most bytes of a batch in memory; a larger row is 
 
 @dataclass(frozen=True, slots=True)
 class CopyPiece:
-    """The bytes start..end of a chunk file, with the packets of `rows` rows.
+    """A part of a chunk file: the bytes from `start` to `end`, with the packets of `rows` rows.
 
-    `inode`: that of the file, because another file may get the name. `columns`: the source's; `model`: the target's.
-    The other fields are the target's preferences, as in Split.
+    `inode`: the file's inode, because another file may get the name. `columns`: the source's; `model`: the target's.
+    The other fields say which form of rows the target takes, as in Split.
     """
 
     path: str
@@ -46,9 +46,9 @@ class CopyPiece:
     wire_types: tuple[int, ...]
     model: TableModel
     target_kind: str
-    takes_numbers: bool  # the target takes ENUM and SET as numbers (selected_columns)
+    takes_numbers: bool  # True if the target takes ENUM and SET as numbers (selected_columns)
     bulk_rows: int = 0
-    length_prefixed: bool = False  # the target takes length-prefixed rows
+    length_prefixed: bool = False  # True if the target takes length-prefixed rows
     spool_folder: str = ""
 
 
@@ -74,12 +74,14 @@ def copied_chunk(piece: CopyPiece) -> TableChunk:
 
 
 def decode_here(pieces: Iterable[CopyPiece]) -> Iterator[TableChunk]:
-    """Decode the pieces in this process, each when it is requested."""
+    """Decode the pieces in this process. Each is decoded when the caller requests its chunk."""
     return (with_whole_frames(copied_chunk(piece)) for piece in pieces)
 
 
 def with_whole_frames(chunk: TableChunk) -> TableChunk:
-    """Return the chunk with length-prefixed rows in one text, because the target searches it for the lengths."""
+    """Return the chunk with its length-prefixed rows joined to one text, because the target searches this text for the
+    lengths.
+    """
     if chunk.bulk is None or not chunk.bulk.inserts.length_prefixed:
         return chunk
     parts = (replace(part, text=b"".join(part.pieces)) for part in chunk.bulk.parts)
@@ -95,13 +97,15 @@ def inserted_images(  # noqa: PLR0913 - what a target says of its wishes
     *,
     length_prefixed: bool,
 ) -> TableChunk:
-    """Return the selected rows as a chunk of inserts for a target of the kind."""
+    """Return the rows that a SELECT returned, as a chunk of inserts for a target of this kind."""
     rows = TableRows(model, tuple(c.format for c in columns), images, unlogged_events(images), kind)
     return inserted_chunk(rows, bulk_rows, length_prefixed=length_prefixed)
 
 
 def unlogged_events(images: Images) -> RowsEvents:
-    """Return events for rows that were not logged, without foreign key checks: parents are copied separately."""
+    """Return rows events for rows that a SELECT returned. They switch foreign key checks off, because parents are
+    copied separately.
+    """
     none = np.zeros(0, np.int64)
     flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)
     return RowsEvents(

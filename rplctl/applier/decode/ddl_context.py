@@ -12,7 +12,9 @@ from rplctl.schema.context import DdlContext
 
 
 def ddl_context(query: Query, description: FormatDescription, lower_case_table_names: int) -> DdlContext:
-    """Return the session of a statement from its event's status variables. No event has `lower_case_table_names`."""
+    """Return the session in which a statement ran, from the status variables of its event. `lower_case_table_names` is
+    not in events, so the caller gives it.
+    """
     session = query.context
     known: dict[str, Any] = {
         "sql_mode": session.sql_mode,

@@ -1,10 +1,10 @@
-"""Removes the events that the channel's filters exclude from a run, and rewrites databases.
+"""Removes the events that the channel's filters exclude from a run, and rewrites database names.
 
 All strategies (tasks of a bulk batch, in order, one by one) filter first, so all act on the same events. The filter
 reads only names: `u8 length, name` after the 8 bytes of a TABLE_MAP's post-header; in a QUERY after 13 bytes (LOAD
 DATA: 26) and the status variables. Invariant: a rows event is kept or removed with its table map; INTVAR, RAND,
-USER_VAR and LOAD DATA's blocks with their statement. BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA stay whatever their
-database, as on MySQL.
+USER_VAR and the blocks of LOAD DATA with their statement. BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA are kept whatever
+their database, as on MySQL.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ _LOAD_FIXED = 13
 
 
 def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
-    """Return the events that the rules accept, databases rewritten. Raises BinlogFormatError for a damaged name."""
+    """Return the events of the run that the rules accept, with rewritten database names. Raises BinlogFormatError for a
+    damaged name.
+    """
     if rules == ReplicationFilter() and not _holds_own(run):
         return run
     keep = np.ones(len(run.types), np.bool_)
@@ -61,7 +63,9 @@ def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
 
 
 def _holds_own(run: EventRun) -> bool:
-    """True if a table map or statement may be about the database `rplctl`. Checks every event of a batch."""
+    """True if a table map or statement may be about the database `rplctl`. This is checked for every event
+    of a batch.
+    """
     begins = run.starts[run.types == EventType.TABLE_MAP] + HEADER_LENGTH + _TABLE_MAP_FIXED
     begins = begins[run.data[np.minimum(begins, len(run.data) - 1)] == len(_OWN)]
     begins = begins[begins + len(_OWN) < len(run.data)]
@@ -94,9 +98,9 @@ def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: d
 
 
 def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
-    """Yield each distinct database and table, with the indexes into `maps` of its table maps.
+    """Yield each distinct database and table name, as bytes, with the indexes into `maps` of its table maps.
 
-    Mostly one per table id.
+    Most names have one table id.
     """
     ids = table_ids(run.data, run.starts[maps])
     order = np.argsort(ids, kind="stable")
@@ -113,7 +117,7 @@ def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
 
 
 def _names(event: bytes) -> bytes:
-    """Return database and table of a TABLE_MAP: `u8 length, name, NUL` twice."""
+    """Return the part of a TABLE_MAP with the database and table: `u8 length, name, NUL` twice."""
     at = HEADER_LENGTH + _TABLE_MAP_FIXED
     end = at
     for _ in range(2):
@@ -178,7 +182,7 @@ def _database_offset(event: bytes) -> int:
 
 
 def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules: ReplicationFilter) -> bool:
-    """True if the rules accept the tables that the statement updates.
+    """True if the rules accept the tables that the statement updates, as its text shows them.
 
     Raises RplError 1064, with the position, if the rules need the tables and the text does not show them.
     """
@@ -195,7 +199,9 @@ def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules
 
 
 def _rebuilt(run: EventRun, keep: Mask, changed: dict[int, bytes]) -> EventRun:
-    """Return the kept events in a new buffer, without checksums, but with their offsets in the log."""
+    """Return the events that `keep` marks in a new buffer, with `changed` events replaced, without checksums, but with
+    their offsets in the log.
+    """
     checksum_length = run.description.checksum_length
     kept = (changed.get(number) or run.event(number) for number in np.flatnonzero(keep).tolist())
     origins = (run.starts if run.origins is None else run.origins)[keep]

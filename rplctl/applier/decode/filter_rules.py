@@ -45,7 +45,8 @@ _OWN_TEMPORARY = re.compile(
 class ReplicationFilter:
     """The filters of a channel.
 
-    Table rules and patterns are `db.table`; `rewrite_db` has (from, to): the first match counts.
+    The rules and patterns for tables are `db.table`. `rewrite_db` has pairs (from, to), of which the first that matches
+    counts.
     """
 
     do_db: tuple[str, ...] = ()
@@ -78,19 +79,21 @@ class ReplicationFilter:
 
     @property
     def reads_statements(self) -> bool:
-        """True if a decision needs more than a statement's current database."""
+        """True if the rules need the tables in a statement's text, not only its current database."""
         return bool(self.has_table_rules or self.do_db or self.ignore_db or self.waiting)
 
     def rewritten(self, database: str) -> str:
-        """Return the target's name of a source database."""
+        """Return the name that a database of the source has on the target."""
         return next((new for old, new in self.rewrite_db if old == database), database)
 
     def original(self, database: str) -> str:
-        """Return the source's name of a target database."""
+        """Return the name that a database of the target has on the source."""
         return next((old for old, new in self.rewrite_db if new == database), database)
 
     def accepts_database(self, database: str) -> bool:
-        """True if the rules accept the current database, already rewritten; '' is accepted, as the names decide."""
+        """True if the database rules accept the current database, whose name is already rewritten. '' is accepted,
+        because then the names in the statement decide.
+        """
         if not database:
             return True
         if self.do_db:
@@ -98,8 +101,8 @@ class ReplicationFilter:
         return database not in self.ignore_db
 
     def accepts_tables(self, names: Iterable[TableName]) -> bool:
-        """True if the rules accept the tables that one statement or row event updates. `names`: in the order of the
-        text.
+        """True if the table rules accept the tables that one statement or row event updates. `names`: in the order of
+        the text.
         """
         names = tuple(names)
         for database, table in names:
@@ -109,7 +112,7 @@ class ReplicationFilter:
         return bool(names) and not (self.do_table or self.wild_do_table)
 
     def accepts_rows(self, database: str, table: str) -> bool:
-        """True if the rules accept rows of the table. `database` is already rewritten."""
+        """True if all rules accept rows of the table. `database`: the rewritten name."""
         return (
             not is_own(database)
             and (database, table) not in self.waiting
@@ -118,10 +121,10 @@ class ReplicationFilter:
         )
 
     def accepts_statement(self, sql: str, database: str, context: DdlContext, charset: str = "") -> bool:
-        """True if the rules accept a statement whose current database is accepted.
+        """True if the rules accept a statement, whose current database `accepts_database` has accepted.
 
-        `charset`: that of the bytes in `sql`, which are decoded as latin-1. Raises RplError 1064 if the rules must know
-        the changed tables and the text does not show them.
+        `charset`: the character set of the statement's bytes, which are decoded as latin-1 in `sql`. Raises RplError
+        1064 if the rules need the changed tables and the text does not show them.
         """
         may_be_own = mentions_own(sql)
         if not self.reads_statements and not may_be_own and not is_own(database):
@@ -174,12 +177,12 @@ class ReplicationFilter:
 
 
 def is_own(database: str) -> bool:
-    """True for rplctl's own database, in any case (lower_case_table_names)."""
+    """True if this is the name of rplctl's own database, in upper or lower case (lower_case_table_names)."""
     return database.lower() == OWN_DATABASE
 
 
 def mentions_own(sql: str | bytes) -> bool:
-    """True if the statement contains the name of rplctl's own database.
+    """True if the statement's text contains the name of rplctl's own database.
 
     Few statements contain it. Only in these statements are the names parsed.
     """
@@ -187,7 +190,7 @@ def mentions_own(sql: str | bytes) -> bool:
 
 
 def filtered_catalog(catalog: Catalog, rules: ReplicationFilter) -> Catalog:
-    """Return the source's tables with rewritten names, without those whose rows are excluded."""
+    """Return the source's tables whose rows the rules accept, with rewritten database names."""
     tables = {}
     for model in (moved(model, rules) for model in catalog.tables.values()):
         if rules.accepts_rows(model.database, model.name):
@@ -197,14 +200,16 @@ def filtered_catalog(catalog: Catalog, rules: ReplicationFilter) -> Catalog:
 
 
 def moved(model: TableModel, rules: ReplicationFilter) -> TableModel:
-    """Return the model with the rewritten database."""
+    """Return the model with the name that its database has on the target."""
     keys = tuple(replace(key, ref_database=rules.rewritten(key.ref_database)) for key in model.foreign_keys)
     return replace(model, database=rules.rewritten(model.database), foreign_keys=keys)
 
 
 @lru_cache(maxsize=1024)
 def _pattern(rule: str) -> re.Pattern[bytes]:
-    """Return the pattern: `%` matches any bytes, `_` one byte, and a backslash makes the next one literal."""
+    """Return the regular expression of a wild rule: `%` matches any bytes, `_` one byte, and a backslash makes the next
+    byte literal.
+    """
     raw, parts, i = rule.encode(), [], 0
     while i < len(raw):
         character = raw[i : i + 1]

@@ -11,7 +11,7 @@ from rplctl.event.scan import GroupScan
 
 
 def gtid_texts(data: ByteArray, scan: GroupScan, groups: Ints) -> list[str]:
-    """Return the GTIDs of these transactions; '' for a transaction without one."""
+    """Return the GTIDs of the transactions with these numbers as text; '' for a transaction without one."""
     texts = [""] * len(groups)
     have = np.flatnonzero(scan.gtid_offset[groups] >= 0)
     offsets = scan.gtid_offset[groups[have]]

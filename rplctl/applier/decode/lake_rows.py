@@ -1,4 +1,5 @@
-"""Changes as rows of a lake's table: the columns of the format `binlog` for one table, in Arrow types that Delta has.
+"""Converts changes to rows of a lake's table: the columns of the format `binlog` for one table, in Arrow types that
+Delta has.
 
     op            insert, update, delete; ddl, truncate, drop
     log, pos, row_number       the position of its event in the source's log, and the row's number in the event
@@ -35,7 +36,9 @@ def lake_schema(model: TableModel) -> pa.Schema:
 
 
 def change_rows(part: TableChanges, transactions: Transactions, log_name: str, *, zero_null: bool) -> pa.Table:
-    """Return all changes of one table in a piece, in the order of the log. Raises as arrow.column_array."""
+    """Return all changes of one table in a piece as rows, in the order of the log. Raises the errors of
+    arrow.column_array.
+    """
     rows, images = part.rows, part.rows.images
     schema = lake_schema(rows.model)
     return pa.Table.from_arrays(
@@ -66,7 +69,7 @@ def _structs(rows: TableRows, images: Ints, wanted: pa.StructType, *, zero_null:
 def statement_rows(  # noqa: PLR0913 - a statement and where it stood
     model: TableModel, op: str, text: str, *, log_name: str, position: int, gtid: str, end: int, time: int, number: int
 ) -> pa.Table:
-    """Return one row for DDL that changed the table."""
+    """Return the row of a lake's table for DDL that changed the table."""
     values = (op, log_name, position, number, gtid, log_name, end, time * 1_000_000, None, None, False, text)
     schema = lake_schema(model)
     return pa.Table.from_arrays(columns_of([values], schema), schema=schema)

@@ -1,8 +1,8 @@
-"""The model of a table from its table map alone, for a table whose CREATE TABLE is unknown.
+"""Makes the model of a table from its table map alone, for a table whose CREATE TABLE is unknown.
 
-Invariant: nothing is guessed. MySQL always logs signedness and character sets, and names with
-binlog_row_metadata=FULL; MariaDB logs signedness and character sets with MINIMAL and FULL only. Columns without names
-are called @1, @2, …, as in the dump tools of both vendors.
+Invariant: nothing is guessed. MySQL always logs signedness and character sets, and names with binlog_row_metadata=FULL;
+MariaDB logs signedness and character sets with MINIMAL and FULL only. Columns without names are called @1, @2, …, as in
+the dump tools of both vendors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Columns that a row image lacks (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), on targets that cannot complete it.
+"""Completes row images that lack columns (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), for targets that cannot
+complete them.
 
 An INSERT lacks the columns that it did not set: they have the column's default. An UPDATE lacks unchanged columns.
 Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images,
@@ -33,8 +34,8 @@ _SESSION = DdlContext(time_zone="?", server_version="")  # values that depend on
 
 
 def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
-    """Return column → value for each column that an INSERT's image lacks. Raises RplError 1364 if only the source can
-    compute a default.
+    """Return the default of each column that an INSERT's image lacks, by the column's index. `held`: the columns that
+    the image has. Raises RplError 1364 if only the source can compute a default.
     """
     known = set(held)
     found: dict[int, Value] = {}
@@ -67,8 +68,8 @@ def check_generated(model: TableModel, changed: Iterable[int]) -> None:
 def check_updates(model: TableModel, images: Images) -> None:
     """Call `check_generated` for each UPDATE of a table.
 
-    FULL_NODUP omits a virtual column from the after image although the before image, or an earlier INSERT of the row,
-    has its old value: net changes would keep the old value.
+    FULL_NODUP omits a virtual column from the after image if the before image, or an earlier INSERT of the row, has its
+    old value: net changes would keep the old value.
     """
     afters = images.after[(images.before >= 0) & (images.after >= 0)]
     held = images.cell_start[afters] != NOT_IN_IMAGE
@@ -79,7 +80,8 @@ def check_updates(model: TableModel, images: Images) -> None:
 
 
 def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
-    """Yield generated columns that the target computes, with a mask of the rows whose value is outdated.
+    """Yield the index of each generated column that the target computes, with a mask of the rows whose value in the
+    images is outdated.
 
     A value is outdated if it is older than a column in its expression: FULL_NODUP's after image has that column, but
     the value is from the before image or an earlier INSERT.

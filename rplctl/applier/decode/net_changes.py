@@ -1,10 +1,12 @@
-"""A piece of the relay log → net changes per table, as bytes. Pure: no database, no clock, no state between calls.
+"""Decodes a piece of the relay log into net changes per table, as bytes. Pure: no database, no clock, no state between
+calls.
 
-A Spark task runs this module (design D1). The task may run twice, or its result may be discarded, without harm. Keyed
-tables: the last image per key replaces earlier ones, together with the row that the first operation expects on the
-target (D2). Tables without a key: how many copies of each row are deleted and inserted (`event.multiset`) or, if that
-is unknown or not worthwhile, every change in order. Contradictory changes raise `Inconsistent`: the applier then
-applies the same range one source transaction at a time and finds the exact event.
+A Spark task runs this module (design D1). The task may run twice, or its result may be discarded, without harm. In a
+table with a key, the last image per key replaces earlier ones, and the net change also has the row that the first
+operation expects on the target (D2). In a table without a key, a net change is the number of copies of each row that
+are deleted and inserted (`event.multiset`). If that is unknown or not worthwhile, every change is kept, in order.
+Contradictory changes raise `Inconsistent`: the applier then applies the same range one source transaction at a time and
+finds the exact event.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ from rplctl.target.registry import DEFAULT_KIND, value_form
 
 _OPAQUE_TYPE = b"\x0f"
 FEW_REMOVALS = 3  # at most so many deleted rows of a keyless table are searched for one by one
-FEW_CHANGES = 200  # from so many changes on, copies are counted even if few rows are deleted
+FEW_CHANGES = 200  # with so many changes or more, copies are counted even if few rows are deleted
 _PRINTED = 32  # most bytes of a printed number or time
 
 
@@ -68,10 +70,11 @@ def net_chunks(  # noqa: PLR0913 - what a split says
     length_prefixed: bool = False,
     in_order: Collection[tuple[str, str]] = (),
 ) -> list[TableChunk]:
-    """Return the net changes of a run, one chunk per table, encoded if there are `bulk_rows` or more (0: never).
+    """Return the net changes of a run, one chunk per table. A chunk with `bulk_rows` changes or more is encoded (0:
+    never).
 
-    `length_prefixed`: encode rows with length prefixes if possible. `in_order`: keyless tables whose changes stay
-    separate. Raises Inconsistent if the order of the events counts or if a table has two definitions,
+    `length_prefixed`: encode rows with length prefixes if possible. `in_order`: tables without a key whose changes are
+    not combined. Raises Inconsistent if the order of the events counts or if a table has two definitions,
     BinlogFormatError if an event is damaged, and RplError 1146 or 1677 if a table has no model or another one.
     """
     if run.has_more_than_rows:
@@ -95,7 +98,9 @@ def table_chunk(
 
 
 def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) -> TableChunk:
-    """Return the chunk of complete, distinct rows that are all inserted: no row is searched for."""
+    """Return a chunk that inserts all these rows, which are complete and distinct, so no row of the target is searched
+    for.
+    """
     model, images, form = rows.model, rows.images, value_form(rows.target_kind)
     count, whole = len(images.ops), tuple(range(images.column_count))
     everything, has_large = np.arange(count), has_large_cell(images)
@@ -116,9 +121,9 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) ->
 def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None = None) -> Iterator[RowChange]:
     """Yield every change of one table in the order of the log.
 
-    `current`: returns the target's value of a column of the row that an image identifies, for JSON diffs (PARTIAL_JSON
-    with MINIMAL images). It is called when the change's turn comes. Raises Inconsistent if such a diff occurs and
-    `current` is None.
+    A JSON diff without its document (PARTIAL_JSON with MINIMAL images) needs the target's document. `current`: returns
+    it, for the row that an image identifies and a column; called when the change is yielded. Raises Inconsistent if
+    such a diff occurs and `current` is None.
     """
     images = rows.images
     everything = np.arange(len(images.cell_start))
@@ -152,7 +157,9 @@ def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None 
 
 
 def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
-    """Return a mask [images, columns] of JSON diffs whose before image lacks the column; [0, 0] without any diff."""
+    """Return a mask [images, columns] of JSON diffs whose before image lacks the column; the mask has the shape [0, 0]
+    if there are no diffs.
+    """
     if not images.is_diff.size:
         return images.is_diff
     lacks_base: npt.NDArray[np.bool_] = images.cell_start[images.before_of_image] == NOT_IN_IMAGE
@@ -160,7 +167,7 @@ def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
 
 
 def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Value]) -> RowSet:
-    """Return the row with its diffs applied to the target's documents."""
+    """Return the row with its JSON diffs applied. `documents`: the target's document of each column with a diff."""
     values = list(row.rows[0])
     for column, text in documents.items():
         diff = raw_cells(cells_of(images, np.array([image]), column))[0]
@@ -175,7 +182,7 @@ def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Va
 
 
 class _Completion:
-    """Completes partial after images for a target that does not know a table's defaults and expressions."""
+    """Completes partial after images, for targets whose database does not know a table's defaults and expressions."""
 
     def __init__(self, rows: TableRows) -> None:
         self._model = rows.model
@@ -184,8 +191,8 @@ class _Completion:
         self._updates: set[tuple[int, ...]] = set()
 
     def __call__(self, rows: RowSet, *, is_insert: bool) -> RowSet:
-        """Add defaults of missing columns to inserts, and check updates. Raises RplError 1364 if rplctl cannot compute
-        a missing value.
+        """Add the defaults of missing columns to inserted rows, and check updated rows. Raises RplError 1364 if rplctl
+        cannot compute a missing value.
         """
         if self._form.knows_defaults:
             return rows
@@ -268,10 +275,10 @@ def _table_chunk(
 
 
 def _as_multiset(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, length_prefixed: bool) -> TableChunk | None:
-    """Return the chunk of a table without a key as numbers of copies of each row; None if the order is needed.
+    """Return the chunk of a table without a key as the number of copies of each row to delete and insert.
 
-    None also if too few rows are deleted. An UPDATE deletes one copy and inserts one, so the image must have all
-    columns of the target.
+    None if the changes must stay in order, because the order counts or too few rows are deleted. An UPDATE deletes one
+    copy and inserts one, so its images must have all columns of the target.
     """
     model, form = rows.model, value_form(rows.target_kind)
     images = with_old_cells(rows.images)
@@ -327,7 +334,7 @@ def _rows(rows: TableRows, images: Ints, columns: tuple[int, ...]) -> list[Row]:
 
 
 def has_large_cell(images: Images) -> bool:
-    """True for a cell that would exceed the target's max_allowed_packet, or fill the memory with its copies."""
+    """True if a cell would exceed the target's max_allowed_packet, or fill the memory with its copies."""
     return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
 
 
@@ -339,13 +346,17 @@ def _is_encoded(rows: TableRows, *, length_prefixed: bool) -> bool:
 
 
 def _can_be_length_prefixed(rows: TableRows) -> bool:
-    """True for short rows (printed JSON may be longer) without generated columns, which cannot be parameters."""
+    """True if the rows are short (printed JSON may be longer) and have no generated columns, which cannot be
+    parameters.
+    """
     longest = rows.images.cell_length.max(axis=0).clip(_PRINTED).sum()
     return int(longest) <= LONGEST_LENGTH_PREFIXED and not any(column.generated for column in rows.model.columns)
 
 
 def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, length_prefixed: bool) -> BulkRows:
-    """Encode full images only. A row that moves to another key is deleted and inserted."""
+    """Return the net changes in encoded form. All images have all columns. A row that moves to another key is deleted
+    and inserted.
+    """
     gone, present = net.final_image < 0, net.expect_present
     whole = tuple(range(rows.images.column_count))
     values_then_key = tuple(c for c in whole if c not in key) + key
@@ -399,9 +410,9 @@ def _has_typed_json(rows: TableRows) -> bool:
 
 
 def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
-    """Yield the final rows of `entries`, one set per combination of columns in the images.
+    """Yield the final rows of `entries`, in one set for each combination of columns that the images have.
 
-    The columns of `key` follow in updates.
+    For updates, `key` has the key's columns, and each row ends with its key's old values.
     """
     if not len(entries):
         return
@@ -424,7 +435,7 @@ def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, .
 
 
 def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
-    """Yield updates that also change the key, in an order in which a row leaves a key before another takes it."""
+    """Yield the updates that also change the key, ordered so that a row leaves a key before another row takes it."""
     if net.cell_image is None or not len(entries):
         return
     ordered = _leavers_first(entries, net.origin)
@@ -439,7 +450,9 @@ def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]
 
 
 def _leavers_first(entries: Ints, origin: Ints) -> Ints:
-    """Return the moves in an order in which the row that leaves a key comes before the row that takes it."""
+    """Order the entries that move to another key so that the row that leaves a key comes before the row
+    that takes it.
+    """
     leaving = dict(zip(origin[entries].tolist(), entries.tolist(), strict=True))
     ordered: list[int] = []
     done: set[int] = set()

@@ -1,4 +1,4 @@
-"""Rows events that are applied one by one → the changes of each, in the form of the target.
+"""Decodes rows events that are applied one by one into the changes of each event, in the form that the target takes.
 
 A Spark task runs this module for a range whose order counts. The driver has verified, unpacked and filtered the events,
 and sends each after a table map of its table. Pure: the task may run twice.
@@ -25,7 +25,7 @@ from rplctl.target.registry import value_form
 
 @dataclass(frozen=True, slots=True)
 class OrderedPiece:
-    """Whole events, inline or, if they are large, in a file of the spool folder.
+    """Whole events for one task. Large ones are in a file of the spool folder.
 
     `kinds`, `tables`: one per rows event. `start`, `end`: offsets in the driver's input, for messages.
     """

@@ -28,9 +28,9 @@ def can_be_overwritten(model: TableModel) -> bool:
 
 
 def without_overwritten(pieces: Sequence[list[TableChunk]]) -> Iterator[list[TableChunk]]:
-    """Yield the pieces, in the log's order, without updates that later pieces overwrite.
+    """Yield the chunks of each piece, in the log's order, without the updates that later pieces overwrite.
 
-    One piece is copied at a time: the others stay in the mapped files of the tasks.
+    Only one piece is copied to memory at a time: the others stay in the mapped files of the tasks.
     """
     stay: list[list[Kept | None]] = []
     later: dict[tuple[str, str], list[Keys]] = {}
@@ -41,7 +41,9 @@ def without_overwritten(pieces: Sequence[list[TableChunk]]) -> Iterator[list[Tab
 
 
 def _kept(chunk: TableChunk, later: list[Keys]) -> Kept | None:
-    """Return a mask of the updates that remain, None for all. Adds the chunk's own keys to `later`."""
+    """Return a mask of the updates to keep; None to keep all. `later`: the keys that later pieces change, to which the
+    chunk's own keys are added.
+    """
     bulk = chunk.bulk
     if bulk is None:
         return None

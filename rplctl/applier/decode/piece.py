@@ -1,4 +1,6 @@
-"""The input of one task: whole events of one log file, and the information that decoding them needs."""
+"""The input of a task that decodes single changes: whole events of one log file, and the information that decoding them
+needs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from rplctl.schema.model import TableModel
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The transaction of a piece. `end`: the position after it. `shift`: see `Piece.is_relay`."""
+    """The transaction to which a piece belongs. `end`: the position after it. `shift`: see `Piece.is_relay`."""
 
     gtid: str
     end: BinlogPosition
@@ -21,9 +23,9 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The bytes `start` to `end` of a log file.
+    """A part of a log file, the bytes from `start` to `end`.
 
-    `source`: the source's position before them. `models`: the table models in force.
+    `source`: the position in the source's log at `start`. `models`: the table models in force.
     `table_maps`: offsets of the table maps in force at `start`.
     `transaction`: the transaction of the whole piece, if it begins or ends outside of the piece (a part of a large
     transaction, XA). Otherwise the piece contains whole transactions.

@@ -1,10 +1,11 @@
-"""The rows events of a piece of the relay log, grouped by table: offsets in, row images out.
+"""Reads the rows events of a piece of the relay log, and groups their row images by table. The input is offsets of
+events.
 
 Invariants:
 * every event's checksum is verified before its bytes are used;
 * every rows event is read with the table map in force;
-* a table map that does not match the table's model raises an error that shows both (design D18).
-Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are first unpacked into one buffer.
+* a table map that does not match the table's model raises an error that shows both (design D18). Compressed events
+  (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are first unpacked into one buffer.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ from rplctl.target.registry import DEFAULT_KIND, value_form
 
 
 def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]:
-    """Return a lookup table of these numbers, much faster than a search for each element of an array."""
+    """Return an array that is True at the index of each of these numbers. A lookup in it is much faster than a search
+    for each element of an array.
+    """
     table = np.zeros(size, np.bool_)
     table[list(numbers)] = True
     return table
@@ -65,10 +68,11 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class EventRun:
-    """Events at offsets of `data`; `lengths` include the checksum that `description` specifies.
+    """A sequence of events, at offsets of `data`; `lengths` include the checksum that `description` specifies.
 
-    `has_more_than_rows`: an unpacked transaction contains savepoints, statements or XA.
-    `origins`: offsets in the log of unpacked and rewritten events, or of the compressed events that contained them.
+    `has_more_than_rows`: True if an unpacked transaction contains savepoints, statements or XA.
+    `origins`: the offset in the log of each event, if the events were unpacked or rewritten; for an unpacked event, the
+    offset of the compressed event that contained it.
     """
 
     data: ByteArray
@@ -80,13 +84,13 @@ class EventRun:
     origins: Ints | None = None
 
     def rows_events(self) -> RowsEvents:
-        """Return the rows events of the run. Raises BinlogFormatError if a body extends beyond its event."""
+        """Return the rows events of the run, parsed. Raises BinlogFormatError if a body extends beyond its event."""
         chosen = IS_ROWS[self.types]
         starts, lengths, types = self.starts[chosen], self.lengths[chosen], self.types[chosen]
         return parse_rows_events(self.data, starts, lengths, types, self.description.checksum_length)
 
     def part(self, first: int, last: int) -> EventRun:
-        """Return the events first..last (exclusive)."""
+        """Return the run of the events from `first` to `last` (exclusive)."""
         return self.chosen(slice(first, last))
 
     def chosen(self, own: slice | npt.NDArray[np.bool_]) -> EventRun:
@@ -141,27 +145,28 @@ def table_maps(run: EventRun) -> list[TableMap]:
 
 
 def unknown_tables(run: EventRun, catalog: Catalog) -> list[TableName]:
-    """Return the tables that the run's table maps name and the catalog lacks."""
+    """Return the tables in the run's table maps that are not in the catalog."""
     return sorted({(m.database, m.table) for m in table_maps(run)} - catalog.tables.keys())
 
 
 def named_tables(data: ByteArray, start: int, end: int, description: FormatDescription) -> list[TableName]:
-    """Return the tables of the whole events of data[start:end]. Checksums are not verified."""
+    """Return the tables in the table maps of data[start:end], which contains whole events. Checksums are
+    not verified.
+    """
     return unknown_tables(unverified_run(data, start, end, description), Catalog())
 
 
 def unverified_run(data: ByteArray, start: int, end: int, description: FormatDescription) -> EventRun:
-    """Return the whole events of data[start:end], without verification."""
+    """Return the events of data[start:end], which are whole, as a run. Checksums are not verified."""
     offsets, types = event_offsets(data[start:end])
     return EventRun(data, offsets[:-1] + start, np.diff(offsets), types, description)
 
 
 def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
-    """Verify the events of data[start:end], and return their offsets in the file, followed by `end`, and their type
-    codes.
+    """Verify the events of data[start:end]. Return their offsets in the file, followed by `end`, and their type codes.
 
-    `checksum_algorithm`: in force at `start`. Raises BinlogFormatError 1594 if the last event is incomplete, and 1743
-    if a checksum does not match.
+    `checksum_algorithm`: the one in force at `start`. Raises BinlogFormatError 1594 if the last event is incomplete,
+    and 1743 if a checksum does not match.
     """
     piece = data[start:end]
     offsets, types = event_offsets(piece)
@@ -212,7 +217,7 @@ def model_of(table_map: TableMap, catalog: Catalog, target_kind: str, *, is_mari
 
 
 def _is_left_out(model: TableModel, target_kind: str) -> bool:
-    """True for a table that the target does not have because its rows are stored elsewhere.
+    """True if the target does not have the table, because its rows are stored elsewhere.
 
     Raises RplError 1235 for a MERGE table, whose rows are in tables that the target has.
     """
@@ -254,7 +259,7 @@ def table_ids(data: ByteArray, starts: Ints) -> Ints:
 
 
 def run_of(events: Iterable[bytes], description: FormatDescription) -> EventRun:
-    """Return a run of whole events without checksums, in a new buffer."""
+    """Return these events, which have no checksums, as a run in a new buffer."""
     data = np.frombuffer(b"".join(events), np.uint8)
     offsets, types = event_offsets(data)
     return EventRun(data, offsets[:-1], np.diff(offsets), types, replace(description, checksum_algorithm=CHECKSUM_OFF))

@@ -45,9 +45,11 @@ _WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
 
 
 def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_mariadb: bool = False) -> TableModel:
-    """Return the model to read rows of this table map with. `is_targets`: the model is the target's own table.
+    """Return the model with which rows of this table map are read. `is_targets`: True if the model is the target's own
+    table.
 
-    `is_mariadb`: the source may log hidden columns. Raises RplError 1677 if the table map does not match the model.
+    `is_mariadb`: True if the source may log hidden columns. Raises RplError 1677 if the table map does not match the
+    model.
     """
     names = table_map.column_names
     own = [column.name for column in model.columns]
@@ -72,14 +74,17 @@ def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_maria
 
 
 def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ...]:
-    """Return how to read each column: the wire type of the table map, and the model's properties that the map lacks."""
+    """Return the format in which each column's cells are read: the wire type of the table map, and the model's
+    properties that the map lacks.
+    """
     known = known_formats(model.columns)[: table_map.column_count]
     more = (ColumnFormat(code) for code in table_map.type_codes[len(known) :])
     return tuple(column_formats(table_map, (*known, *more)))
 
 
 def _hidden_hashes(table_map: TableMap, model: TableModel) -> int:
-    """Return the number of columns after the model's that may be hidden columns of MariaDB, missing on the target.
+    """Return the number of columns after the model's that may be hidden columns of a MariaDB source, which the target
+    lacks.
 
     MariaDB stores a hash for a UNIQUE key of TEXT, of BLOB, of a long VARCHAR or with USING HASH. The hash is the last
     column of the row events, a BIGINT named DB_ROW_HASH_1. More such keys add more columns (seen in MariaDB 10.11).
@@ -104,7 +109,7 @@ def _wire_types(column: Column) -> frozenset[int]:
 
 
 def _holds_json_text(column: Column) -> bool:
-    """True for the type that MariaDB gives to a column that MySQL's statement calls JSON."""
+    """True if the column has the type that MariaDB uses for a column declared as JSON."""
     return column.type == "longtext" and column.charset == "utf8mb4"
 
 

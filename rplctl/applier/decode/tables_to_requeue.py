@@ -1,4 +1,5 @@
-"""Finds tables that a statement adds to a copy: it changes them, and also names tables that are not yet copied.
+"""Finds tables that must be added to a copy: those that a statement changes, if it also names tables that are not yet
+copied.
 
 A swap by RENAME (gh-ost, pt-online-schema-change), `CREATE TABLE … LIKE`, a foreign key: no such statement can be
 executed while one of its tables is not copied. Invariant: a statement that cannot be parsed adds no tables; its
@@ -39,7 +40,9 @@ def tables_to_requeue(run: EventRun, rules: ReplicationFilter) -> list[TableName
 
 
 def table_at(run: EventRun, number: int, lower_case: int) -> TableName | None:
-    """Return the table of a table map, or the name that a CREATE, ALTER or RENAME TABLE gives; else None."""
+    """Return the table in a table map, or the table that a CREATE, ALTER or RENAME TABLE makes; None for any other
+    event.
+    """
     if run.types[number] == EventType.TABLE_MAP:
         table_map = parse_table_map(run.event(number), run.description)
         return (table_map.database, table_map.table)

@@ -1,4 +1,6 @@
-"""Patterns of QUERY events that begin or end a transaction or a part of it, with the names and XIDs in them."""
+"""Patterns for QUERY events that begin or end a transaction or a part of it. They also match the names and XIDs in
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removes changes that a source logged and rolled back within a transaction, for targets without savepoints.
+"""Removes the changes that a source logged and then rolled back within a transaction, for targets without savepoints.
 
 Invariant: the remaining events have the effect of the whole run with ROLLBACK and ROLLBACK TO executed.
 """
@@ -43,5 +43,5 @@ def without_undone(run: EventRun) -> EventRun:
 
 
 def folded(name: str) -> str:
-    """Return a savepoint's name in the form in which names are compared."""
+    """Return a savepoint's name without differences of letter case and quotes, for comparisons."""
     return name.strip("`").replace("``", "`").casefold()

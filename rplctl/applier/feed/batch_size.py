@@ -1,17 +1,21 @@
-"""How much of the relay log one batch takes, how much is decoded at a time, and how many transactions a commit takes.
+"""Decides how much of the relay log one batch takes, how much is decoded at a time, and how many transactions a commit
+takes.
 
 Batches are small at first, so that rows appear at once, and grow while the applier is behind. If later changes
 overwrite earlier ones, a batch is decoded as one job, so that each row is written once. If not (bulk inserts), it is
 decoded in small jobs, so that the target applies one while the next is decoded. Invariant: a batch is not expected to
-have more row changes than fit into memory decoded, whatever their size, nor more bytes than `max_batch_bytes`.
+have more row changes than fit into memory when decoded, whatever their size, nor more bytes than `max_batch_bytes`.
 """
 
 from __future__ import annotations
 
 from rplctl.config import Config
 
-FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = 64 << 20, 1_000_000  # for a target that takes encoded rows
-FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # for a target that takes Python objects
+FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = (
+    64 << 20,
+    1_000_000,
+)  # the first batch and the most changes, if rows are sent encoded
+FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # the same, if rows are sent as Python objects
 GROWTH = 16  # factor by which a batch may grow after a full one
 JOB_BYTES = 16 << 20  # larger jobs are not faster
 LATER_JOB_BYTES_AS_TEXT = 48 << 20  # text is in files until it is sent, and each job costs Spark 50 ms of a core
@@ -37,9 +41,9 @@ class BatchSize:
         return cls(FIRST_BYTES_AS_VALUES, most_bytes, CHANGES_AS_VALUES)
 
     def decoded(self, size: int, changes: int) -> None:
-        """Adapt the batch size: a batch of `size` bytes had `changes` row changes.
+        """Adapt the batch size to a decoded batch: its `size` bytes had `changes` row changes.
 
-        Only a full batch shows that more will come.
+        Only a full batch shows that more will come, so a smaller one changes nothing.
         """
         if 2 * size < self.batch_bytes:
             return
@@ -48,36 +52,41 @@ class BatchSize:
         self.batch_bytes = max(larger, self._first_bytes)
 
     def job_decoded(self, changes: int, net: int) -> None:
-        """Note that `changes` of the source became `net` rows for the target."""
+        """Note that `changes` row changes of the source became `net` row changes for the target."""
         self._compacts = 10 * net < 9 * changes
 
     def job_bytes(self, left: int, *, is_first: bool) -> int:
-        """Return how many of the `left` bytes of a range are decoded now: all, unless they are far too many."""
+        """Return how many bytes the next job decodes of the `left` bytes of a range: all, if that is not
+        far too much.
+        """
         small = JOB_BYTES if is_first else self._later_job_bytes
         most = self.batch_bytes if self._compacts else min(self.batch_bytes, small)
         return left if 2 * left <= 3 * most else most
 
 
 class CommitGroupSize:
-    """The number of source transactions per commit of the target (WL#3970: "every 10th commit you do a real commit").
+    """Decides how many transactions of the source one COMMIT of the target has (WL#3970: "every 10th commit you do a
+    real commit").
 
     Invariant: the size is fixed before the group begins, as a count, because its position is written first (design D4).
-    The time limit is therefore met by learning from the times of earlier groups.
+    So the time limit is met by learning from the times of earlier groups.
     """
 
     def __init__(self, most: int, milliseconds: int) -> None:
-        """Take `commit_group_transactions` and `commit_group_milliseconds`; 0 means no limit."""
+        """Set the limits: `most` is commit_group_transactions, and `milliseconds` is commit_group_milliseconds; 0 means
+        no limit.
+        """
         self._most = most
         self._seconds = milliseconds / 1000
         self._fitting = FIRST_TRANSACTIONS
 
     @classmethod
     def from_config(cls, config: Config) -> CommitGroupSize:
-        """Read the limits from the options.
+        """Return an object with the limits in the options.
 
         With commit_mode=xa each commit syncs the position, which is the decision. Therefore sync_relay_log_info
-        (WL#3970's SYNC_RLI_PERIOD) limits the group: the position is synced once per so many transactions, and none is
-        at risk.
+        (WL#3970's SYNC_RLI_PERIOD) also limits the group: the position is synced once per so many transactions, and
+        none is at risk.
         """
         bounds = [config.commit_group_transactions]
         if config.commit_mode == "xa":
@@ -91,7 +100,7 @@ class CommitGroupSize:
         return min(self._fitting, self._most) if self._most else self._fitting
 
     def took(self, transactions: int, seconds: float) -> None:
-        """Note that a group of so many transactions took this time from BEGIN to COMMIT."""
+        """Note the seconds that a group of so many transactions took from BEGIN to COMMIT."""
         if not self._seconds or not transactions:
             return
         fitting = max(1, int(transactions * self._seconds / max(seconds, 1e-6)))

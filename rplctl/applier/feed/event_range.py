@@ -1,9 +1,9 @@
 """The bytes of a batch's events: in the relay log or, for a large compressed transaction, unpacked in a file.
 
 A transaction whose compressed events declare more bytes than a batch may have is a batch of its own. It is unpacked
-piece by piece into a file of the channel's spool folder, and read from there as from a relay log. (TRANSACTION_PAYLOAD,
-MariaDB's compressed rows and queries: `event.payload`.) Invariant: the file is removed with the batch, and never larger
-than MAX_UNPACKED.
+piece by piece into a file of the channel's spool folder, and read from there like from a relay log.
+(TRANSACTION_PAYLOAD, MariaDB's compressed rows and queries: `event.payload`.) Invariant: the file is removed with the
+batch, and never larger than MAX_UNPACKED.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ MAX_UNPACKED = 64 << 30  # bytes
 
 @dataclass(frozen=True, slots=True)
 class EventRange:
-    """Whole events, data[start:end] of a file.
+    """A part of a file with whole events: data[start:end].
 
-    `source`: the source position at `start`; '' if it is not a relay log.
+    `source`: the position in the source's log at `start`; '' if the file is not a relay log.
     """
 
     path: Path
@@ -46,12 +46,12 @@ class EventRange:
     start: int
     end: int
     description: FormatDescription
-    groups: Ints  # the offset of each group; for an unpacked group 0
+    groups: Ints  # the offset of each group in the file; for an unpacked group 0
     source: BinlogPosition = BinlogPosition("", 0)
 
 
 def split_by_unpacked_size(batch: Batch, limit_bytes: int) -> list[Batch]:
-    """Return the same groups in batches that unpack to at most `limit_bytes` each, or have only one group."""
+    """Split the batch, if necessary, so that each part unpacks to at most `limit_bytes` or has only one group."""
     if not batch.unpacks:
         return [batch]
     ends = batch.scan.end[batch.first : batch.last]
@@ -70,7 +70,8 @@ def split_by_unpacked_size(batch: Batch, limit_bytes: int) -> list[Batch]:
 
 @contextmanager
 def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[EventRange]:
-    """Yield the batch's events, in a file of their own if they are one group that unpacks to more than `limit_bytes`.
+    """Yield the range of the batch's events in the relay log. If they are one group that unpacks to more than
+    `limit_bytes`, unpack it to a file, and yield the range there.
 
     Raises BinlogFormatError 1743 for a wrong checksum, and for an event that does not unpack to its declared size.
     """
@@ -98,7 +99,7 @@ def spool_file(folder: Path) -> Iterator[Path]:
 
 
 def relay_log_range(batch: Batch) -> EventRange:
-    """Return the batch's events in the relay log."""
+    """Return the range of the batch's events in the relay log."""
     scan, first = batch.scan, batch.first
     source = scan.source_position(first - 1) if first else scan.first_source
     starts = scan.start[first : batch.last]
@@ -106,7 +107,9 @@ def relay_log_range(batch: Batch) -> EventRange:
 
 
 def _unpacked(batch: Batch) -> tuple[Ints, Ints]:
-    """Return the offset of each event, and the number of bytes that it declares to unpack to (0: not compressed)."""
+    """Return the offset of each event, and the size that a compressed event declares for its unpacked content (0: not
+    compressed).
+    """
     data = batch.groups.data
     offsets, types = event_offsets(data[batch.start : batch.end])
     offsets += batch.start

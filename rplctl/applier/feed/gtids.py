@@ -1,4 +1,6 @@
-"""The GTIDs of a batch: the set that is stored with the position, in the notation of the source's vendor."""
+"""The GTIDs of a batch, which are added to the set that is stored with the position, in the notation of the source's
+vendor.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,15 @@ from rplctl.source.replica_id import replica_name
 
 @dataclass(slots=True)
 class Assigned:
-    """The next GTID for ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: UUID ('' for OFF) and number."""
+    """Assigns GTIDs to anonymous transactions (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS): the UUID ('' for OFF) and the
+    next number.
+    """
 
     uuid: str
     number: int = 0
 
     def take(self, event: bytes) -> bytes:
-        """Convert an ANONYMOUS_GTID event to a GTID event with the next number. The caller recomputes the checksum."""
+        """Return the ANONYMOUS_GTID event as a GTID event with the next number. The caller recomputes the checksum."""
         given = bytearray(event)
         given[4] = EventType.GTID
         given[UUID] = uuid.UUID(self.uuid).bytes
@@ -36,7 +40,9 @@ class Assigned:
         return bytes(given)
 
     def take_all(self, data: ByteArray, offsets: Ints) -> ByteArray:
-        """Convert all ANONYMOUS_GTID events at these offsets, in a copy of the data if there are any."""
+        """Return the data with the ANONYMOUS_GTID events at these offsets replaced by GTID events. It is copied only if
+        there are such events.
+        """
         offsets = offsets[data[offsets + 4] == EventType.ANONYMOUS_GTID]
         if not self.uuid or not len(offsets):
             return data
@@ -48,7 +54,7 @@ class Assigned:
 
 
 def assigned(info: RelayLogInfo, config: Config) -> Assigned:
-    """Return the GTID that the next anonymous transaction after `info` gets.
+    """Return the object that assigns GTIDs to the anonymous transactions after `info`.
 
     LOCAL means the UUID that log-status shows for this instance.
     """
@@ -70,7 +76,8 @@ def moved_by(batch: Batch, info: RelayLogInfo, config: Config) -> RelayLogInfo:
 
 
 def executed_after(executed: str, batch: Batch, given: Assigned | None = None) -> str:
-    """Return `executed` plus the GTIDs of the batch; unchanged if its transactions neither have GTIDs nor get any.
+    """Return the GTIDs that are executed after the batch: `executed` plus the GTIDs of its transactions, logged or
+    assigned.
 
     If the previous source was of another vendor, its GTIDs have no meaning for this source, and are removed.
     """

@@ -46,7 +46,7 @@ _BEGINNINGS = GTIDS | {EventType.QUERY}  # events that begin a transaction
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Groups first..last (exclusive) of a scan; the positions are those after the batch."""
+    """A part of the groups of a scan, from `first` to `last` (exclusive). Its positions are those after the batch."""
 
     kind: BatchKind
     groups: RelayGroups
@@ -59,7 +59,7 @@ class Batch:
 
     @property
     def description(self) -> FormatDescription:
-        """The format description of every event in the batch. Every batch with something to apply has one."""
+        """The format description of the batch's events. Every batch with something to apply has one."""
         assert self.groups.format_description is not None
         return self.groups.format_description
 
@@ -114,7 +114,9 @@ class Batch:
             yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
 
     def parts(self, transactions: int, size: int) -> Iterator[Batch]:
-        """Yield parts of at most so many transactions and bytes of log each, or of one larger transaction."""
+        """Yield the batch in parts, each of at most so many `transactions` and `size` bytes of log, or of one larger
+        transaction.
+        """
         first = self.first
         while first < self.last:
             within = int(np.searchsorted(self.scan.end, self.scan.start[first] + size, side="right"))
@@ -127,7 +129,9 @@ class Batch:
         return replace(self, last=middle), replace(self, first=middle)
 
     def left(self, begun: RelayLogInfo, now: RelayLogInfo) -> Batch:
-        """Return the batch without the groups that a failed attempt, which began at `begun`, has committed."""
+        """Return the rest of the batch after a failed attempt: the groups that it has not committed. `begun`, `now`:
+        the committed position before and after the attempt.
+        """
         if now is begun:
             return self
         done = int(np.searchsorted(self.scan.end, now.relay_log_pos, side="right"))
@@ -143,7 +147,7 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     has_rollbacks: bool = False,
     per_commit: Callable[[], int] = lambda: 0,
 ) -> Iterator[Batch]:
-    """Cut groups 0..stop of a scan into batches.
+    """Divide the first `stop` groups of a scan into batches.
 
     `skip`: the number of transactions to skip at the beginning (sql_slave_skip_counter).
     `skipped`: numbers of groups to skip, each in a batch of its own.
@@ -191,11 +195,12 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
 
 
 def _group_end(groups: RelayGroups, first: int, stop: int, skipped: Collection[int]) -> int:
-    """Return the number after the last group that may share a transaction of the target with `first`.
+    """Return the number after the last group that may be in one transaction of the target together with the group
+    `first`.
 
-    DDL and statements that the source committed without a transaction (a COMMIT that is not an XID) share with no other
-    group. A logged ROLLBACK may only end a group: changes of MyISAM tables in it must not be repeated because a later
-    transaction failed.
+    DDL and statements that the source committed without a transaction (a COMMIT that is not an XID) share it with no
+    other group. A logged ROLLBACK may only be in the last group: changes of MyISAM tables in it must not be repeated
+    because a later transaction failed.
     """
     number = first
     while number < stop and number not in skipped and _may_share(groups, number):
@@ -246,7 +251,9 @@ def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
 
 
 def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:
-    """Return how many of the first `stop` groups are `delay` seconds old, and the seconds until the next one is."""
+    """Return how many of the first `stop` groups are at least `delay` seconds old, and the seconds until the next one
+    is.
+    """
     if delay <= 0 or not stop:
         return stop, 0.0
     real = (scan.kind[:stop] != GroupKind.CONTROL) & (scan.timestamp[:stop] > 0)
@@ -258,7 +265,7 @@ def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int,
 
 
 def check_passed_over(batch: Batch) -> None:
-    """Verify events that no task decodes, before a position moves past them.
+    """Verify the checksums of events that no task decodes, before a position moves past them.
 
     A damaged event type can make any event a control event, and ends a transaction early if it looks like the end of
     the log. Groups that the operator skips are not verified. Raises BinlogFormatError 1594 if the last event is
@@ -280,9 +287,9 @@ def _check_intact(batch: Batch, start: int, end: int) -> None:
 
 
 def refuse_unknown(batch: Batch) -> None:
-    """Raise an error for a group that cannot be applied: lost events on the source, or an unknown event type (D12).
+    """Raise an error if a group cannot be applied: the source has lost events, or it has an unknown event type (D12).
 
-    If such an event is damaged, the error is that of `check_passed_over` instead.
+    If such an event is damaged, the error is the one of `check_passed_over` instead.
     """
     kind = batch.scan.kind[batch.first]
     if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN):

@@ -1,4 +1,4 @@
-"""Work in advance: the next piece of the log is read and decoded while the target applies the one before.
+"""Does work in advance: the next piece of the log is read and decoded while the target applies the one before.
 
 Invariant: this work applies nothing. A result is used only if it is exactly the work that the caller requests next.
 Otherwise, and after an expected error, the caller does the work again, and reports the errors.
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Prefetch(Generic[T]):
-    """Up to two pieces of work for one thread: the next job of a transaction, and the first one of the next batch."""
+    """A thread with up to two pieces of work: the next job of a transaction, and the first one of the next batch."""
 
     def __init__(self, *expected: type[Exception]) -> None:
         self._expected = expected
@@ -23,11 +23,11 @@ class Prefetch(Generic[T]):
         self._begun: deque[tuple[object, Future[T]]] = deque(maxlen=2)
 
     def begin(self, what: object, work: Callable[[], T]) -> None:
-        """Start `work` under the key `what`. At most the last two works are kept."""
+        """Start `work` in the thread under the key `what`. Only the last two pieces of work are kept."""
         self._begun.append((what, self._thread.submit(work)))
 
     def take(self, what: object) -> T | None:
-        """Return the result of the work with this key, after its end; None if it was not started or failed."""
+        """Wait for the work with this key, and return its result; None if it was not started or failed."""
         found = next((entry for entry in list(self._begun) if entry[0] == what), None)
         if found is None:
             return None

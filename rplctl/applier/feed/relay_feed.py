@@ -21,10 +21,10 @@ from rplctl.status import read_status
 
 
 class RelayFeed:
-    """The relay logs of one channel, read from the committed position.
+    """Reads the relay logs of one channel, from the committed position on.
 
-    `source_place` returns MasterInfo's `place`. It is called again after an error, because CHANGE MASTER may give the
-    relay logs another place while the applier runs.
+    `source_place`: returns the source's address in MasterInfo. It is called again after an error, because CHANGE MASTER
+    may change the address while the applier runs.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class RelayFeed:
         self._undecodable: tuple[BinlogPosition, float] | None = None  # (position before the damage, time it was found)
 
     def next(self, info: RelayLogInfo, limit_bytes: int) -> RelayGroups | None:
-        """Return the next groups; None if there are none yet.
+        """Return the next groups after the position in `info`; None if there are none yet.
 
         Raises RelayLogError for damage that is not repaired in time, and TargetError if MasterInfo cannot be read.
         """
@@ -66,7 +66,9 @@ class RelayFeed:
         return self._with_zone(groups)
 
     def next_open(self, limit_bytes: int) -> RelayGroups | None:
-        """Return the groups after the last ones; None if there are none yet or if the position must be looked up."""
+        """Return the groups directly after those that were returned last; None if there are none yet, or if only `next`
+        can find them.
+        """
         return self._with_zone(self._reader.groups(limit_bytes)) if self._is_open else None
 
     def _with_zone(self, groups: RelayGroups | None) -> RelayGroups | None:
@@ -80,10 +82,10 @@ class RelayFeed:
         self._is_open = False
 
     def damaged(self, info: RelayLogInfo, error: BinlogFormatError) -> None:
-        """Read again from the position `info`, because events after it could not be decoded.
+        """Read again from the position in `info`, because events after it could not be decoded.
 
-        Recovery may have cut the file since, or may be about to. Raises the error if the damage is found twice while no
-        recovery is in progress, or if it lasts too long.
+        A recovery may have repaired the file since, or may be about to. Raises the error if the damage is found twice
+        while no recovery is in progress, or if it lasts too long.
         """
         self.rewind()
         now = time.monotonic()

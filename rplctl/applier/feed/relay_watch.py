@@ -20,7 +20,7 @@ from typing import Final
 IDLE_LOOK_S: Final = 1.0  # between polls of an applier that inotify wakes
 POLL_S: Final = 0.02  # between polls without inotify
 _POLL_EACH_S: Final = 0.002  # between polls per channel of the process: it polls at most 500 times a second
-_SETTLED_S: Final = 0.05  # a pause this long is not a pause between two transactions
+_SETTLED_S: Final = 0.05  # a longer pause is not a pause between two transactions
 _REST_S: Final = 0.002  # after each read: a receiver at full speed writes thousands of times a second
 _IN_MODIFY, _IN_MOVED_TO, _IN_Q_OVERFLOW = 0x2, 0x80, 0x4000  # inotify(7)
 _HEAD: Final = struct.Struct("iIII")  # wd, mask, cookie, length of the name that follows
@@ -29,7 +29,9 @@ log = logging.getLogger(__name__)
 
 
 class RelayWatch:
-    """The watch of one process. `woken(base)` is set when a file `base.*` of the folder was written or replaced."""
+    """The watch of one process. `woken(base)` returns an event that is set whenever a file `base.*` of the folder is
+    written or replaced.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -37,11 +39,13 @@ class RelayWatch:
         self._descriptor = -1
 
     def woken(self, base: str) -> threading.Event:
-        """Return the event of `base`, which its caller clears before each poll. Call this before `start`."""
+        """Return the event for the files `base.*`, which its caller clears before each poll. Call this
+        before `start`.
+        """
         return self._woken.setdefault(base, threading.Event())
 
     def start(self) -> None:
-        """Watch until the end of the process. A second call has no effect."""
+        """Start to watch the folder, until the end of the process. A second call has no effect."""
         if self._descriptor >= 0:
             return
         try:
@@ -56,7 +60,7 @@ class RelayWatch:
         return IDLE_LOOK_S if self._descriptor >= 0 else max(POLL_S, _POLL_EACH_S * len(self._woken))
 
     def wait(self, woken: threading.Event, settled: Callable[[], None]) -> None:
-        """Wait for a write or for the time of the next poll. `settled` is called if the wait is long."""
+        """Wait until the event is set, or until the next poll is due. `settled`: called if the wait is long."""
         if not woken.wait(min(self.look_s, _SETTLED_S)):
             settled()
             woken.wait(max(self.look_s - _SETTLED_S, 0.0))
@@ -70,7 +74,9 @@ class RelayWatch:
 
 
 def written(events: bytes) -> set[str | None]:
-    """Return the names, up to the last dot, in inotify events; None among them means that events were lost."""
+    """Return the names of the written files, without the part after the last dot, from inotify events. None in the set
+    means that events were lost.
+    """
     found: set[str | None] = set()
     at = 0
     while at < len(events):

@@ -1,4 +1,5 @@
-"""Skips transactions by GTID as if they were empty (MySQL manual).
+"""Skips transactions: their position is passed and their GTIDs count as executed, but nothing is applied (MySQL
+manual).
 
 The skipped transactions are those that the operator lists, and transactions of a MySQL source that are already in the
 executed set, as after a change to an earlier position.
@@ -23,8 +24,8 @@ log = logging.getLogger(__name__)
 
 
 class SkipList:
-    """The transactions that one run of the applier skips. `count`: how many of the next transactions are skipped,
-    whatever their GTIDs.
+    """The transactions that one run of the applier skips. `count`: the number of next transactions to skip, whatever
+    their GTIDs.
 
     `note`: called with a text about executed transactions that came again, and the position after them.
     """
@@ -40,12 +41,12 @@ class SkipList:
         self._passed, self._passed_to = 0, ""
 
     def open(self) -> None:
-        """Read the list of GTIDs."""
+        """Read the operator's list of GTIDs."""
         self._gtids = read_gtids(self._folder)
 
     def groups(self, groups: RelayGroups, stop: int, executed: str = "") -> list[int]:
-        """Return the numbers of the first `stop` groups that are listed, or whose GTIDs are in `executed` (only with a
-        MySQL source).
+        """Return the numbers of those among the first `stop` groups that must be skipped, because they are listed, or
+        because their GTIDs are in `executed` (only with a MySQL source).
         """
         done = MysqlGtidSet.parse(executed if ":" in executed else "")
         self._repeated = frozenset()
@@ -73,7 +74,9 @@ class SkipList:
         return sorted({*found, *repeated})
 
     def took(self, batch: Batch, info: RelayLogInfo) -> None:
-        """Count down and forget skipped transactions, once the position is past them."""
+        """Count the skipped transactions of a batch after the position has moved past it, and remove them from the
+        list.
+        """
         at = str(info.exec_position)
         if batch.kind is BatchKind.SKIP and batch.first in self._repeated:
             self._passed, self._passed_to = self._passed + 1, at
@@ -87,7 +90,7 @@ class SkipList:
             log.warning("the operator skipped %s; the position is now %s", what, at)
 
     def tell_repeated(self) -> None:
-        """Log and note the executed transactions that came again, in one message."""
+        """Log all executed transactions that came again since the last message, in one message, and call `note`."""
         if self._passed:
             text = f"skipped {self._passed} transactions whose GTIDs are executed"
             log.warning("%s; the position is now %s", text, self._passed_to)
@@ -95,7 +98,7 @@ class SkipList:
             self._passed = 0
 
     def committed(self, executed: str) -> tuple[str, ...]:
-        """Forget and return the listed GTIDs that are executed by now."""
+        """Remove the GTIDs that are now executed from the list, and return them."""
         done = tuple(gtid for gtid in self._gtids if is_executed(gtid, executed))
         if done:
             self._gtids = tuple(gtid for gtid in self._gtids if gtid not in done)

@@ -1,9 +1,9 @@
-"""START SLAVE UNTIL: how far the applier may go, and whether the condition is met (MySQL manual).
+"""START SLAVE UNTIL: determines how far the applier may go, and whether the condition is met (MySQL manual).
 
 With a position, a group runs if it *starts* before the position, so a position inside a transaction lets that
-transaction complete. SQL_BEFORE_GTIDS stops before the first listed GTID, SQL_AFTER_GTIDS once all of them are applied.
-MariaDB's GTIDs (`domain-server-sequence`) are positions per domain. MASTER_GTID_POS is SQL_AFTER_GTIDS of such GTIDs: a
-transaction of another domain is applied if it precedes the last one of the list in the source's log.
+transaction complete. SQL_BEFORE_GTIDS stops before the first listed GTID, and SQL_AFTER_GTIDS once all of them are
+applied. MariaDB's GTIDs (`domain-server-sequence`) are positions per domain. MASTER_GTID_POS is SQL_AFTER_GTIDS with
+such GTIDs: a transaction of another domain is applied if it precedes the last one of the list in the source's log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from rplctl.relay_log.reader import RelayGroups
 
 
 def groups_before(groups: RelayGroups, until: Until, executed: str) -> int:
-    """Return how many groups of the scan UNTIL permits. `executed`: the GTIDs executed before the scan."""
+    """Return how many groups of the scan the UNTIL condition permits. `executed`: the GTIDs executed before
+    the scan.
+    """
     if until.relay_position is not None:
         return _before_relay_position(groups, until.relay_position)
     if until.source_position is not None:
@@ -32,7 +34,7 @@ def groups_before(groups: RelayGroups, until: Until, executed: str) -> int:
 
 
 def is_met(until: Until, info: RelayLogInfo) -> bool:
-    """True if the committed position meets the condition."""
+    """True if the committed position meets the UNTIL condition."""
     if until.source_position is not None:
         return not info.exec_position.is_before(until.source_position)
     if until.relay_position is not None:
@@ -62,8 +64,8 @@ def _before_source_position(groups: RelayGroups, until: BinlogPosition) -> int:
 
 
 def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
-    """Return the number of groups before the first group with a listed GTID (SQL_BEFORE_GTIDS), or up to the group
-    that completes the set (SQL_AFTER_GTIDS).
+    """Return the number of groups that are permitted: those before the first listed GTID (SQL_BEFORE_GTIDS), or those
+    up to the group that completes the list (SQL_AFTER_GTIDS).
     """
     scan = groups.scan
     with_gtid = np.flatnonzero(scan.gtid_offset >= 0)
@@ -81,7 +83,9 @@ def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
 
 
 def _listed(until: Until, executed: str) -> Iterator[tuple[Source | int, Intervals, int]]:
-    """Yield (source, listed numbers, how many of them must come); for SQL_AFTER_GTIDS only numbers not executed yet."""
+    """Yield, for each source, the listed numbers, and how many of them must come before the applier stops.
+    SQL_AFTER_GTIDS lists only numbers that are not executed yet.
+    """
     is_after = until.kind in AFTER_GTIDS
     if ":" in until.gtids:
         wanted = MysqlGtidSet.parse(until.gtids)
