@@ -7,7 +7,6 @@
     copying.py          the copy of tables, beside the loop;  spark_start.py  when Spark starts
     outage.py           the wait for an unreachable target
     feed/               relay log → batches: which transactions are due, and how many form a batch
-    decode/             events → row images → net changes; pure functions that a Spark task runs
     spark/              Java, the Spark session of a process, the Spark job of a batch
     apply/              one batch into the target: in bulk, in order, or one transaction at a time
     log_bin/            writes applied transactions to the binary log of applied transactions

@@ -16,7 +16,6 @@ from itertools import groupby
 from sqlalchemy import Connection
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
 from rplctl.clone.lag import refuse_no_replica
 from rplctl.clone.read_from import READ_SOURCE, refuse_copy
@@ -44,6 +43,7 @@ from rplctl.command.cloning.choice import DUMP, SNAPSHOT_ENGINE, Choice, ClonePl
 from rplctl.command.process.start_request import StartRequest
 from rplctl.command.start import start
 from rplctl.config import Config
+from rplctl.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.errors import RplError, SourceError, UsageError
 from rplctl.failpoint import crash_point
 from rplctl.history import note_event

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 
 from rplctl.applied_log.end import find_end
 from rplctl.applied_log.files import binary_log_files
-from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.spark.java import find_java
 from rplctl.channel import Channel
 from rplctl.command.channel.context import (
@@ -44,6 +43,7 @@ from rplctl.commit.belonging import belonging_of
 from rplctl.commit.resolve import two_phases_for, wants_two_phases
 from rplctl.config import INSTANCE_FILE, Config
 from rplctl.deadline import Deadline
+from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.durable import is_readable_by_others
 from rplctl.errors import RplError, TargetError, TargetInUse, as_rpl_error, for_channel, in_one_line
 from rplctl.event.kernel_cache import cache_folder

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rplctl.applier.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.channel import Channel
 from rplctl.command.channel.context import APPLIER, Repositories, administer, ask_source, refuse_while_running
 from rplctl.config import Config, split_list
+from rplctl.decode.filter_rules import ReplicationFilter, filtered_catalog
 from rplctl.errors import SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.channel import Channel, hold_lock
 from rplctl.clone.received import Received
 from rplctl.command.channel.applied_transactions import Applied
@@ -29,6 +28,7 @@ from rplctl.command.verify import is_copied, why_not
 from rplctl.commit.position_store import position_holder
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.config import Config
+from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.errors import RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.locks import read_lock

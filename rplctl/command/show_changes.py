@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.changes import OPS, Changes, changes_of
 from rplctl.command.channel.context import open_repositories
 from rplctl.config import Config
 from rplctl.data_source.json_rows import dict_rows
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
+from rplctl.decode.changes import OPS, Changes, changes_of
 from rplctl.errors import UsageError
 
 Row = Mapping[str, Any]

@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 
 from rplctl import mysql_errors as er, skip_list
-from rplctl.applier.decode.row_stream import EventRun, read_run
 from rplctl.command.channel.both_places import refuse_both_places
 from rplctl.command.channel.context import APPLIER, Note, Repositories, administer, refuse_while_running
 from rplctl.config import Config
+from rplctl.decode.row_stream import EventRun, read_run
 from rplctl.errors import UsageError
 from rplctl.event.column import column_formats
 from rplctl.event.events import parse_event

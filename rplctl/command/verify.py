@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
 from rplctl.channel import hold_lock
 from rplctl.clone.received import Received
 from rplctl.clone.source_tables import read_source_tables
@@ -43,6 +42,7 @@ from rplctl.command.process.brought_up import BroughtUp, brought_up
 from rplctl.command.show_clone import cloned
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.config import Config
+from rplctl.decode.filter_rules import ReplicationFilter, moved
 from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo

@@ -4,9 +4,9 @@ source.py           the functions that Spark calls: schema, partitions, offsets;
 options.py          the options of a query
 live.py             a live server's logs, copied into a folder
 walk.py             the driver: logs → pieces for tasks, each with the models in force
-json_rows.py        rows as JSON
+json_rows.py        rows as JSON;  column_type.py  the type of a column in the DataFrame
 
-rplctl.applier.decode has the work of a task: piece, changes, arrow, logged_model.
+rplctl.decode has the work of a task: piece, changes, arrow, logged_model.
 
 The package is read-only: it has no replication position and writes no target. Invariant: each change of a committed
 transaction is returned once, with the table's definition at that time. A change that cannot be represented exactly is

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rplctl.applier.decode.row_stream import TableRows
+from rplctl.decode.row_stream import TableRows
 from rplctl.event.images import NOT_IN_IMAGE
 from rplctl.event.rows import Ints
 from rplctl.event.values import decode_column

@@ -26,17 +26,18 @@ import pyarrow as pa
 from pyspark.sql import datasource as api, types as sql
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from rplctl.applier.decode.arrow import column_array, spark_type
-from rplctl.applier.decode.asked import Asked
-from rplctl.applier.decode.change_columns import HEAD, columns_of, head_of, tail_of
-from rplctl.applier.decode.changes import Changes, TableChanges, changes_of
-from rplctl.applier.decode.piece import Piece
-from rplctl.applier.decode.row_stream import TableRows
 from rplctl.applier.spark.carried import Bytes, Piece as Sent, as_file, carried, table_maps
+from rplctl.data_source.column_type import spark_type
 from rplctl.data_source.json_rows import dict_rows, json_text
 from rplctl.data_source.live import LiveLogs
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
+from rplctl.decode.arrow import column_array
+from rplctl.decode.asked import Asked
+from rplctl.decode.change_columns import HEAD, columns_of, head_of, tail_of
+from rplctl.decode.changes import Changes, TableChanges, changes_of
+from rplctl.decode.piece import Piece
+from rplctl.decode.row_stream import TableRows
 from rplctl.errors import RplError, UsageError
 from rplctl.event.rows import Ints
 from rplctl.position import BinlogPosition

@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.asked import Asked
-from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.gtid_texts import gtid_texts
-from rplctl.applier.decode.logged_model import logged_model
-from rplctl.applier.decode.piece import Piece, Transaction
-from rplctl.applier.decode.row_stream import named_tables, read_run, table_maps, unverified_run
-from rplctl.applier.decode.transaction_words import WORDS, XA
 from rplctl.data_source.options import Options
+from rplctl.decode.asked import Asked
+from rplctl.decode.ddl_context import ddl_context
+from rplctl.decode.gtid_texts import gtid_texts
+from rplctl.decode.logged_model import logged_model
+from rplctl.decode.piece import Piece, Transaction
+from rplctl.decode.row_stream import named_tables, read_run, table_maps, unverified_run
+from rplctl.decode.transaction_words import WORDS, XA
 from rplctl.errors import BinlogFormatError, RplError, SourceError, UsageError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.format_description import FormatDescription, parse_format_description

@@ -16,11 +16,11 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.row_stream import TableRows, read_run, read_tables
 from rplctl.clone.received import Received, alike, changed
+from rplctl.decode.ddl_context import ddl_context
+from rplctl.decode.event_filter import filtered
+from rplctl.decode.filter_rules import ReplicationFilter
+from rplctl.decode.row_stream import TableRows, read_run, read_tables
 from rplctl.errors import NotRunning, RelayLogError, RplError
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.query import parse_query

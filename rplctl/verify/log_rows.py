@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from rplctl.applier.decode.net_changes import Inconsistent, row_changes
-from rplctl.applier.decode.row_stream import TableRows
+from rplctl.decode.net_changes import Inconsistent, row_changes
+from rplctl.decode.row_stream import TableRows
 from rplctl.errors import RplError
 from rplctl.event.images import first_columns
 from rplctl.target.base import Row, RowSet

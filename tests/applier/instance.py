@@ -14,13 +14,13 @@ import pytest
 
 from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.apply.in_order import OrderedRange, OrderedResult
-from rplctl.applier.decode.row_stream import IS_ROWS, EventRun
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_position_store
 from rplctl.config import Config
+from rplctl.decode.row_stream import IS_ROWS, EventRun
 from rplctl.event.types import GTIDS
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.tables import create_own_tables

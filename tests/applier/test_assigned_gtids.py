@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.feed.gtids import assigned, moved_by
 from rplctl.applier.feed.plan import Batch, BatchKind
 from rplctl.applier.log_bin.events import logged_events
@@ -18,6 +17,7 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.log_status import log_status
 from rplctl.config import Config, load_config
+from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.errors import UsageError
 from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import append_checksum

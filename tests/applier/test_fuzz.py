@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.decode.net_changes import Inconsistent, net_chunks, row_changes
-from rplctl.applier.decode.row_stream import read_run, read_tables
 from rplctl.applier.feed.plan import plan_batches
+from rplctl.decode.net_changes import Inconsistent, net_chunks, row_changes
+from rplctl.decode.row_stream import read_run, read_tables
 from rplctl.errors import RplError
 from rplctl.event.checksum_trailer import append_checksum, event_crc
 from rplctl.event.format_description import FormatDescription

@@ -16,10 +16,10 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow.parquet import read_table
 
-from rplctl.applier.decode.changes import OPS, changes_of
 from rplctl.data_source.json_rows import dict_rows
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
+from rplctl.decode.changes import OPS, changes_of
 from rplctl.demo import BINLOG_FOLDER
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer

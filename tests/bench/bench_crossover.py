@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 import rplctl.applier.spark.pipeline as pipeline_module
-from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import open_session
 from rplctl.applier.spark.split_task import Split
 from rplctl.config import Config
+from rplctl.decode.row_stream import read_run
 from rplctl.demo.warm_up import warm_up
 from rplctl.event.scan import GroupKind, scan_groups
 from rplctl.position import BinlogPosition

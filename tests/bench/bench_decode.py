@@ -14,8 +14,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from rplctl.applier.decode.net_changes import net_chunks
-from rplctl.applier.decode.row_stream import read_run
+from rplctl.decode.net_changes import net_chunks
+from rplctl.decode.row_stream import read_run
 from rplctl.demo.warm_up import warm_up
 from rplctl.event.scan import GroupKind, scan_groups
 from rplctl.position import BinlogPosition

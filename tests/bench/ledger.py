@@ -25,15 +25,15 @@ from typing import Any
 import rplctl.applier.loop
 import rplctl.target.mysql.bulk
 from rplctl.applier.apply.bulk import BulkApplier, pieces_to_apply
-from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.net_changes import net_chunks
-from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.loop import Loop
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.split_task import Split, bytes_of, chunks_of, encode_chunks, pieces_of, run_split
 from rplctl.commit.position_store import TablePositionStore
+from rplctl.decode.event_filter import filtered
+from rplctl.decode.net_changes import net_chunks
+from rplctl.decode.row_stream import read_run
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.schema.plan import Catalog
 from rplctl.target import open_target

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier.decode.changes import Changes, changes_of
 from rplctl.data_source.json_rows import dict_rows
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
+from rplctl.decode.changes import Changes, changes_of
 from rplctl.errors import RplError, SourceError, UsageError
 from rplctl.position import BinlogPosition
 from tests.kit.recorded_state import DATA, unpacked_log
@@ -44,7 +44,7 @@ def events_of(found: Changes) -> Iterator[Any]:
     yield from ((s.position, s.kind, s.text) for s in found.statements)
 
 
-@pytest.mark.long("tests/applier/decode/test_net_changes.py splits logs everywhere in make test.")
+@pytest.mark.long("tests/decode/test_net_changes.py splits logs everywhere in make test.")
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_however_the_logs_are_cut_the_changes_are_the_same(case: str, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 import rplctl
-from rplctl.applier.decode.row_stream import EventRun, read_run
+from rplctl.decode.row_stream import EventRun, read_run
 from rplctl.errors import RplError
 from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import append_checksum

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.decode.row_stream import TableRows, read_run, read_tables
 from rplctl.config import Config
+from rplctl.decode.row_stream import TableRows, read_run, read_tables
 from rplctl.event.column import ColumnFormat
 from rplctl.event.fields import EncodedText, TextForm, fields_of
 from rplctl.event.images import Images

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier.decode.row_stream import read_run
+from rplctl.decode.row_stream import read_run
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
 from tests.kit.servers import MariadbServer, MysqlServer

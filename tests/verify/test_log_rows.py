@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier.decode.row_stream import TableRows
+from rplctl.decode.row_stream import TableRows
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.verify.log_keys import keys_of_rows
 from rplctl.verify.log_rows import NOT_KNOWN, moved_rows

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rplctl.applier.decode.row_stream import EventRun
-from rplctl.applier.decode.table_shape import formats_of
+from rplctl.decode.row_stream import EventRun
+from rplctl.decode.table_shape import formats_of
 from rplctl.event.images import NOT_IN_IMAGE, Images, walk_images
 from rplctl.event.rows import INSERT
 from rplctl.event.table_map import COUNTED, ColumnType, TableMap, of_trait

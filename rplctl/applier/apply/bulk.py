@@ -16,10 +16,6 @@ from rplctl import mysql_errors as er
 from rplctl.applier.apply.committer import How
 from rplctl.applier.apply.live_tables import TableSource
 from rplctl.applier.apply.table_groups import ConflictingGroups, TableGroups
-from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.net_changes import Inconsistent
-from rplctl.applier.decode.overwritten import without_overwritten
-from rplctl.applier.decode.row_stream import named_tables
 from rplctl.applier.feed.batch_size import BatchSize
 from rplctl.applier.feed.event_range import EventRange, event_range, relay_log_range
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
@@ -31,6 +27,10 @@ from rplctl.applier.spark.splits import SMALLEST_SPLIT, jobs
 from rplctl.channel import Channel
 from rplctl.commit.branches import Branches
 from rplctl.config import Config
+from rplctl.decode.filter_rules import ReplicationFilter
+from rplctl.decode.net_changes import Inconsistent
+from rplctl.decode.overwritten import without_overwritten
+from rplctl.decode.row_stream import named_tables
 from rplctl.errors import RplError, TargetError
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.schema.model import TableModel

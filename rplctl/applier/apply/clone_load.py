@@ -32,8 +32,6 @@ from rplctl.applier.apply.clone_rows import (
     reporting_foreign_rows,
 )
 from rplctl.applier.apply.clone_speed import CloneSpeed
-from rplctl.applier.decode.copied_rows import CopyPiece
-from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.options import Until
 from rplctl.applier.spark.pipeline import Pipeline
@@ -45,6 +43,8 @@ from rplctl.clone.table_groups import parents_first
 from rplctl.clone.throttle import read_limits
 from rplctl.commit.step import PositionStore, taken_over
 from rplctl.config import Config
+from rplctl.decode.copied_rows import CopyPiece
+from rplctl.decode.filter_rules import ReplicationFilter, moved
 from rplctl.errors import RelayLogError, TargetError
 from rplctl.event.gtid import MariadbGtidState, is_executed
 from rplctl.failpoint import crash_point

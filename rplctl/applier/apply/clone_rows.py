@@ -15,9 +15,9 @@ from typing import Final, cast
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.clone_pieces import copy_again
-from rplctl.applier.decode.copied_rows import CopyPiece, inserted_images, with_whole_frames
 from rplctl.clone.changed_keys import key_columns
 from rplctl.clone.chunk_file import ChunkFile, Key
+from rplctl.decode.copied_rows import CopyPiece, inserted_images, with_whole_frames
 from rplctl.errors import TargetError
 from rplctl.event.images import Images
 from rplctl.result_set.columns import SelectedColumn

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable
 from enum import Enum, auto
 
-from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.feed.gtids import moved_by
 from rplctl.applier.feed.plan import Batch
 from rplctl.applier.interrupt import Interrupter
@@ -20,6 +19,7 @@ from rplctl.channel import Channel
 from rplctl.commit.step import CommitMode, PositionStore, Step
 from rplctl.commit.transaction import commit_after, commit_group, commit_in_branches
 from rplctl.config import Config
+from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.errors import RplError
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.group_begun import forget_group, keep_group, kept_group

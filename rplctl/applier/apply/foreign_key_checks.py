@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.applier.decode.row_stream import EventRun
-from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS
+from rplctl.decode.row_stream import EventRun
+from rplctl.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS
 from rplctl.event.events import parse_query
 from rplctl.event.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS
 from rplctl.event.types import EventType

@@ -30,18 +30,18 @@ from rplctl.applier.apply.unsupported_ddl import (
     refused_object,
     shown,
 )
-from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.net_changes import row_changes
-from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
-from rplctl.applier.decode.tables_to_requeue import table_at
-from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS, XA
-from rplctl.applier.decode.undone import without_undone
 from rplctl.applier.feed.event_range import spool_file
 from rplctl.channel import Channel
 from rplctl.commit.noted import StatementNotes
 from rplctl.config import Config
+from rplctl.decode.ddl_context import ddl_context
+from rplctl.decode.event_filter import filtered
+from rplctl.decode.filter_rules import ReplicationFilter
+from rplctl.decode.net_changes import row_changes
+from rplctl.decode.row_stream import EventRun, TableRows, read_run, read_tables, unknown_tables
+from rplctl.decode.tables_to_requeue import table_at
+from rplctl.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS, XA
+from rplctl.decode.undone import without_undone
 from rplctl.errors import BY_HAND, IN_ROW_FORMAT, SKIP_AND_COPY, RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.rows import INSERT

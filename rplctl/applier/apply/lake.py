@@ -15,14 +15,14 @@ import numpy as np
 from pyarrow import concat_tables
 
 from rplctl.applier.apply.bulk import BulkApplier
-from rplctl.applier.decode.changes import CANNOT_UNDO, TableChanges, Transactions, table_changes
-from rplctl.applier.decode.gtid_texts import gtid_texts
-from rplctl.applier.decode.lake_rows import change_rows, lake_schema, statement_rows
-from rplctl.applier.decode.piece import Piece, Transaction
-from rplctl.applier.decode.row_stream import EventRun, named_tables, read_tables
 from rplctl.applier.feed.plan import Batch
 from rplctl.applier.spark.lake_piece import LakeFiles, LakePiece
 from rplctl.applier.spark.lake_task import write_changes
+from rplctl.decode.changes import CANNOT_UNDO, TableChanges, Transactions, table_changes
+from rplctl.decode.gtid_texts import gtid_texts
+from rplctl.decode.lake_rows import change_rows, lake_schema, statement_rows
+from rplctl.decode.piece import Piece, Transaction
+from rplctl.decode.row_stream import EventRun, named_tables, read_tables
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.scan import GroupKind
 from rplctl.event.split import split_rows

@@ -20,10 +20,10 @@ from rplctl import mysql_errors as er
 from rplctl.applier.apply.binlog_statement import split_by_kind
 from rplctl.applier.apply.target_catalog import LiveCatalog
 from rplctl.applier.apply.tolerance import Tolerance
-from rplctl.applier.decode.net_changes import Inconsistent
-from rplctl.applier.decode.row_stream import EventRun, read_tables, unknown_tables
 from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.commit.noted import StatementNotes
+from rplctl.decode.net_changes import Inconsistent
+from rplctl.decode.row_stream import EventRun, read_tables, unknown_tables
 from rplctl.errors import OR_SKIP, BinlogFormatError, RplError, TargetError
 from rplctl.event.events import Intvar, LoadBlock, Rand, UserVar, parse_event
 from rplctl.event.format_description import FormatDescription

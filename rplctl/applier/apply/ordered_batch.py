@@ -25,16 +25,16 @@ from rplctl.applier.apply.permitted import check_permitted
 from rplctl.applier.apply.recopy import copied_anew
 from rplctl.applier.apply.rows_ahead import tasks_of
 from rplctl.applier.apply.strategy import Applied, Reason, Rejected
-from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.net_changes import Inconsistent
-from rplctl.applier.decode.row_stream import EventRun, read_run
-from rplctl.applier.decode.tables_to_requeue import tables_to_requeue
 from rplctl.applier.feed.event_range import event_range, relay_log_range
 from rplctl.applier.feed.plan import Batch
 from rplctl.applier.interrupt import Interrupter, Stopped
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.decode.event_filter import filtered
+from rplctl.decode.net_changes import Inconsistent
+from rplctl.decode.row_stream import EventRun, read_run
+from rplctl.decode.tables_to_requeue import tables_to_requeue
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType

@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Iterable
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.row_stream import EventRun
 from rplctl.config import Config
+from rplctl.decode.ddl_context import ddl_context
+from rplctl.decode.row_stream import EventRun
 from rplctl.errors import IN_ROW_FORMAT, RplError
 from rplctl.event.events import Query, parse_query
 from rplctl.event.types import STATEMENT_EVENTS, EventType

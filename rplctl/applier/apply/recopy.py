@@ -16,12 +16,12 @@ from typing import Final
 import numpy as np
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.row_stream import EventRun
 from rplctl.channel import Channel
 from rplctl.clone.table_groups import table_groups
 from rplctl.config import Config
+from rplctl.decode.ddl_context import ddl_context
+from rplctl.decode.filter_rules import ReplicationFilter
+from rplctl.decode.row_stream import EventRun
 from rplctl.errors import TargetError
 from rplctl.event.query import parse_query
 from rplctl.event.types import EventType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.row_stream import EventRun
+from rplctl.decode.row_stream import EventRun
 from rplctl.errors import TargetError
 from rplctl.event.types import EventType
 from rplctl.schema.model import TableModel

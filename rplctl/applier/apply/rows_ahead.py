@@ -17,11 +17,11 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.applier.decode.ordered_rows import OrderedPiece
-from rplctl.applier.decode.row_stream import EventRun, model_of, table_ids
-from rplctl.applier.decode.transaction_words import SAVEPOINT, TRANSACTION_WORDS
 from rplctl.applier.feed.event_range import spool_file
 from rplctl.applier.spark.pipeline import Pipeline
+from rplctl.decode.ordered_rows import OrderedPiece
+from rplctl.decode.row_stream import EventRun, model_of, table_ids
+from rplctl.decode.transaction_words import SAVEPOINT, TRANSACTION_WORDS
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.events import parse_query
 from rplctl.event.table_map import parse_table_map

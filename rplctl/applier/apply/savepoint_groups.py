@@ -16,7 +16,7 @@ from typing import Protocol
 
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.live_tables import LiveTables
-from rplctl.applier.decode.row_stream import EventRun
+from rplctl.decode.row_stream import EventRun
 from rplctl.errors import TargetError
 from rplctl.event.types import EventType
 

@@ -15,9 +15,9 @@ from functools import partial
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.live_tables import NotTransactional
 from rplctl.applier.apply.table_groups import ConflictingGroups
-from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.feed.plan import Batch, BatchKind, check_passed_over
 from rplctl.commit.ambiguous_commit import InDoubt
+from rplctl.decode.net_changes import Inconsistent
 from rplctl.errors import LockBusy, RplError
 from rplctl.target.base import CountMismatch, KeylessMismatch
 

@@ -12,8 +12,8 @@ from collections.abc import Collection
 
 from rplctl.applier.apply.foreign_key_checks import mixes_foreign_key_checks
 from rplctl.applier.apply.live_tables import TableSource
-from rplctl.applier.decode.row_stream import EventRun
 from rplctl.applier.spark.pipeline import UnknownTables
+from rplctl.decode.row_stream import EventRun
 from rplctl.own_tables.models import load_models
 from rplctl.position import BinlogPosition
 from rplctl.schema.plan import Catalog

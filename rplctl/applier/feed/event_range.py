@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from rplctl.applier.decode.row_stream import intact_events
 from rplctl.applier.feed.plan import Batch
+from rplctl.decode.row_stream import intact_events
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription

@@ -16,7 +16,7 @@ from enum import Enum
 import numpy as np
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.row_stream import intact_events
+from rplctl.decode.row_stream import intact_events
 from rplctl.errors import OR_SKIP, UPGRADE, BinlogFormatError, RplError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
 from rplctl.event.query import parse_query

@@ -13,7 +13,6 @@ import numpy as np
 
 from rplctl.applied_log.binary_log import BinaryLog, no_events
 from rplctl.applied_log.record import EventPlace, PositionRecord, log_event
-from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.applier.feed.gtids import assigned, moved_by
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.log_bin.events import logged_events
@@ -21,6 +20,7 @@ from rplctl.channel import Channel
 from rplctl.commit.step import CommitMode, PositionStore, Step
 from rplctl.commit.transaction import commit_after
 from rplctl.config import Config
+from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.errors import RelayLogError
 from rplctl.event.jit import ByteArray
 from rplctl.event.types import EventType

@@ -17,13 +17,13 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from rplctl.applied_log.binary_log import BinaryLog, LoggedEvents, no_events
-from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.filter_rules import OWN_DATABASE, ReplicationFilter
-from rplctl.applier.decode.row_stream import EventRun, read_run
 from rplctl.applier.feed.event_range import MAX_UNPACKED
 from rplctl.applier.feed.gtids import Assigned, assigned
 from rplctl.applier.feed.plan import Batch, BatchKind
 from rplctl.config import Config
+from rplctl.decode.event_filter import filtered
+from rplctl.decode.filter_rules import OWN_DATABASE, ReplicationFilter
+from rplctl.decode.row_stream import EventRun, read_run
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.header import CHECKSUM_LENGTH

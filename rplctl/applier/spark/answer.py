@@ -21,10 +21,10 @@ from pathlib import Path
 from struct import Struct, error as StructError
 from typing import Any, Final
 
-from rplctl.applier.decode.copied_rows import CopyPiece
-from rplctl.applier.decode.ordered_rows import OrderedPiece
 from rplctl.applier.spark.lake_piece import LakeFiles, LakePiece
 from rplctl.applier.spark.split_task import ERRORS, Split, SplitResult, decode_chunks
+from rplctl.decode.copied_rows import CopyPiece
+from rplctl.decode.ordered_rows import OrderedPiece
 from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import ChangeKind, RowSet, TableChunk

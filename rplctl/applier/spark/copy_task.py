@@ -7,9 +7,9 @@ file when it begins the table again.
 
 from __future__ import annotations
 
-from rplctl.applier.decode.copied_rows import CopyPiece, copied_chunk
-from rplctl.applier.decode.ordered_rows import OrderedPiece, ordered_chunks
 from rplctl.applier.spark.split_task import SplitResult, encode_chunks, packed, shown_error
+from rplctl.decode.copied_rows import CopyPiece, copied_chunk
+from rplctl.decode.ordered_rows import OrderedPiece, ordered_chunks
 from rplctl.errors import RplError
 from rplctl.schema.plan import Catalog
 

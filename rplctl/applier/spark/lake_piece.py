@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rplctl.applier.decode.piece import Piece
+from rplctl.decode.piece import Piece
 from rplctl.schema.statement import TableName
 from rplctl.target.lake import FileWriter, WrittenFile
 

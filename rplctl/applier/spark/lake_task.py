@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rplctl.applier.decode.changes import changes_of
-from rplctl.applier.decode.lake_rows import change_rows
 from rplctl.applier.spark.lake_piece import LakeFiles, LakePiece
+from rplctl.decode.changes import changes_of
+from rplctl.decode.lake_rows import change_rows
 from rplctl.errors import RplError
 from rplctl.schema.plan import Catalog
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from rplctl.applier.decode.copied_rows import CopyPiece, decode_here
-from rplctl.applier.decode.ordered_rows import OrderedPiece
 from rplctl.applier.spark.carried import Archived, archived, carried, table_maps
 from rplctl.applier.spark.cluster import Cluster, is_over, look_around, own_versions, refuse_other_versions
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, limited_attempts, words_of
@@ -32,6 +30,8 @@ from rplctl.applier.spark.split_task import (
     run_on_executor,
     run_split,
 )
+from rplctl.decode.copied_rows import CopyPiece, decode_here
+from rplctl.decode.ordered_rows import OrderedPiece
 from rplctl.errors import TargetError
 from rplctl.schema.plan import Catalog, Changes
 from rplctl.target.base import TableChunk, no_such_table

@@ -29,8 +29,6 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rplctl.applier.decode.copied_rows import CopyPiece
-from rplctl.applier.decode.ordered_rows import OrderedPiece
 from rplctl.applier.spark.answer import (
     HEADER_LENGTH,
     Answer,
@@ -43,6 +41,8 @@ from rplctl.applier.spark.answer import (
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, words_of
 from rplctl.applier.spark.pool_task import LENGTH, Door, Request, Work, peer_of
 from rplctl.applier.spark.split_task import SplitResult, chunks_of
+from rplctl.decode.copied_rows import CopyPiece
+from rplctl.decode.ordered_rows import OrderedPiece
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.failpoint import is_due
 from rplctl.schema.plan import Catalog

@@ -19,12 +19,12 @@ from concurrent.futures import Future
 from dataclasses import astuple, dataclass, field, replace
 from typing import Final, Protocol
 
-from rplctl.applier.decode.copied_rows import CopyPiece
-from rplctl.applier.decode.ordered_rows import OrderedPiece
 from rplctl.applier.spark.answer import Attempt, answer_of, failure_of
 from rplctl.applier.spark.copy_task import run_copy, run_ordered
 from rplctl.applier.spark.lake_piece import LakeFiles
 from rplctl.applier.spark.split_task import Split, SplitResult, run_split
+from rplctl.decode.copied_rows import CopyPiece
+from rplctl.decode.ordered_rows import OrderedPiece
 from rplctl.schema.plan import Catalog, Changes
 
 LENGTH: Final = struct.Struct("<Q")  # the length before each request

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.net_changes import Inconsistent, net_chunks
-from rplctl.applier.decode.row_stream import read_run, unknown_tables
 from rplctl.applier.spark.carried import Piece, as_file
 from rplctl.applier.spark.cluster import Versions, VisibilityProbe, look_around, refuse_other_versions
+from rplctl.decode.event_filter import filtered
+from rplctl.decode.filter_rules import ReplicationFilter
+from rplctl.decode.net_changes import Inconsistent, net_chunks
+from rplctl.decode.row_stream import read_run, unknown_tables
 from rplctl.durable import PRIVATE_FILE, private_folder
 from rplctl.errors import BinlogFormatError, RelayLogError, RplError
 from rplctl.event.cells import LARGE_CELL

@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from rplctl.applier.decode.filter_rules import ReplicationFilter
 from rplctl.channel import Channel
 from rplctl.command.channel.context import Repositories, one_engine, open_repositories
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.process.thread_report import Threads, clock, threads_of
 from rplctl.command.show_clone import cloned
 from rplctl.config import Config
+from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.errors import RplError
 from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of
 from rplctl.own_tables.tables import channels_in, cloned_tables

@@ -13,13 +13,13 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.filter_rules import ReplicationFilter, moved
 from rplctl.clone.bounds import chunk_key
 from rplctl.clone.source_tables import Missing, SourceTables, TableFacts, Wanted, read_source_tables
 from rplctl.clone.table_groups import table_groups
 from rplctl.command.channel.context import Repositories
 from rplctl.command.show_clone import cloned
 from rplctl.config import Config, split_list
+from rplctl.decode.filter_rules import ReplicationFilter, moved
 from rplctl.errors import RplError, SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.own_tables.initial_models import stands

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rplctl import failpoint
 from rplctl.applied_log.files import binary_log_files, existing_names
-from rplctl.applier.decode.changes import OPS, changes_of
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.interrupt import Interrupter
@@ -40,6 +39,7 @@ from rplctl.commit.xid import instance_name, xid_prefix
 from rplctl.config import Config
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk as LogWalk
+from rplctl.decode.changes import OPS, changes_of
 from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
 from rplctl.durable import private_folder
 from rplctl.errors import LockBusy, RplError

@@ -1,4 +1,4 @@
-"""The value form of a lake, which is not used: values are Arrow arrays from the log (applier.decode.arrow)."""
+"""The value form of a lake, which is not used: values are Arrow arrays from the log (decode.arrow)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from rplctl.applier.decode.row_stream import EventRun, run_of
+from rplctl.decode.row_stream import EventRun, run_of
 from rplctl.event.format_description import CHECKSUM_CRC32, build_format_description, parse_format_description
 from rplctl.event.types import EventType
 from rplctl.schema.context import DdlContext

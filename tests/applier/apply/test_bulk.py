@@ -13,7 +13,6 @@ import pytest
 
 from rplctl.applier.apply.bulk import BulkApplier
 from rplctl.applier.apply.committer import How
-from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.feed.batch_size import FIRST_BYTES_AS_TEXT, FIRST_BYTES_AS_VALUES
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.interrupt import Interrupter
@@ -21,6 +20,7 @@ from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.applier.spark.split_task import Split
 from rplctl.channel import Channel
 from rplctl.config import Config
+from rplctl.decode.net_changes import Inconsistent
 from rplctl.errors import RplError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog

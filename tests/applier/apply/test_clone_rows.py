@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from rplctl.applier.apply.clone_rows import decoded, load_rows
-from rplctl.applier.decode.copied_rows import decode_here, unlogged_events
-from rplctl.applier.decode.net_changes import inserted_chunk, table_chunk
-from rplctl.applier.decode.row_stream import TableRows
 from rplctl.applier.spark.split_task import pieces_of
 from rplctl.clone.chunk_file import ChunkHead, Place, read_chunk, write_chunk
+from rplctl.decode.copied_rows import decode_here, unlogged_events
+from rplctl.decode.net_changes import inserted_chunk, table_chunk
+from rplctl.decode.row_stream import TableRows
 from rplctl.errors import RelayLogError
 from rplctl.result_set.rows import read_images
 from rplctl.schema.model import Column, Key, KeyPart, TableModel

@@ -17,9 +17,9 @@ from rplctl.applier.apply.cascade_refresh import Cascade, cascade_of
 from rplctl.applier.apply.foreign_key_checks import wants_foreign_keys
 from rplctl.applier.apply.in_order import OrderedRange, ends_in_rollback
 from rplctl.applier.apply.row_error import row_error
-from rplctl.applier.decode.row_stream import EventRun, read_run, run_of
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.command.check.skipped import check_skipped
+from rplctl.decode.row_stream import EventRun, read_run, run_of
 from rplctl.errors import RplError, TargetError
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS

@@ -8,8 +8,8 @@ import pytest
 
 from rplctl.applier.apply.live_tables import COMMIT_WAS_HERE, LiveTables, NotTransactional
 from rplctl.applier.apply.tolerance import Tolerance
-from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.spark.pipeline import UnknownTables
+from rplctl.decode.net_changes import Inconsistent
 from rplctl.errors import BinlogFormatError, TargetError
 from rplctl.event.events import Intvar, parse_query
 from rplctl.event.types import EventType

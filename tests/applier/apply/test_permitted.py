@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rplctl.applier.apply.permitted import check_permitted, refuse_generated_keys
-from rplctl.applier.decode.row_stream import read_run
 from rplctl.config import Config
+from rplctl.decode.row_stream import read_run
 from rplctl.errors import RplError
 from rplctl.event.format_description import build_format_description, parse_format_description
 from rplctl.event.types import EventType

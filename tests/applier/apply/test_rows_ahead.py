@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from rplctl.applier.apply import rows_ahead
-from rplctl.applier.decode.ordered_rows import OrderedPiece, ordered_chunks
 from rplctl.applier.spark import split_task
 from rplctl.applier.spark.answer import Attempt, answer_of
 from rplctl.applier.spark.copy_task import run_ordered
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.applier.spark.pool import ChannelPool, Pool
 from rplctl.applier.spark.split_task import SplitResult, encode_chunks, pieces_of
+from rplctl.decode.ordered_rows import OrderedPiece, ordered_chunks
 from rplctl.durable import private_folder
 from rplctl.errors import RplError
 from rplctl.schema.plan import Catalog

@@ -14,9 +14,9 @@ from rplctl.applier.apply import strategy
 from rplctl.applier.apply.live_tables import NotTransactional
 from rplctl.applier.apply.strategy import NEXT, Applied, Reason, Rejected, Strategy, next_work, outcome_of
 from rplctl.applier.apply.table_groups import ConflictingGroups
-from rplctl.applier.decode.net_changes import Inconsistent
 from rplctl.applier.feed.plan import STATEMENTS_PER_COMMIT, Batch, BatchKind, plan_batches
 from rplctl.commit.ambiguous_commit import InDoubt
+from rplctl.decode.net_changes import Inconsistent
 from rplctl.errors import LockBusy, RplError, TargetError
 from rplctl.target.base import CountMismatch, KeylessMismatch
 from tests.applier.demo_log import demo_groups

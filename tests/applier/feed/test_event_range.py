@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rplctl.applier.decode import row_stream
-from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.feed.event_range import event_range, split_by_unpacked_size
 from rplctl.applier.feed.plan import Batch, BatchKind, plan_batches
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.applier.spark.split_task import Split
+from rplctl.decode import row_stream
+from rplctl.decode.row_stream import read_run
 from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.header import HEADER_LENGTH

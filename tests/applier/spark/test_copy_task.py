@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from rplctl.applier.apply.clone_rows import decoded, pieces_of_file
-from rplctl.applier.decode.copied_rows import CopyPiece, copied_chunk, decode_here
 from rplctl.applier.spark import split_task
 from rplctl.applier.spark.answer import Attempt, answer_of
 from rplctl.applier.spark.copy_task import run_copy
@@ -20,6 +19,7 @@ from rplctl.applier.spark.failure import TasksFailed
 from rplctl.applier.spark.pool import ChannelPool, Pool
 from rplctl.applier.spark.split_task import SplitResult, encode_chunks, pieces_of
 from rplctl.clone.chunk_file import ChunkHead, Place, read_chunk, write_chunk
+from rplctl.decode.copied_rows import CopyPiece, copied_chunk, decode_here
 from rplctl.errors import BinlogFormatError
 from rplctl.schema.plan import Catalog
 from rplctl.target import open_target

@@ -26,7 +26,7 @@ from rplctl.applier.spark.pool_task import LENGTH, Request, serve_one
 from rplctl.applier.spark.split_task import Split, SplitResult, chunks_of, encode_chunks, pieces_of, run_split
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import TableChunk
-from tests.applier.decode.test_net_changes import BULK, CATALOG
+from tests.decode.test_net_changes import BULK, CATALOG
 from tests.kit.replica import wait_until
 
 Lie = Callable[[Attempt], list[bytes]]

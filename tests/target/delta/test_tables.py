@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from rplctl.applier.decode.lake_rows import lake_schema, statement_rows
+from rplctl.decode.lake_rows import lake_schema, statement_rows
 from rplctl.durable import sync_count
 from rplctl.errors import LockBusy, TargetError
 from rplctl.schema.model import TableModel

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rplctl.applier.decode.changes import OPS, TableChanges, Transactions
+from rplctl.decode.changes import OPS, TableChanges, Transactions
 from rplctl.event.images import NOT_IN_IMAGE, Images
 
 TIME: Final = pa.timestamp("us", "UTC")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rplctl.applier.decode.net_changes import Inconsistent, has_large_cell, row_changes
-from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, read_tables, table_ids, unverified_run
+from rplctl.decode.net_changes import Inconsistent, has_large_cell, row_changes
+from rplctl.decode.row_stream import IS_ROWS, EventRun, read_tables, table_ids, unverified_run
 from rplctl.errors import RplError
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.jit import byte_view

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rplctl.applier.decode.changes import Changes, changes_of
 from rplctl.data_source.json_rows import dict_rows
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
+from rplctl.decode.changes import Changes, changes_of
 from rplctl.errors import SourceError
 from rplctl.schema.statement import TableName
 from tests.kit.recorded_state import DATA, unpacked_log

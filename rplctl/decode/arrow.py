@@ -1,14 +1,7 @@
-"""Converts typed rows to Arrow arrays in Spark's types, column by column, from the bytes of the log.
+"""Converts typed values of one column to an Arrow array, from the bytes of the log.
 
-    TINYINT … BIGINT           the smallest type that has all its values; BIGINT UNSIGNED decimal(20,0)
-    BIT                        bigint; BIT(64) decimal(20,0)
-    DECIMAL                    decimal(p,s); string beyond 38 digits
-    DATE, DATETIME, TIMESTAMP  date, timestamp_ntz, timestamp (UTC)
-    TIME                       interval day to second, because it exceeds 24 hours
-    CHAR … TEXT, ENUM, SET, JSON, UUID, INET4, INET6   string;   BINARY … BLOB, GEOMETRY, VECTOR   binary
-
-Invariant: a value is exact or an error. Spark's types have no invalid dates ('0000-00-00', '2024-02-00'): such a date
-is an error, or NULL with option zero_dates=null.
+Invariant: a value is exact or an error. Arrow has no invalid dates ('0000-00-00', '2024-02-00'): such a date is an
+error, or NULL with option zero_dates=null.
 """
 
 from __future__ import annotations
@@ -18,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import types as sql
 
 from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, RplError
@@ -30,45 +22,16 @@ from rplctl.event.rows import Ints
 from rplctl.event.table_map import ColumnType as Wire
 from rplctl.event.text_matrix import TextSheet
 from rplctl.event.values import INTEGER_WIDTH, SHEETS, TEXT_OF_BYTES, decode_column
-from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
+from rplctl.schema.model import Column
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-LARGEST_DECIMAL: Final = 38
 _ASCII: Final = bytes(range(128))
-_UNSIGNED_64: Final = sql.DecimalType(20, 0)
-_WHOLE: Final = {8: sql.ByteType(), 16: sql.ShortType(), 32: sql.IntegerType(), 64: sql.LongType()}
-_PLAIN: Final[dict[str, sql.DataType]] = {
-    "float": sql.FloatType(),
-    "double": sql.DoubleType(),
-    "year": sql.ShortType(),
-    "date": sql.DateType(),
-    "datetime": sql.TimestampNTZType(),
-    "timestamp": sql.TimestampType(),
-    "time": sql.DayTimeIntervalType(),
-}
-_BYTES: Final = BINARY_TYPES | GEOMETRY_TYPES | {"vector"}
 _PADDED: Final = frozenset({Wire.STRING})  # BINARY(n): the log omits its trailing zeros
 _AS_LOGGED: Final = frozenset(
     {Wire.VARCHAR, Wire.VAR_STRING, Wire.BLOB, Wire.TINY_BLOB, Wire.MEDIUM_BLOB, Wire.LONG_BLOB}
 )
-
-
-def spark_type(column: Column) -> sql.DataType:
-    if column.is_unsigned_64:
-        return _UNSIGNED_64
-    if column.type in INTEGER_BITS:
-        bits = INTEGER_BITS[column.type] + column.unsigned
-        return _WHOLE[next(size for size in _WHOLE if bits <= size)]
-    if column.type == "bit":
-        return sql.LongType()
-    if column.type == "decimal":
-        precision = column.length or 10
-        return sql.DecimalType(precision, column.scale or 0) if precision <= LARGEST_DECIMAL else sql.StringType()
-    if column.type in _BYTES:
-        return sql.BinaryType()
-    return _PLAIN.get(column.type, sql.StringType())
 
 
 def column_array(  # noqa: PLR0913 - which cells, and how they are read

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.row_stream import run_of
-from rplctl.applier.decode.tables_to_requeue import tables_to_requeue
+from rplctl.decode.filter_rules import ReplicationFilter
+from rplctl.decode.row_stream import run_of
+from rplctl.decode.tables_to_requeue import tables_to_requeue
 from rplctl.event.format_description import parse_format_description
 from tests.relay_log.stream import FakeSource
 

@@ -15,15 +15,15 @@ from typing import Final
 import numpy as np
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.asked import Asked
-from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.gtid_texts import gtid_texts
-from rplctl.applier.decode.logged_model import logged_model
-from rplctl.applier.decode.piece import Piece
-from rplctl.applier.decode.row_stream import EventRun, TableRows, read_run, read_tables, table_maps
-from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, WORDS
-from rplctl.applier.decode.undone import folded
+from rplctl.decode.asked import Asked
+from rplctl.decode.ddl_context import ddl_context
+from rplctl.decode.event_filter import filtered
+from rplctl.decode.gtid_texts import gtid_texts
+from rplctl.decode.logged_model import logged_model
+from rplctl.decode.piece import Piece
+from rplctl.decode.row_stream import EventRun, TableRows, read_run, read_tables, table_maps
+from rplctl.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, WORDS
+from rplctl.decode.undone import folded
 from rplctl.errors import RplError, SourceError
 from rplctl.event.events import parse_execute_load, parse_query
 from rplctl.event.gtid_arrays import unsigned

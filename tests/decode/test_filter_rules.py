@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier.decode.filter_rules import OWN_DATABASE, ReplicationFilter, filtered_catalog
 from rplctl.config import Config
+from rplctl.decode.filter_rules import OWN_DATABASE, ReplicationFilter, filtered_catalog
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.dump import load_catalog

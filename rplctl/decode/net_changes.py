@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.missing_columns import check_generated, check_updates, defaults_of, outdated
-from rplctl.applier.decode.overwritten import can_be_overwritten
-from rplctl.applier.decode.row_stream import EventRun, TableRows, read_tables
+from rplctl.decode.missing_columns import check_generated, check_updates, defaults_of, outdated
+from rplctl.decode.overwritten import can_be_overwritten
+from rplctl.decode.row_stream import EventRun, TableRows, read_tables
 from rplctl.errors import BinlogFormatError
 from rplctl.event.cells import LARGE_CELL, cells_of, raw_cells, signed_cells, unsigned_cells
 from rplctl.event.fields import LONGEST_LENGTH_PREFIXED, EncodedText, Fields, TextForm, fields_of, text_fields

@@ -18,10 +18,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from rplctl.applier.decode.arrow import column_array
-from rplctl.applier.decode.change_columns import HEAD, columns_of, head_of, tail_of
-from rplctl.applier.decode.changes import TableChanges, Transactions
-from rplctl.applier.decode.row_stream import TableRows
+from rplctl.decode.arrow import column_array
+from rplctl.decode.change_columns import HEAD, columns_of, head_of, tail_of
+from rplctl.decode.changes import TableChanges, Transactions
+from rplctl.decode.row_stream import TableRows
 from rplctl.event.rows import Ints
 from rplctl.event.values import decode_column
 from rplctl.schema.model import TableModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.applier.decode.missing_columns import check_generated, defaults_of
+from rplctl.decode.missing_columns import check_generated, defaults_of
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel

@@ -1,4 +1,4 @@
-"""Decodes one piece of the relay log in a Spark task. Pure: no database, no clock, no state between calls.
+"""Decodes one piece of the log, mostly in a Spark task. Pure: no database, no clock, no state between calls.
 
 row_stream.py       a piece of the log → its verified and unpacked events → row images of each table
 filter_rules.py     the channel's replication filters;  event_filter.py  removes the events that they exclude
@@ -15,5 +15,5 @@ If each change is reported separately (the format `binlog`, lakes):
 piece.py            the input of one task;  logged_model.py  a table model from a table map alone
 changes.py          a piece → its changes, as numbers and offsets;  gtid_texts.py  GTIDs as text
 lake_rows.py        changes as rows of a lake's table
-arrow.py            columns in Spark's types, as Arrow arrays
+arrow.py            columns as Arrow arrays
 """

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.applier.decode.table_shape import fitted, formats_of
+from rplctl.decode.table_shape import fitted, formats_of
 from rplctl.errors import BinlogFormatError
 from rplctl.event.checksum import verify_events
 from rplctl.event.checksum_trailer import without_checksum

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rplctl.applier.decode.filter_rules import ReplicationFilter
+from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.event.format_description import FormatDescription
 from rplctl.position import BinlogPosition
 from rplctl.schema.model import TableModel

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rplctl.applier.decode.event_filter import filtered
-from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.row_stream import EventRun, read_run
+from rplctl.decode.event_filter import filtered
+from rplctl.decode.filter_rules import ReplicationFilter
+from rplctl.decode.row_stream import EventRun, read_run
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.events import parse_query
 from rplctl.event.table_map import parse_table_map

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from rplctl.applier.decode.asked import Asked
+from rplctl.decode.asked import Asked
 
 NAMES = [*itertools.product(("shop", "hr"), ("t", "u"))]
 ASKED = [Asked(frozenset(d), frozenset(n)) for d in ([], ["shop"], ["shop", "hr"]) for n in ([], ["t"], ["t", "u"])]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.filter_rules import ReplicationFilter
-from rplctl.applier.decode.row_stream import EventRun
+from rplctl.decode.ddl_context import ddl_context
+from rplctl.decode.filter_rules import ReplicationFilter
+from rplctl.decode.row_stream import EventRun
 from rplctl.errors import RplError
 from rplctl.event.query import parse_query
 from rplctl.event.table_map import parse_table_map

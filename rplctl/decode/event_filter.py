@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.filter_rules import OWN_DATABASE, ReplicationFilter, is_own, mentions_own
-from rplctl.applier.decode.row_stream import IS_ROWS, EventRun, run_of, table_ids
+from rplctl.decode.ddl_context import ddl_context
+from rplctl.decode.filter_rules import OWN_DATABASE, ReplicationFilter, is_own, mentions_own
+from rplctl.decode.row_stream import IS_ROWS, EventRun, run_of, table_ids
 from rplctl.errors import RplError
 from rplctl.event.checksum_trailer import without_checksum
 from rplctl.event.header import HEADER_LENGTH, format_error

@@ -13,10 +13,11 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from rplctl.applier.decode.arrow import column_array, spark_type
-from rplctl.applier.decode.changes import changes_of
+from rplctl.data_source.column_type import spark_type
 from rplctl.data_source.options import Options
 from rplctl.data_source.walk import Walk
+from rplctl.decode.arrow import column_array
+from rplctl.decode.changes import changes_of
 from rplctl.event.values import decode_column
 from rplctl.schema.model import Column
 from tests.kit.recorded_state import unpacked_log

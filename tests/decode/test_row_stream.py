@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rplctl.applier.decode.row_stream import read_run, read_tables
+from rplctl.decode.row_stream import read_run, read_tables
 from rplctl.errors import BinlogFormatError, TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.schema.plan import Catalog

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rplctl.applier.decode.ddl_context import ddl_context
-from rplctl.applier.decode.net_changes import net_chunks
-from rplctl.applier.decode.row_stream import read_run
 from rplctl.applier.feed.plan import BatchKind, plan_batches
+from rplctl.decode.ddl_context import ddl_context
+from rplctl.decode.net_changes import net_chunks
+from rplctl.decode.row_stream import read_run
 from rplctl.event.events import parse_query
 from rplctl.event.scan import split_rows
 from rplctl.event.types import EventType

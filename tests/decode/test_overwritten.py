@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rplctl.applier.apply import bulk
-from rplctl.applier.decode.overwritten import can_be_overwritten, without_overwritten
+from rplctl.decode.overwritten import can_be_overwritten, without_overwritten
 from rplctl.errors import TargetError
 from rplctl.event.fields import EncodedText, text_fields
 from rplctl.relay_log.reader import RelayGroups

@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.applier.decode.net_changes import inserted_chunk
-from rplctl.applier.decode.row_stream import TableRows
+from rplctl.decode.net_changes import inserted_chunk
+from rplctl.decode.row_stream import TableRows
 from rplctl.event.images import Images
 from rplctl.event.jit import ByteArray
 from rplctl.event.rows import NO_FOREIGN_KEY_CHECKS, RowsEvents

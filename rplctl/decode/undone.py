@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rplctl.applier.decode.row_stream import IS_ROWS, EventRun
-from rplctl.applier.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS
+from rplctl.decode.row_stream import IS_ROWS, EventRun
+from rplctl.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS
 from rplctl.event.query import parse_query
 from rplctl.event.types import EventType
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rplctl.applier.decode.table_shape import fitted, formats_of
+from rplctl.decode.table_shape import fitted, formats_of
 from rplctl.errors import RplError
 from rplctl.event.table_map import ColumnType, TableMap
 from rplctl.schema.context import DdlContext
