@@ -85,7 +85,7 @@ $(READY): pyproject.toml
 	@mkdir -p man migrations
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@# compiles the kernels and the tests once, or each worker of the tests would
-	@$(BIN)/python -m pytest -n 0 --collect-only -q >/dev/null 2>&1 & $(BIN)/python -m rplctl.demo.warm_up; wait
+	@$(BIN)/python -m pytest -n 0 --collect-only -q >/dev/null 2>&1 & $(BIN)/python -m rplctl.event.warm_up; wait
 	@touch $@
 
 # Servers and tools for the tests. Installed by name only; policy-rc.d keeps the packages from starting anything.

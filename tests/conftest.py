@@ -288,8 +288,8 @@ def _kernels() -> None:
     """Compiled before the first test, once for all workers: a receiver that a test starts and stops at once would else
     compile for so long on a slow machine that it is killed.
     """
-    from rplctl.demo.warm_up import warm_up
     from rplctl.event.kernel_cache import is_compiled
+    from rplctl.event.warm_up import warm_up
 
     if not is_compiled():
         warm_up()

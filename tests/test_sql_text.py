@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.clone.bounds import Chunk, chunk_key, condition
 from rplctl.errors import RplError
+from rplctl.schema.bounds import Chunk, chunk_key, condition
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.sql_text import (
     Grammar,

@@ -37,8 +37,8 @@ from rplctl.commit.position_store import open_position_store, shown_mode
 from rplctl.commit.resolve import terminate_predecessor
 from rplctl.commit.step import PositionStore
 from rplctl.config import Config
-from rplctl.demo.warm_up import warm_up
 from rplctl.errors import RplError, TargetError
+from rplctl.event.warm_up import warm_up
 from rplctl.failpoint import watch
 from rplctl.info import MasterInfo
 from rplctl.own_tables.tables import create_own_tables

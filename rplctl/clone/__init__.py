@@ -6,11 +6,10 @@
     snapshot_method  how a snapshot of a table group is opened, and at which position it is
     go_on        the part of an unfinished snapshot that the next one reuses
     changed_keys the rows that changed after an unfinished snapshot
-    received     the events received meanwhile;  last_row  a row that the last change of a table group wrote
+    last_row     a row that the last change of a table group wrote
     read_from    a replica that is read instead of the source;  shown_end  the position of a replica's snapshot
     throttle     limits the load on the source;  lag  the lag of its replicas;  report  the status of the cloner
     folder       the files that the cloner and the applier share: the plan, claims, chunk files
-    bounds       divides a table's keys into chunks; only the server compares keys
     late_keys    the keys of a table that are created after its rows are loaded
     chunk_file   one chunk's rows as received, with their position in the log; it is read completely or not at all
 

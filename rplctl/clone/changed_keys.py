@@ -14,10 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from rplctl.clone.bounds import key_of
 from rplctl.clone.chunk_file import Key
 from rplctl.clone.last_row import key_term, read_images, table_map_of
-from rplctl.clone.received import alike, changed, count_up_to
 from rplctl.errors import BinlogFormatError
 from rplctl.event.column import ColumnFormat
 from rplctl.event.gtid import MysqlGtidSet
@@ -27,6 +25,8 @@ from rplctl.event.types import COMPRESSED_ROWS, ROWS_EVENTS
 from rplctl.event.values import decode_column
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.relay_log.received import alike, changed, count_up_to
+from rplctl.schema.bounds import key_of
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column, TableModel
 from rplctl.schema.statement import TableName
 from rplctl.sql_text import NOTHING, Sql, joined

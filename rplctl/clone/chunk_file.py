@@ -33,11 +33,11 @@ from typing import Any, Final, Self, TypeVar
 from isal.isal_zlib import crc32
 
 from rplctl import mysql_errors as er
-from rplctl.clone.bounds import Bound
 from rplctl.durable import replacing, write_all
 from rplctl.errors import RelayLogError
 from rplctl.event.jit import ByteArray, byte_view
 from rplctl.plain_file import closing_descriptor, open_plain, parsed_json
+from rplctl.schema.bounds import Bound
 
 T = TypeVar("T")
 Key = tuple[int | float | str | bytes, ...]

@@ -43,7 +43,6 @@ from rplctl.clone.reading import (
     show_snapshots,
     telling_tables,
 )
-from rplctl.clone.received import Received
 from rplctl.clone.report import CloneReport
 from rplctl.clone.snapshot_method import (
     SOURCE_S,
@@ -59,6 +58,7 @@ from rplctl.config import Config
 from rplctl.errors import RplError, SourceError, as_rpl_error
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo, RelayLogInfo
+from rplctl.relay_log.received import Received
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.result_set.columns import SESSION
 from rplctl.schema.source_catalog import read_table

@@ -31,12 +31,12 @@ from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.clone.bounds import Bound
 from rplctl.clone.chunk_file import Place, all_of
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RelayLogError, RplError
 from rplctl.plain_file import size_of, stored_json
 from rplctl.position import BinlogPosition
+from rplctl.schema.bounds import Bound
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import DatabaseModel
 from rplctl.schema.statement import TableName

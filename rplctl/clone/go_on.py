@@ -16,10 +16,10 @@ from typing import Final
 from rplctl.clone.changed_keys import ChangedKeys, Unsure, changed_keys
 from rplctl.clone.chunk_file import digest_of, read_chunk
 from rplctl.clone.folder import Part, Snapshot
-from rplctl.clone.received import Received
 from rplctl.errors import RelayLogError
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.relay_log.received import Received
 
 _PATIENCE_S: Final = 10.0  # for the receiver to fetch the log between the positions
 _FEW: Final = 1000  # so many changed keys are always worth it; more must be at most a tenth of the rows read

@@ -16,8 +16,6 @@ from typing import Any, Final
 import numpy as np
 
 from rplctl import mysql_errors as er
-from rplctl.clone.bounds import grammar_of
-from rplctl.clone.received import Received, changed
 from rplctl.errors import SourceError
 from rplctl.event.cells import cells_of, raw_cells, unsigned_cells
 from rplctl.event.column import ColumnFormat, column_formats
@@ -30,6 +28,8 @@ from rplctl.event.table_map import TableMap, parse_table_map
 from rplctl.event.types import PLAIN_ROWS, EventType
 from rplctl.event.values import decode_column
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.relay_log.received import Received, changed
+from rplctl.schema.bounds import grammar_of
 from rplctl.schema.cell_format import known_formats
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column, TableModel
 from rplctl.schema.source_catalog import quote

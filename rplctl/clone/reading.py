@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.clone.bounds import Chunk, chunk_key, condition, next_chunk, row_bytes
 from rplctl.clone.changed_keys import ChangedKeys
 from rplctl.clone.chunk_file import ChunkHead, Key, digest_of, write_chunk
 from rplctl.clone.folder import CopiedTable, Part, Snapshot
-from rplctl.clone.received import Received, alike, ddl_behind
 from rplctl.clone.report import CloneReport
 from rplctl.clone.throttle import Lag, Throttle
 from rplctl.errors import SourceError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.relay_log.received import Received, alike, ddl_behind
 from rplctl.result_set.columns import selected_columns
+from rplctl.schema.bounds import Chunk, chunk_key, condition, next_chunk, row_bytes
 from rplctl.schema.source_catalog import quote, read_table
 from rplctl.schema.statement import TableName
 from rplctl.source.select import SelectedRows

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rplctl.clone.read_from import missing_gtids
-from rplctl.clone.received import changed, named_by_ddl
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.gtid_arrays import gtids_at
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.relay_log.received import changed, named_by_ddl
 from rplctl.schema.statement import TableName
 from rplctl.source.snapshot import Snapshot, logged_gtids
 from rplctl.source.survey import Query

@@ -25,12 +25,12 @@ from rplctl.clone.folder import CopiedTable
 from rplctl.clone.last_row import LastRow
 from rplctl.clone.read_from import READ_SOURCE, refuse_foreign
 from rplctl.clone.reading import Source, telling_tables
-from rplctl.clone.received import changed, count_up_to, ddl_behind, gtids_of, named_by_ddl
 from rplctl.clone.shown_end import ShownEnd, shown_by
 from rplctl.errors import SourceError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.relay_log.received import changed, count_up_to, ddl_behind, gtids_of, named_by_ddl
 from rplctl.schema.source_catalog import read_table, unless_gone
 from rplctl.schema.statement import TableName
 from rplctl.source.snapshot import LogPlace, RowLock, Snapshot, Step, gtids_at, settled_end, snapshot

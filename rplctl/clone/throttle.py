@@ -24,7 +24,7 @@ from rplctl.plain_file import parsed_json, read_plain
 from rplctl.sql_text import written
 
 if TYPE_CHECKING:
-    from rplctl.clone.bounds import Query
+    from rplctl.schema.bounds import Query
 
 MAX_LOAD: Final = 25
 MAX_LAG_S: Final = 10

@@ -17,7 +17,6 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
-from rplctl.clone.received import Received
 from rplctl.command.channel.applied_transactions import Applied
 from rplctl.command.channel.context import RECEIVER, one_engine, open_repositories, refuse_lake, running
 from rplctl.command.channel.peers import refuse_silent_peers
@@ -32,6 +31,7 @@ from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.errors import RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.locks import read_lock
+from rplctl.relay_log.received import Received
 from rplctl.renaming import refuse_pending_rename
 from rplctl.schema.source_catalog import read_table
 from rplctl.schema.statement import TableName

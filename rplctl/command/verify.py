@@ -22,7 +22,6 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import hold_lock
-from rplctl.clone.received import Received
 from rplctl.clone.source_tables import read_source_tables
 from rplctl.clone.throttle import MAX_LOAD
 from rplctl.command.channel.applied_transactions import Applied
@@ -49,6 +48,7 @@ from rplctl.info import MasterInfo
 from rplctl.own_tables.clones import LEFT_OUT, ClonedTable
 from rplctl.own_tables.models import load_models
 from rplctl.position import BinlogPosition
+from rplctl.relay_log.received import Received
 from rplctl.schema.definition import table_definition
 from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import read_table

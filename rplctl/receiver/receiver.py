@@ -93,7 +93,7 @@ class Receiver:
             try:
                 watch(self._channel.run_folder, beside_others=not self._is_alone)
                 if not is_compiled():  # the first process on a machine compiles the kernels for all others
-                    from rplctl.demo.warm_up import warm_up
+                    from rplctl.event.warm_up import warm_up
 
                     warm_up()
                 copying.start()

@@ -9,5 +9,6 @@ log_file.py    one file as bytes: its first events, its transactions, its intact
 writer.py      appending and rotating;  purge.py  removing
 reader.py      complete groups for the applier;  locate.py, gtid.py  find a position, or GTIDs
 origin.py      the source of the files;  useful.py  whether the files continue the stored records
+received.py    the groups that arrive, and the tables that they may have changed
 event_list.py  SHOW RELAYLOG EVENTS
 """

@@ -1,11 +1,11 @@
-"""Compile the kernels of a copy, in addition to the kernels that `demo.warm_up` compiles for every start.
+"""Compile the kernels of a copy, in addition to the kernels that `event.warm_up` compiles for every start.
 
 As a program, this module does both; a new instance runs it in the background. Invariant: only the cache changes.
 """
 
 from __future__ import annotations
 
-from rplctl.demo import warm_up as demo
+from rplctl.event import warm_up as event_kernels
 from rplctl.event.jit import byte_view
 from rplctl.event.table_map import ColumnType
 from rplctl.result_set.columns import selected_columns
@@ -24,5 +24,5 @@ def run_kernels() -> None:
 
 
 if __name__ == "__main__":
-    demo.warm_up()
+    event_kernels.warm_up()
     run_kernels()

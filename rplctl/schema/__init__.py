@@ -10,6 +10,7 @@
     plan                                statement and catalog → steps for a target, models to store; `naming`
     default_value, generated            values that a column gets without a value in the row
     dump, source_catalog                models from the text of a dump, or from a live source
+    bounds                              a table's keys, divided into chunks that only the server compares
     cell_format                         the format of a model's cells
     updated_names                       the tables that a statement updates, for filters
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from rplctl.clone.bounds import grammar_of
 from rplctl.errors import RplError
+from rplctl.schema.bounds import grammar_of
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
 from rplctl.schema.source_catalog import quote
 from rplctl.sql_text import Sql, hex_literal, joined, matched, utf8_literal, written

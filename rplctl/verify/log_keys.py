@@ -16,7 +16,6 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.clone.received import Received, alike, changed
 from rplctl.decode.ddl_context import ddl_context
 from rplctl.decode.event_filter import filtered
 from rplctl.decode.filter_rules import ReplicationFilter
@@ -28,6 +27,7 @@ from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.relay_log.received import Received, alike, changed
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import DropDatabase, tables_of

@@ -19,9 +19,9 @@ from threading import Lock
 from typing import Any
 
 from rplctl.channel import Channel
-from rplctl.clone.bounds import Bound
 from rplctl.durable import private_folder, replace_file
 from rplctl.plain_file import stored_json
+from rplctl.schema.bounds import Bound
 from rplctl.verify.report_file import Difference, Header, Totals, last_verified, line, of_record, write_report
 
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
-from rplctl.clone.received import Received
 from rplctl.errors import NotRunning, WaitTimeout
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.images import Images
 from rplctl.position import BinlogPosition
+from rplctl.relay_log.received import Received
 from rplctl.schema.source_catalog import read_table
 from rplctl.source.snapshot import LogPlace, Step, locked_rows, snapshot
 from rplctl.source.survey import log_end

@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from rplctl.clone.bounds import Chunk, chunk_key, condition
 from rplctl.errors import RplError
+from rplctl.schema.bounds import Chunk, chunk_key, condition
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column
 from rplctl.schema.source_catalog import quote
 from rplctl.sql_text import NOTHING, Sql, joined, written

@@ -16,12 +16,12 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.clone.bounds import Bound, Chunk, chunk_key, chunks, condition, row_bytes
 from rplctl.config import Config
 from rplctl.event.images import Images
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
 from rplctl.result_set.columns import SESSION, SelectedColumn
+from rplctl.schema.bounds import Bound, Chunk, chunk_key, chunks, condition, row_bytes
 from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import quote
 from rplctl.secret import reveal

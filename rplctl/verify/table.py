@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from rplctl.clone.bounds import row_bytes
+from rplctl.schema.bounds import row_bytes
 from rplctl.verify.hashes import BUCKETS, Buckets
 from rplctl.verify.key_values import Key
 from rplctl.verify.pair import Batch, Pair

@@ -29,7 +29,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rplctl.demo import warm_up as demo
+from rplctl.event.warm_up import warm_up
 from rplctl.result_set.warm_up import run_kernels
 from tests.bench import copied
 from tests.bench.bench_apply import target_options
@@ -64,7 +64,7 @@ class ElsewhereServer(MariadbServer):
 
 
 def measure() -> Iterator[Measurement]:
-    demo.warm_up()
+    warm_up()
     run_kernels()
     try:
         with MariadbServer(SOURCE_OPTIONS) as source:

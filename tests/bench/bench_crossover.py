@@ -19,8 +19,8 @@ from rplctl.applier.spark.session import open_session
 from rplctl.applier.spark.split_task import Split
 from rplctl.config import Config
 from rplctl.decode.row_stream import read_run
-from rplctl.demo.warm_up import warm_up
 from rplctl.event.scan import GroupKind, scan_groups
+from rplctl.event.warm_up import warm_up
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl

@@ -16,8 +16,8 @@ import numpy as np
 
 from rplctl.decode.net_changes import net_chunks
 from rplctl.decode.row_stream import read_run
-from rplctl.demo.warm_up import warm_up
 from rplctl.event.scan import GroupKind, scan_groups
+from rplctl.event.warm_up import warm_up
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
 from rplctl.schema.plan import Catalog, plan_ddl

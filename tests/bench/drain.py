@@ -26,7 +26,7 @@ from rplctl.applier.spark_start import SparkStart
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_position_store
 from rplctl.config import load_config
-from rplctl.demo.warm_up import warm_up
+from rplctl.event.warm_up import warm_up
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import open_master_info
 from rplctl.target import open_target

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from rplctl.clone.changed_keys import MOST_KEYS, changed_keys
-from rplctl.clone.received import Received
 from rplctl.position import BinlogPosition
+from rplctl.relay_log.received import Received
 from rplctl.schema.source_catalog import read_catalog
 from rplctl.source.survey import Query
 from rplctl.sql_text import Sql
-from tests.clone.test_bounds import MODE, insert, keys_of, make, query, server
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
+from tests.schema.test_bounds import MODE, insert, keys_of, make, query, server
 
 __all__ = ["query", "server"]
 pytestmark = pytest.mark.slow

@@ -13,11 +13,11 @@ import pytest
 
 from rplctl import mysql_errors as er
 from rplctl.clone.last_row import LastRow
-from rplctl.clone.received import Received
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
+from rplctl.relay_log.received import Received
 from rplctl.result_set.columns import SESSION
 from rplctl.schema.source_catalog import read_table
 from rplctl.source.snapshot import LogPlace, RowLock, Step, orders_commits, snapshot
@@ -79,7 +79,7 @@ def writer(number: int) -> Work:
     return work
 
 
-@pytest.mark.long("tests/clone/test_bounds.py holds the order of keys on MariaDB.")
+@pytest.mark.long("tests/schema/test_bounds.py holds the order of keys on MariaDB.")
 @pytest.mark.parametrize("snapshots", [20, pytest.param(600, marks=pytest.mark.torture)])
 def test_a_snapshot_shows_all_that_is_logged_up_to_the_locked_row(
     mysql_factory: Callable[..., MysqlServer], tmp_path: Path, snapshots: int

@@ -8,8 +8,8 @@ import pytest
 
 from rplctl.clone.shown_end import ShownEnd
 from rplctl.position import BinlogPosition
-from tests.clone.test_received import OTHER, OURS, Log, gtid
 from tests.relay_log.stream import SOURCE_UUID
+from tests.relay_log.test_received import OTHER, OURS, Log, gtid
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.stories.test_gtid_failover import Pair, gtids_of, mariadb_pair, wait_
 
 __all__ = ["compare", "mariadb_pair"]
 pytestmark = [
-    pytest.mark.long("tests/clone/test_cloner.py and tests/clone/test_received.py hold each answer to a fault."),
+    pytest.mark.long("tests/clone/test_cloner.py and tests/relay_log/test_received.py hold each answer to a fault."),
     pytest.mark.slow,
     pytest.mark.mariadb,
 ]

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from rplctl.clone.folder import Part
-from tests.clone.test_bounds import MODE, Keys, insert, keys_of
 from tests.command.test_clone import Compare, compare, only, replica, wait_cloned
 from tests.command.test_clone_again import on
 from tests.kit.load import working
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
+from tests.schema.test_bounds import MODE, Keys, insert, keys_of
 
 __all__ = ["compare", "replica"]
 pytestmark = [

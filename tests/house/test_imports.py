@@ -40,7 +40,7 @@ LAZY = {
     ("rplctl.command.show_status", "rplctl.event.gtid"),
     ("rplctl.command.start", "rplctl.command.process.preparation"),
     ("rplctl.receiver.receiver", "rplctl.clone.cloner"),
-    ("rplctl.receiver.receiver", "rplctl.demo.warm_up"),
+    ("rplctl.receiver.receiver", "rplctl.event.warm_up"),
     ("rplctl.applier.job", "rplctl.applier.apply.clone_load"),
     ("rplctl.applier.job", "rplctl.result_set.warm_up"),
 }

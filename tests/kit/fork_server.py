@@ -303,7 +303,7 @@ def _load() -> None:
     import rplctl.command.clone
     import rplctl.command.start
     import rplctl.receiver.__main__  # noqa: F401
-    from rplctl.demo.warm_up import warm_up
+    from rplctl.event.warm_up import warm_up
     from rplctl.result_set.warm_up import run_kernels
 
     warm_up()

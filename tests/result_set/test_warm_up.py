@@ -10,7 +10,7 @@ from rplctl.result_set import rows, stream
 from rplctl.result_set.warm_up import run_kernels
 
 
-@pytest.mark.long("It compiles all kernels anew; tests/demo/test_warm_up.py loads the compiled ones.")
+@pytest.mark.long("It compiles all kernels anew; tests/event/test_warm_up.py loads the compiled ones.")
 def test_a_row_of_one_number_compiles_each_kernel_once() -> None:
     run_kernels()
     kernels: list[Any] = [rows.measure, rows.walk, rows.unite, stream.step_over]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rplctl.clone.bounds import Bound
 from rplctl.result_set.columns import SESSION
+from rplctl.schema.bounds import Bound
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.schema.source_catalog import read_table
 from rplctl.verify import source_side

@@ -44,7 +44,7 @@ from pyspark import daemon  # noqa: E402
 
 import rplctl.applier.spark.pipeline  # noqa: E402, F401
 from rplctl.applier.spark.pool_task import peer_of  # noqa: E402
-from rplctl.demo.warm_up import warm_up  # noqa: E402
+from rplctl.event.warm_up import warm_up  # noqa: E402
 
 _worker = daemon.worker
 

@@ -13,7 +13,6 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
-from rplctl.clone.bounds import chunk_key
 from rplctl.clone.source_tables import Missing, SourceTables, TableFacts, Wanted, read_source_tables
 from rplctl.clone.table_groups import table_groups
 from rplctl.command.channel.context import Repositories
@@ -23,6 +22,7 @@ from rplctl.decode.filter_rules import ReplicationFilter, moved
 from rplctl.errors import RplError, SourceError, UsageError
 from rplctl.info import MasterInfo
 from rplctl.own_tables.initial_models import stands
+from rplctl.schema.bounds import chunk_key
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
 from rplctl.sql_run import run

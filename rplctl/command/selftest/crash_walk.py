@@ -28,9 +28,9 @@ from rplctl.command.selftest.crash_cases import (
 from rplctl.command.selftest.crash_run import Outcome, in_child
 from rplctl.config import Config
 from rplctl.demo.crash_log import State, states, states_without_statements
-from rplctl.demo.warm_up import warm_up
 from rplctl.durable import private_folder
 from rplctl.errors import RplError
+from rplctl.event.warm_up import warm_up
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.target.registry import DEFAULT_KIND, dialect_of, is_local_file, target_kind
 

@@ -86,7 +86,7 @@ if "rplctl.applier" in sys.orig_argv:
         def begin(self) -> None:
             """Fork the process that forks the tasks, while this process has one thread."""
             import rplctl.applier.spark.pool_task  # noqa: F401 - for the tasks
-            from rplctl.demo.warm_up import warm_up
+            from rplctl.event.warm_up import warm_up
 
             warm_up()
             self._orders, orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

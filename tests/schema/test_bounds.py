@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.clone.bounds import Chunk, chunk_key, chunks, condition
 from rplctl.config import Config
 from rplctl.info import MasterInfo
 from rplctl.result_set.columns import SESSION
+from rplctl.schema.bounds import Chunk, chunk_key, chunks, condition
 from rplctl.schema.source_catalog import read_catalog
 from rplctl.source.survey import Query, survey
 from rplctl.sql_text import Sql, written

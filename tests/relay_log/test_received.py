@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.clone.received import Received, changed, count_up_to, gtids_of, named_by_ddl
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.types import EventType
 from rplctl.relay_log.reader import RelayGroups
+from rplctl.relay_log.received import Received, changed, count_up_to, gtids_of, named_by_ddl
 from rplctl.relay_log.writer import RelayLogWriter
 from tests.relay_log.stream import SOURCE_UUID, FakeSource
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
-from rplctl.demo import BINLOG_FOLDER
 from rplctl.event.checksum import verify_events
 from rplctl.event.column import column_formats
 from rplctl.event.distinct_ranges import distinct_ranges
@@ -35,6 +36,8 @@ from rplctl.locks import flock
 from rplctl.plain_file import closing_descriptor
 from rplctl.position import BinlogPosition
 
+_RECORDING: Final = Path(__file__).parents[1] / "demo/data/binlog.000001"
+
 
 def warm_up() -> None:
     """Load every kernel into this process, and compile the kernels if the cache lacks them."""
@@ -50,7 +53,7 @@ def warm_up() -> None:
 
 def run_kernels() -> None:
     """Run the kernels of a receiver, a task and a binlog server over the first transactions of the recording."""
-    data = np.fromfile(BINLOG_FOLDER / "binlog.000001", np.uint8)[: 1 << 15]
+    data = np.fromfile(_RECORDING, np.uint8)[: 1 << 15]
     scan = scan_groups(data, 4, BinlogPosition("binlog.000001", 4), 1 << 14)
     end = int(scan.end[-1])
     description = scan.description_at(end)

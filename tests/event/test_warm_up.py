@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.demo import warm_up
+from rplctl.event import warm_up
 from rplctl.event.kernel_cache import STAMP_FILE, is_compiled
 
 
@@ -22,7 +22,7 @@ CALLED = """
 import sys
 from types import FunctionType
 from numba.core.dispatcher import Dispatcher
-from rplctl.demo.warm_up import run_kernels
+from rplctl.event.warm_up import run_kernels
 run_kernels()
 missing = set()
 for name, module in list(sys.modules.items()):
@@ -48,7 +48,7 @@ def test_no_kernel_that_python_calls_is_left_to_the_first_job() -> None:
 def test_compiled_kernels_run_without_the_compilers_library() -> None:
     """Each process would import it, and enter its typing rules: half a second of CPU time."""
     warm_up.warm_up()
-    code = "import sys; from rplctl.demo.warm_up import run_kernels; run_kernels(); print(*sys.modules)"
+    code = "import sys; from rplctl.event.warm_up import run_kernels; run_kernels(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "numba.core.dispatcher" in loaded
     assert not {"numba.np.linalg", "numba.typed.typedlist", "numba.cpython.setobj"} & {*loaded}
@@ -67,7 +67,7 @@ def test_a_stamp_older_than_a_source_does_not_count(tmp_path: Path, monkeypatch:
 @pytest.mark.torture  # what one process compiles is used in the suite by all
 def test_of_several_processes_one_compiles_and_all_are_ready(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-m", "rplctl.demo.warm_up"]
+    command = [sys.executable, "-m", "rplctl.event.warm_up"]
     started = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for _ in range(2)]
     for process in started:
         _, errors = process.communicate()
