@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from rplctl.attempts import attempts
 from rplctl.durable import write_all
 from rplctl.errors import RplError
 from rplctl.locks import flock
@@ -81,11 +82,8 @@ def append_line(path: Path, line: bytes) -> None:
     """
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follow=False)) as descriptor:
         turn_over(path, LARGEST)
-        deadline = time.monotonic() + PATIENCE_S
-        while not flock(descriptor, wait=False):
-            if time.monotonic() > deadline:  # the holder of the lock is frozen
-                raise BlockingIOError("another process holds its lock")
-            time.sleep(0.01)
+        if not any(flock(descriptor, wait=False) for _ in attempts(PATIENCE_S, 0.01)):  # its holder is frozen
+            raise BlockingIOError("another process holds its lock")
         size = os.fstat(descriptor).st_size
         is_torn = size and os.pread(descriptor, 1, size - 1) != b"\n"
         write_all(descriptor, b"\n" + line if is_torn else line)

@@ -18,7 +18,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rplctl.applier.spark.java import Java
+from rplctl.attempts import attempts
 from rplctl.own_process import OWN_UMASK
 
 GATEWAY: Final = "org.apache.spark.api.python.PythonGatewayServer"
@@ -117,13 +117,13 @@ def connect(started: StartedJava) -> Any:
     from py4j.protocol import INPUT_CONVERTER
     from pyspark.serializers import UTF8Deserializer, read_int
 
-    deadline = time.monotonic() + LONGEST_START_S
-    while not started.answer.is_file():
+    for _ in attempts(LONGEST_START_S, _POLL_S):
+        if started.answer.is_file():
+            break
         if started.process.poll() is not None:
             raise JavaEnded(f"Spark's Java process ended with exit code {started.process.returncode}")
-        if time.monotonic() > deadline:
-            raise JavaEnded(f"Spark's Java process did not write {started.answer} within {LONGEST_START_S:g} s")
-        time.sleep(_POLL_S)
+    else:
+        raise JavaEnded(f"Spark's Java process did not write {started.answer} within {LONGEST_START_S:g} s")
     with started.answer.open("rb") as file:
         port, token = read_int(file), UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
     started.answer.unlink()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from rplctl.applier.options import OPTIONS_FOLLOW
+from rplctl.attempts import attempts
 from rplctl.channel import STOP_NOW, Channel, decode_channel_name, lock_holder
 from rplctl.command.channel.context import APPLIER
 from rplctl.durable import naming, private_folder, replace_file
@@ -301,12 +302,7 @@ def _asked_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word
 
 def _is_gone(pid: int, channel: Channel, role: str, timeout_s: float) -> bool:
     """True if the process releases the lock within that time."""
-    deadline = time.monotonic() + timeout_s
-    while lock_holder(channel, role) == pid:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_S)
-    return True
+    return any(lock_holder(channel, role) != pid for _ in attempts(timeout_s, POLL_S))
 
 
 def _others_in(pid: int, channel: Channel, role: str) -> list[str]:

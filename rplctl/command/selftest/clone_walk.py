@@ -10,13 +10,13 @@ server id of its own, and replicates no other tables.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from rplctl.attempts import attempts
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, USE_GTID, MasterChanges
@@ -126,12 +126,7 @@ def _done(outcome: Outcome) -> Outcome:
 
 
 def _comes(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_S)
-    return True
+    return any(condition() for _ in attempts(_PATIENCE_S, _POLL_S))
 
 
 def _make(datadir: Path, changes: MasterChanges, choice: Choice, say: Say) -> None:

@@ -31,6 +31,7 @@ from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.spark.in_process import InProcessPipeline
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.applier.spark.session import OwnSpark
+from rplctl.attempts import attempts
 from rplctl.channel import Channel
 from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
@@ -239,15 +240,12 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline
 
 def _fence(target: Target) -> None:
     """Fence the target, waiting if the server has not noticed yet that the previous child is dead."""
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
+    for _ in attempts(PATIENCE_S, 0.05):
         try:
-            target.fence(CHANNEL)
-            return
-        except LockBusy:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+            return target.fence(CHANNEL)
+        except LockBusy as error:
+            busy = error
+    raise busy
 
 
 def target_digest(target: Target) -> str:

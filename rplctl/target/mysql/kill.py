@@ -6,18 +6,18 @@ this process.
 
 from __future__ import annotations
 
-import time
-
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
 from rplctl import mysql_errors as er
+from rplctl.attempts import attempts
 from rplctl.errors import TargetError
 from rplctl.sql_run import run
 from rplctl.sql_text import written
 from rplctl.target.mysql.connection import mapped_errors
 
 GONE_WITHIN_SECONDS = 1.0
+_PAUSE_SECONDS = 0.02
 
 
 class Killer:
@@ -73,16 +73,14 @@ class Killer:
 
     def is_gone(self) -> bool:
         """True if the server has rolled back the killed connection's changes. Waits for at most one second."""
-        deadline = time.monotonic() + GONE_WITHIN_SECONDS
-        while self._killed:
-            try:
+        if not self._killed:
+            return True
+        sql = written("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {}", self._killed)
+        try:
+            for _ in attempts(GONE_WITHIN_SECONDS, _PAUSE_SECONDS):
                 with mapped_errors(), self._engine.connect() as connection:
-                    sql = written("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {}", self._killed)
                     if not run(connection, sql).scalar():
-                        break
-            except TargetError:
-                return False
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.02)
-        return True
+                        return True
+        except TargetError:
+            return False
+        return False

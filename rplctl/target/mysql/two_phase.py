@@ -8,13 +8,13 @@ or gets error 1402, after its owner has disconnected.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
 
 from rplctl import mysql_errors as er
+from rplctl.attempts import attempts
 from rplctl.errors import ConfigError, LockBusy, TargetError
 from rplctl.sql_run import run
 from rplctl.sql_text import Grammar, Sql, is_matched, matched, number, text_literal, word, written
@@ -43,8 +43,7 @@ def prepared_xids(engine: Engine, prefix: str) -> list[str]:
 
 def end_prepared(engine: Engine, verb: str, xid: str) -> None:
     """Execute XA COMMIT or XA ROLLBACK. Raises TargetError if the owner's connection does not end."""
-    deadline = time.monotonic() + OWNER_GONE_SECONDS
-    while True:
+    for _ in attempts(OWNER_GONE_SECONDS, _PAUSE_SECONDS):
         try:
             with _alone(engine) as connection:
                 run(connection, written("XA {} '{}'", word(verb), matched(Grammar.XID, xid)))
@@ -54,9 +53,10 @@ def end_prepared(engine: Engine, verb: str, xid: str) -> None:
                 error.errno == er.XAER_NOTA and xid not in prepared_xids(engine, xid)
             ):
                 return
-            if error.errno != er.XAER_NOTA or time.monotonic() > deadline:
+            if error.errno != er.XAER_NOTA:
                 raise
-        time.sleep(_PAUSE_SECONDS)
+            last = error
+    raise last
 
 
 def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
@@ -105,21 +105,18 @@ def claim(connection: Connection, prefix: str) -> None:
 
 
 def terminate_sessions(engine: Engine, prefix: str) -> None:
-    deadline = time.monotonic() + OWNER_GONE_SECONDS
     with _alone(engine) as connection:
-        while True:
+        for _ in attempts(OWNER_GONE_SECONDS, _PAUSE_SECONDS):
             owner = run(connection, written("SELECT IS_USED_LOCK({})", _lock(prefix))).scalar()
             if owner is None:
                 return
-            if time.monotonic() > deadline:
-                raise LockBusy(f"the channel's old connection {owner} to the target does not end")
             try:
                 with mapped_errors():
                     run(connection, written("KILL {}", int(owner)))
             except TargetError as error:
                 if error.errno != er.NO_SUCH_THREAD:  # the connection has already ended
                     raise
-            time.sleep(_PAUSE_SECONDS)
+    raise LockBusy(f"the channel's old connection {owner} to the target does not end")
 
 
 def _lock(prefix: str) -> Sql:

@@ -7,7 +7,6 @@ crash. COMMIT PREPARED runs outside of a transaction, in the same database, as t
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from rplctl.attempts import attempts
 from rplctl.errors import ConfigError, LockBusy
 from rplctl.sql_run import run
 from rplctl.sql_text import Grammar, is_matched, matched, word, written
@@ -73,14 +73,13 @@ def wait_at_most(connection: Connection, seconds: int) -> None:
 
 
 def claim(connection: Connection, prefix: str) -> None:
-    deadline = time.monotonic() + OWNER_GONE_SECONDS
-    got = False
-    while not got:
+    for _ in attempts(OWNER_GONE_SECONDS, _PAUSE_SECONDS):
         with mapped_errors():
-            got = bool(run(connection, written("SELECT pg_try_advisory_lock({}, {})", _LOCK, _object(prefix))).scalar())
+            got = run(connection, written("SELECT pg_try_advisory_lock({}, {})", _LOCK, _object(prefix))).scalar()
             connection.commit()
-        if time.monotonic() > deadline:
-            raise LockBusy("another connection of this channel is still active on the target")
+        if got:
+            return
+    raise LockBusy("another connection of this channel is still active on the target")
 
 
 def terminate_sessions(engine: Engine, prefix: str) -> None:
@@ -91,12 +90,12 @@ def terminate_sessions(engine: Engine, prefix: str) -> None:
         _LOCK,
         _object(prefix) & 4294967295,
     )
-    deadline = time.monotonic() + OWNER_GONE_SECONDS
     with _alone(engine) as connection:
-        while owner := run(connection, sql).first():
-            if time.monotonic() > deadline:
-                raise LockBusy(f"the channel's old backend {owner[0]} on the target does not end")
-            time.sleep(_PAUSE_SECONDS)
+        for _ in attempts(OWNER_GONE_SECONDS, _PAUSE_SECONDS):
+            backends = run(connection, sql).all()
+            if not backends:
+                return
+    raise LockBusy(f"the channel's old backend {backends[0][0]} on the target does not end")
 
 
 def _object(prefix: str) -> int:
