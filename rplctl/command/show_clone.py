@@ -8,7 +8,7 @@ from rplctl.channel import Channel
 from rplctl.command.channel.context import Repositories, one_engine, open_repositories
 from rplctl.command.process.thread_report import clock, threads_of
 from rplctl.config import Config
-from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of, read_clones
+from rplctl.own_tables.clones import ClonedTable, CopyState, percent_of, read_clones
 from rplctl.status import ThreadStatus, read_status
 
 
@@ -49,8 +49,8 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
     threads, reader = threads_of(channel), read_status(channel.status_path("cloner"))
     applier = threads.applier.status if threads.applier.runs else ThreadStatus()
     return CloneProgress(
-        sum(row.State != LEFT_OUT for row in rows),
-        sum(row.State == DONE for row in rows),
+        sum(row.State is not CopyState.LEFT_OUT for row in rows),
+        sum(row.State is CopyState.DONE for row in rows),
         percent_of(rows),
         applier.clone_rows,
         applier.clone_bytes,

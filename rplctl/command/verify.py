@@ -45,7 +45,7 @@ from rplctl.decode.filter_rules import ReplicationFilter, moved
 from rplctl.errors import NotRunning, RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.info import MasterInfo
-from rplctl.own_tables.clones import LEFT_OUT, ClonedTable
+from rplctl.own_tables.clones import ClonedTable, CopyState
 from rplctl.own_tables.models import load_models
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.received import Received
@@ -275,7 +275,9 @@ class _Verify:
         if refusal := refusal_of_rights(missing):
             raise refusal
         copies = (row for row in cloned(self._repositories) if choice.takes(row.name) and rules.accepts_rows(*row.name))
-        why = {row.name: _CANCELLED if row.State == LEFT_OUT else _AWAY for row in copies if not is_copied(row)}
+        why = {
+            row.name: _CANCELLED if row.State is CopyState.LEFT_OUT else _AWAY for row in copies if not is_copied(row)
+        }
         self._not_copied = {name: Totals(*name, not_comparable=text) for name, text in why.items()}
         away, found, facts = self._not_copied, {}, {}
         for name, model in source.catalog.tables.items():
@@ -440,7 +442,7 @@ class _Verify:
 
 def is_copied(table: ClonedTable) -> bool:
     """True if the table's rows are in the target and replicated."""
-    return not table.is_open and table.State != LEFT_OUT
+    return not table.is_open and table.State is not CopyState.LEFT_OUT
 
 
 def _nothing_to_compare(choice: Choice) -> RplError:

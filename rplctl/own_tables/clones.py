@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
@@ -26,7 +28,23 @@ from rplctl.own_tables.tables import cloned_tables
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors
 
-WAITING, COPYING, DONE, LEFT_OUT = "waiting", "copying", "done", "left out"
+
+class CopyState(StrEnum):
+    """The state of one table's copy, as the target stores it."""
+
+    WAITING = "waiting"
+    COPYING = "copying"
+    DONE = "done"
+    LEFT_OUT = "left out"
+
+
+# the steps forward, each in the transaction of the rows; `add_clones` sets any state back to WAITING
+NEXT_STATES: Final = {
+    CopyState.WAITING: frozenset({CopyState.COPYING, CopyState.LEFT_OUT}),
+    CopyState.COPYING: frozenset({CopyState.COPYING, CopyState.DONE, CopyState.LEFT_OUT}),
+    CopyState.DONE: frozenset[CopyState](),
+    CopyState.LEFT_OUT: frozenset[CopyState](),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +55,7 @@ class ClonedTable:
     Table_name: str
     Source_database: str
     Family: int
-    State: str = WAITING
+    State: CopyState = CopyState.WAITING
     Epoch: int = 0
     Chunks: int = 0
     Row_count: int = 0
@@ -53,7 +71,7 @@ class ClonedTable:
     @property
     def is_open(self) -> bool:
         """True if some rows of the table are not loaded yet."""
-        return self.State in (WAITING, COPYING)
+        return self.State in (CopyState.WAITING, CopyState.COPYING)
 
 
 def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
@@ -62,14 +80,17 @@ def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
     columns = [table.c[name] for name in ClonedTable.__dataclass_fields__]
     query = select(*columns).where(table.c.Channel_name == channel)
     rows = connection.execute(query.order_by(table.c.Family, table.c.Database_name, table.c.Table_name))
-    return [ClonedTable(*row) for row in rows]
+    return [ClonedTable(**{**row._mapping, "State": CopyState(row.State)}) for row in rows]
 
 
 def is_copying(engine: Engine, channel: str) -> bool:
     """True if some tables of the channel are not copied yet. Raises TargetError if the target reports an error."""
     c = cloned_tables(engine.dialect.name).c
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
-        return connection.execute(select(c.State).where(c.Channel_name == channel, c.State != DONE)).first() is not None
+        return (
+            connection.execute(select(c.State).where(c.Channel_name == channel, c.State != str(CopyState.DONE))).first()
+            is not None
+        )
 
 
 def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTable]) -> None:
@@ -80,7 +101,7 @@ def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTabl
     for copied in tables:
         forget_clone(connection, channel, copied.name)
         connection.execute(
-            insert(cloned_tables(connection.dialect.name)).values(Channel_name=channel, **asdict(copied))
+            insert(cloned_tables(connection.dialect.name)).values(Channel_name=channel, **_columns(copied))
         )
 
 
@@ -100,9 +121,10 @@ def move_clone(connection: Connection, channel: str, old: ClonedTable, new: Clon
     """
     c = cloned_tables(connection.dialect.name).c
     here = (c.Channel_name == channel, c.Database_name == old.Database_name, c.Table_name == old.Table_name)
-    there = (c.State == old.State, c.Epoch == old.Epoch, c.Chunks == old.Chunks)
+    assert new.State in NEXT_STATES[old.State], f"{'.'.join(old.name)}: {old.State} → {new.State}"
+    there = (c.State == str(old.State), c.Epoch == old.Epoch, c.Chunks == old.Chunks)
     moved = connection.execute(
-        update(cloned_tables(connection.dialect.name)).where(*here, *there).values(**asdict(new))
+        update(cloned_tables(connection.dialect.name)).where(*here, *there).values(**_columns(new))
     )
     if moved.rowcount != 1:
         raise LockBusy(
@@ -110,6 +132,11 @@ def move_clone(connection: Connection, channel: str, old: ClonedTable, new: Clon
             channel=channel,
             hint="to check the copy and continue, run: rplctl show-clone; rplctl start",
         )
+
+
+def _columns(table: ClonedTable) -> dict[str, Any]:
+    """Return the values of the record's columns; a driver need not know our enum."""
+    return {**asdict(table), "State": str(table.State)}
 
 
 def forget_clone(connection: Connection, channel: str, name: TableName) -> None:
@@ -124,11 +151,11 @@ def percent_of(rows: Iterable[ClonedTable]) -> int:
 
     It is 100 if and only if all tables are done.
     """
-    found = [row for row in rows if row.State != LEFT_OUT]
-    if all(row.State == DONE for row in found):
+    found = [row for row in rows if row.State is not CopyState.LEFT_OUT]
+    if all(row.State is CopyState.DONE for row in found):
         return 100
     sizes = {row.name: max(row.Expected_bytes, row.Byte_count, 1) for row in found}
-    loaded = sum(sizes[row.name] if row.State == DONE else row.Byte_count for row in found)
+    loaded = sum(sizes[row.name] if row.State is CopyState.DONE else row.Byte_count for row in found)
     return min(99, 100 * loaded // sum(sizes.values()))
 
 

@@ -44,6 +44,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Literal
 
+from rplctl.own_tables.clones import NEXT_STATES, CopyState
+
 Row = tuple[int | None, ...]
 Rows = dict[int, Row]
 Ladder = Literal["exact", "window", "locked"]
@@ -134,6 +136,13 @@ class Copy:
     high: int = 0
     in_snapshot: bool = False
     begun_by: Chunk | None = None  # whole: whose pieces the rows are
+
+    @property
+    def state(self) -> CopyState:
+        """The state of its record, in a life that is `whole`."""
+        if self.phase == "strict":
+            return CopyState.DONE
+        return CopyState.COPYING if self.begun_by is not None else CopyState.WAITING
 
 
 @dataclass
@@ -489,20 +498,20 @@ class Life:
         self.drop(chunk)
 
     def load_whole(self, chunk: Chunk, copy: Copy) -> None:
-        """The table as the snapshot has it, definition and all, a piece at a time."""
+        """One move of the loader: BEGIN with the snapshot's definition, LOAD a piece, or END."""
         if chunk.is_gone:
             self.copies.pop(chunk.table)
             return self.drop(chunk)
         if copy.begun_by is not chunk:
             copy.definition, copy.rows, copy.begun_by = chunk.definition, {}, chunk
-        if chunk.pieces:
+        elif chunk.pieces:
             piece = chunk.pieces.pop(0)
             for key in piece.gone:
                 copy.rows.pop(key, None)
             if any(key in copy.rows for key in piece.rows):
                 raise Wrong("a row of the copy is there already")
             copy.rows.update(piece.rows)
-        if chunk.rows is not None and not chunk.pieces:
+        elif chunk.rows is not None:
             copy.missing, copy.high = 0, chunk.high
             copy.loaded.append(chunk.bounds)
             self.drop(chunk)
@@ -613,8 +622,20 @@ class Life:
                     raise Wrong(f"{name} differs where it becomes strict")
                 copy.phase = "strict"
 
+    def check_states(self, before: dict[str, CopyState]) -> dict[str, CopyState]:
+        """Raise Wrong for a step that rplctl's records do not know. Anything may be copied again from the beginning."""
+        now = {name: copy.state for name, copy in self.copies.items()}
+        for name in before.keys() & now.keys():
+            allowed = NEXT_STATES[before[name]] | {before[name], CopyState.WAITING}
+            if now[name] not in allowed:
+                raise Wrong(f"{name}: {before[name]} → {now[name]}")
+        return now
+
     def live(self) -> None:
+        states: dict[str, CopyState] = {}
         for step in range(4000):
+            if self.whole:
+                states = self.check_states(states)
             late = step > 220
             choice = self.chance.random()
             if choice < 0.4 and not (late and not self.script):

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from rplctl.own_tables.clones import LEFT_OUT, ClonedTable, add_clones
+from rplctl.own_tables.clones import ClonedTable, CopyState, add_clones
 from rplctl.status import read_status
 from rplctl.target import open_engine
 from tests.command.test_dry_run import contents
@@ -130,7 +130,7 @@ def test_a_comparison_of_nothing_is_no_success(replica: Replica, source: Mariadb
     engine = open_engine(f"sqlite:///{replica.datadir / 'target.db'}")
     replica.run("stop")
     with engine.begin() as connection:
-        add_clones(connection, "", [ClonedTable("shop", "u", "shop", 1, LEFT_OUT)])
+        add_clones(connection, "", [ClonedTable("shop", "u", "shop", 1, CopyState.LEFT_OUT)])
     engine.dispose()
     replica.channel.verify_report_path.unlink()
     found = verified(replica, expect=1)

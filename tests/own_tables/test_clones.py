@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rplctl.errors import LockBusy
-from rplctl.own_tables.clones import COPYING, ClonedTable, add_clones, move_clone, read_clones
+from rplctl.own_tables.clones import ClonedTable, CopyState, add_clones, move_clone, read_clones
 from rplctl.own_tables.tables import create_own_tables, forget_channel
 from tests.repository.conftest import Target, target as target
 
@@ -22,7 +22,7 @@ def test_a_chunk_is_counted_once_and_channels_do_not_meet(target: Target) -> Non
         add_clones(connection, "east", [waits, other])
         add_clones(connection, "west", [waits])
         assert read_clones(connection, "east") == [other, waits]
-    begun = replace(waits, State=COPYING, Epoch=1 << 50, Chunks=1, Row_count=1 << 40, Position="log.000001:4")
+    begun = replace(waits, State=CopyState.COPYING, Epoch=1 << 50, Chunks=1, Row_count=1 << 40, Position="log.000001:4")
     with engine.begin() as connection:
         move_clone(connection, "east", waits, begun)
     with engine.begin() as connection, pytest.raises(LockBusy):

@@ -18,6 +18,7 @@ live_tables.py         the source's own statements on a server;  target_catalog.
 binlog_statement.py    a rows event for the server's BINLOG statement
 committer.py           rows and position in one COMMIT, or the position after it
 clone_load.py          loads rows of copied tables (rplctl clone);  clone_rows.py  decodes and inserts the rows
+clone_tables.py        creates and drops the tables of a copy;  snapshot_side.py  the applier's side of a snapshot
 clone_pieces.py        which thread loads which piece of a copy;  clone_loaders.py  the connections of these threads
 clone_speed.py         the rate at which rows of a copy are loaded
 failover_position.py   after a failover by GTID: the step without data to a lower position

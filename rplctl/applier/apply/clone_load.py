@@ -4,6 +4,16 @@ Rows are loaded while the applier is exactly at the position of their snapshot, 
 before L were skipped, so rows and events never overlap. Later events are applied strictly, with foreign keys. With
 GTIDs, a channel is at L if it has applied exactly the transactions before L, from any server. Invariant: a chunk and
 its row of the clone state are one transaction that checks the position; none is loaded twice.
+
+`Side` is the applier's side of a snapshot's L, and `Move` is what the snapshot needs if the applier is at L:
+
+    BEFORE   the applier applies events up to L
+    PAST     REMOVE: the snapshot can no longer be loaded; the cloner opens another one for its tables
+    AT       BEGIN (create its tables) → LOAD (its chunks and keys, as the cloner writes them) → END (replicate them)
+             or REMOVE, if a chunk, a table or the snapshot before it is missing, or if its successor has taken over
+             or WAIT, if the cloner has not written the next chunk
+
+own_tables/clones.py has the states of each table. tests/clone/model.py checks that both lead to equal tables.
 """
 
 from __future__ import annotations
@@ -13,6 +23,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from enum import Enum, auto
 from functools import partial
 from itertools import groupby
 from typing import Any, Final
@@ -32,29 +43,27 @@ from rplctl.applier.apply.clone_rows import (
     reporting_foreign_rows,
 )
 from rplctl.applier.apply.clone_speed import CloneSpeed
+from rplctl.applier.apply.clone_tables import drop_tables, make_keys, make_tables
+from rplctl.applier.apply.snapshot_side import Side, side_of
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.options import Until
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import ChunkFile, digest_of, read_chunk
 from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
-from rplctl.clone.late_keys import late_keys, without
-from rplctl.clone.table_groups import parents_first
+from rplctl.clone.late_keys import late_keys
 from rplctl.clone.throttle import read_limits
 from rplctl.commit.step import PositionStore, taken_over
 from rplctl.config import Config
 from rplctl.decode.copied_rows import CopyPiece
 from rplctl.decode.filter_rules import ReplicationFilter, moved
 from rplctl.errors import RelayLogError, TargetError
-from rplctl.event.gtid import MariadbGtidState, is_executed
 from rplctl.failpoint import crash_point
-from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, forget_clone, move_clone, read_clones
+from rplctl.own_tables.clones import ClonedTable, CopyState, forget_clone, move_clone, read_clones
 from rplctl.own_tables.initial_models import stands
 from rplctl.own_tables.models import store_models
-from rplctl.schema.context import DdlContext
 from rplctl.schema.definition import copied_definition, create_database
 from rplctl.schema.model import Key as TableKey, TableModel
-from rplctl.schema.plan import AddKeysStep, CreateStep, DatabaseModel, DdlPlan, DropStep
 from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
 from rplctl.sql_text import Sql, joined, written
@@ -66,6 +75,16 @@ _MOST_AHEAD: Final = 32 << 20  # largest chunk, in bytes, that is decoded before
 _NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family", "Expected_rows", "Expected_bytes")
 ReadChunk = tuple[ChunkFile, Iterable[DecodedRows]]
 log = logging.getLogger(__name__)
+
+
+class Move(Enum):
+    """What a snapshot needs at its position."""
+
+    WAIT = auto()
+    REMOVE = auto()
+    BEGIN = auto()
+    LOAD = auto()
+    END = auto()
 
 
 class CloneLoader:
@@ -111,9 +130,9 @@ class CloneLoader:
     def _read_clone_state(self) -> None:
         with mapped_errors(self._target.engine.dialect.name), self._target.engine.connect() as connection:
             rows = read_clones(connection, self._channel.name)
-        self._left_out = frozenset(row.name for row in rows if row.State == LEFT_OUT)
+        self._left_out = frozenset(row.name for row in rows if row.State is CopyState.LEFT_OUT)
         self._waiting = {row.name: row for row in rows if row.is_open}
-        self._done = [row for row in rows if row.State == DONE]
+        self._done = [row for row in rows if row.State is CopyState.DONE]
 
     def close(self) -> None:
         self._loaders.close()
@@ -152,16 +171,15 @@ class CloneLoader:
         self.until = Until()
         for found in self._folder.snapshots():
             rows = [row for row in self._waiting.values() if row.Family == found.table_group]
-            side = self._side(found) if rows else 1
-            if side > 0:
-                found.remove()
-                continue
-            self.until = Until("master_pos", found.position.log_name, found.position.log_pos)
-            if self._by_gtid:
-                self.until = Until("sql_after_gtids", gtids=found.low.gtids)
-            if side == 0:
+            side = side_of(found, self._work.info, by_gtid=self._by_gtid) if rows else Side.PAST
+            if side is Side.AT:
                 self.until = self._here()
-            return side == 0 and self._load_next(found, rows)
+                return self._carry_out(found, rows)
+            if side is Side.BEFORE:
+                position = Until("master_pos", found.position.log_name, found.position.log_pos)
+                self.until = Until("sql_after_gtids", gtids=found.low.gtids) if self._by_gtid else position
+                return False
+            found.remove()
         if self._folder.is_held:  # the cloner wants the applier to stay here while it opens a snapshot
             self.until = self._here()
         return False
@@ -170,42 +188,45 @@ class CloneLoader:
         here = self._work.info.relay_log_position
         return Until("relay_pos", here.log_name, here.log_pos)
 
-    def _side(self, found: Snapshot) -> int:
-        """Return -1 if the applier is before the snapshot's position, 0 if at it, 1 if it has passed it."""
-        info, place = self._work.info, found.low
-        has_all = _is_within(place.gtids, info.gtid_executed)
-        has_more = not _is_within(info.gtid_executed, place.gtids)
-        if not self._by_gtid:
-            if not found.position.is_before(info.exec_position):
-                return -1 if info.exec_position.is_before(found.position) else 0
-            return 1 if has_more or not (info.gtid_executed and place.gtids) else 0
-        if has_more or not has_all:
-            return 1 if has_more else -1
-        return 0 if _is_within(info.gtid_executed, place.gtids, exactly=True) else 1
-
-    def _load_next(self, found: Snapshot, rows: list[ClonedTable]) -> bool:
+    def _carry_out(self, found: Snapshot, rows: list[ClonedTable]) -> bool:
+        """Do what the snapshot needs. True if anything was loaded, created or removed."""
         by_source = {(row.Source_database, row.Table_name): row for row in rows}
+        names = [by_source[table.name].name for table in found.tables]
+        move = self._next_move(found, names, by_source)
+        if move is Move.LOAD:
+            if self._load_due(found, names):
+                return True
+            move = self._move_after_load(found, by_source)
+        if move is Move.BEGIN:
+            self._begin(found, by_source)
+        elif move is Move.REMOVE:
+            found.remove()
+        elif move is Move.END:
+            self._end(found, rows, by_source)
+        return move is not Move.WAIT
+
+    def _next_move(self, found: Snapshot, names: list[TableName], by_source: dict[TableName, ClonedTable]) -> Move:
+        """Return BEGIN, LOAD or REMOVE. Raises TargetError if a table that was just created is missing."""
         if any(by_source[table.name].Epoch != found.epoch for table in found.tables):
             if self._takes_over(found, by_source):
-                self._begin(found, by_source)
-            else:
-                log.warning(
-                    "the earlier snapshot of table group %d is missing; its tables are copied again", found.table_group
-                )
-                found.remove()
-            return True
-        names = [by_source[table.name].name for table in found.tables]
+                return Move.BEGIN
+            log.warning(
+                "the earlier snapshot of table group %d is missing; its tables are copied again", found.table_group
+            )
+            return Move.REMOVE
         if not self._learn(names):
             if found.epoch == self._begun:  # created just now: copying it again would never end
                 raise no_such_table(*next(name for name in names if name not in self._models))
             log.warning(
                 "a table of table group %d is no longer on the target; its tables are copied again", found.table_group
             )
-            found.remove()
-            return True
+            return Move.REMOVE
         if found.epoch != self._begun and any(_keeps_half(self._models[name]) for name in names):
-            found.remove()
-            return True
+            return Move.REMOVE
+        return Move.LOAD
+
+    def _load_due(self, found: Snapshot, names: list[TableName]) -> bool:
+        """Load the pieces of the snapshot that are due. True if any was loaded, or if the snapshot was removed."""
         self._begun = 0
         if self._server is None:  # the keys are added in the transaction that finishes the tables
             self._keyed.update(range(len(names)))
@@ -216,8 +237,8 @@ class CloneLoader:
                 self._loaders.run(partial(self._load_pieces, found, names, pieces), threads)
                 if pieces.failure is not None:
                     raise pieces.failure
-        except FileNotFoundError:  # the cloner has just begun again
-            return False
+        except FileNotFoundError:  # the cloner has just begun again, and the snapshot is no longer in the folder
+            return True
         except RelayLogError as error:
             if error.transient:  # the disk has no room for a large row
                 raise
@@ -226,7 +247,7 @@ class CloneLoader:
             return True
         self._begun = found.epoch
         self._keyed.update(number for number, chunk in pieces.done if chunk == KEYS)
-        return bool(pieces.done) or self._is_over(found, rows, by_source)
+        return bool(pieces.done)
 
     def _takes_over(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
         """True if the loaded chunks are exactly those from which the snapshot resumes."""
@@ -234,37 +255,35 @@ class CloneLoader:
         kept = [(row, count) for row, count in zip(rows, found.counts, strict=False) if count]
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
 
-    def _hands_over(self, found: Snapshot, successor: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
-        """Remove the snapshot, and return True, unless chunks that `successor` resumes from must still be loaded."""
+    def _hand_over(self, found: Snapshot, successor: Snapshot, by_source: dict[TableName, ClonedTable]) -> Move:
+        """Return REMOVE, or WAIT if chunks that `successor` resumes from must still be loaded."""
         for number, (table, count) in enumerate(zip(found.tables, successor.counts, strict=True)):
             row = by_source[table.name]
             if count and row.Chunks != count:
                 path = found.chunk_path(number, row.Chunks)
                 if row.Chunks < count and path.exists():
-                    return False
+                    return Move.WAIT
                 log.warning("%s is missing; its tables are copied again", path)
                 successor.remove()
                 break
-        found.remove()
-        return True
+        return Move.REMOVE
 
-    def _is_over(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> bool:
-        """True if the snapshot is finished or replaced by a successor. Called if none of its chunks is due."""
+    def _move_after_load(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> Move:
+        """Return WAIT, REMOVE or END for a snapshot of which no piece is due."""
         successor = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
         if successor is not None:
-            return self._hands_over(found, successor, by_source)
+            return self._hand_over(found, successor, by_source)
         if (counts := found.chunk_counts()) is None:
-            return False
+            return Move.WAIT
         for number, table in enumerate(found.tables):
             row = by_source[table.name]
             path = found.chunk_path(number, row.Chunks)
             if row.Chunks != counts[number] and not path.exists():
                 log.warning("%s is missing; its tables are copied again", path)
-                found.remove()
+                return Move.REMOVE
             if row.Chunks != counts[number] or number not in self._keyed:
-                return False
-        self._end(found, rows, by_source)
-        return True
+                return Move.WAIT
+        return Move.END
 
     def _load_pieces(self, found: Snapshot, names: list[TableName], pieces: Pieces, target: Target) -> None:
         """Load pieces of the snapshot in one thread, on its connection, until no piece is due."""
@@ -290,18 +309,18 @@ class CloneLoader:
             self._server.make_tables([text for _, table in begun for text in self._statements(table, found)])
         models = {row.name: moved(table.model, self._rules) for row, table in begun}
         defaults = {row.Database_name: replace(table.database, name=row.Database_name) for row, table in begun}
-        fresh = ClonedTable("", "", "", 0, COPYING)
+        fresh = ClonedTable("", "", "", 0, CopyState.COPYING)
         old = [
             row if kept else replace(fresh, **{name: getattr(row, name) for name in _NAMES}) for row, _, kept in every
         ]
         now = [replace(row, Epoch=found.epoch, Position=found.low.position) for row in old]
         with self._transaction(self._target) as connection:
             if self._server is None and begun:
-                self._make(models, defaults)
+                make_tables(self._target, self._work.catalog, models, defaults)
                 store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
             if dialect_of(self._target.kind).makes_primary_keys_late:  # chunks may delete rows of kept tables by key
                 kept = [moved(table.model, self._rules) for _, table, is_kept in every if is_kept]
-                self._make_keys(kept, primary_alone=True)
+                make_keys(self._target, self._work.catalog, kept, primary_alone=True)
             for (row, _, _), new in zip(every, now, strict=True):
                 move_clone(connection, self._channel.name, row, new)
             crash_point("crash_clone_before_begin")
@@ -315,17 +334,6 @@ class CloneLoader:
         """Forget the models and keys of the tables of the last snapshot."""
         self._models.clear()
         self._keyed.clear()
-
-    def _make(self, models: dict[TableName, TableModel], defaults: dict[str, DatabaseModel]) -> None:
-        catalog = self._work.catalog
-        there = [catalog.tables.get(name, model) for name, model in models.items() if stands(self._target, model)]
-        gone: dict[TableName, TableModel | None] = {(model.database, model.name): None for model in there}
-        dropped = DdlPlan((), DdlContext(), tuple(map(DropStep, reversed(there))), gone)
-        self._target.execute_ddl(dropped, catalog)
-        others = {**catalog.tables, **models}.values()
-        bare = [without(model, self._late_keys(model, others)) for model in parents_first(models)]
-        made = DdlPlan((), DdlContext(), tuple(map(CreateStep, bare)), {**models}, {**defaults})
-        self._target.execute_ddl(made, catalog.after(dropped))
 
     def _learn(self, names: Iterable[TableName]) -> bool:
         """Read the models of the tables from the target. False if a table is missing."""
@@ -438,12 +446,13 @@ class CloneLoader:
         else:
             known = {name: self._work.catalog.tables[name] for name in gone if name in self._work.catalog.tables}
         with self._transaction(self._target) as connection:
-            self._drop(connection, [model for model in known.values() if model is not None])
+            if dropped := drop_tables(self._target, self._work.catalog, known.values()):
+                store_models(connection, self._channel.name, self._work.info.exec_position, dropped)
             if self._server is None:
-                self._make_keys([self._models[name] for name in copied])
+                make_keys(self._target, self._work.catalog, [self._models[name] for name in copied])
             for row in rows:
                 if row.name in copied:
-                    move_clone(connection, self._channel.name, row, replace(row, State=DONE))
+                    move_clone(connection, self._channel.name, row, replace(row, State=CopyState.DONE))
                 else:
                     forget_clone(connection, self._channel.name, row.name)
             crash_point("crash_clone_before_end")
@@ -452,42 +461,13 @@ class CloneLoader:
         self._tries, self._speed.incident = Tries(), ""
         for row in rows:
             self._waiting.pop(row.name)
-        self._done += [replace(row, State=DONE) for row in rows if row.name in copied]
+        self._done += [replace(row, State=CopyState.DONE) for row in rows if row.name in copied]
         names = [*map(".".join, sorted(copied)), *(f"{'.'.join(name)} (gone from the source)" for name in gone)]
         log.info("copied at %s: %s", found.low.position, ", ".join(names))
         self._forget()
         self._plan()
         found.remove()
         self.until = Until()
-
-    def _late_keys(self, model: TableModel, others: Iterable[TableModel]) -> tuple[TableKey, ...]:
-        return late_keys(model, others, primary=dialect_of(self._target.kind).makes_primary_keys_late)
-
-    def _make_keys(self, models: Sequence[TableModel], *, primary_alone: bool = False) -> None:
-        """Add the keys that `_make` has omitted. Raises TargetError if the target cannot add a key."""
-        catalog = self._work.catalog
-        for model in models:
-            late = self._late_keys(model, catalog.tables.values())
-            rest = [key for key in late if primary_alone and key.kind != "primary"]
-            step = AddKeysStep(without(model, late), without(model, rest))
-            with reporting_foreign_rows((model.database, model.name)):
-                self._target.execute_ddl(DdlPlan((), DdlContext(), (step,)), catalog)
-
-    def _drop(self, connection: Connection, models: list[TableModel]) -> None:
-        models = [model for model in models if stands(self._target, model)]
-        if models:
-            gone: dict[TableName, TableModel | None] = {(model.database, model.name): None for model in models}
-            self._target.execute_ddl(
-                DdlPlan((), DdlContext(), tuple(map(DropStep, reversed(models))), gone), self._work.catalog
-            )
-            store_models(connection, self._channel.name, self._work.info.exec_position, gone)
-
-
-def _is_within(gtids: str, others: str, *, exactly: bool = False) -> bool:
-    """True if the GTID set `others` contains `gtids`. `exactly`: the states of MariaDB must be equal."""
-    if exactly:
-        return ":" in gtids or MariadbGtidState.parse(gtids) == MariadbGtidState.parse(others)
-    return not gtids or is_executed(gtids, others)
 
 
 def _keeps_half(model: TableModel) -> bool:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection
 from typing import Any, Final
 
-from rplctl.own_tables.clones import DONE, ClonedTable, bytes_left, percent_of
+from rplctl.own_tables.clones import ClonedTable, CopyState, bytes_left, percent_of
 
 _WINDOW_S: Final = 30.0
 
@@ -41,7 +41,7 @@ class CloneSpeed:
         began, first_size, first_count = self._seen[0]
         seconds = max(now - began, 1.0)
         rate = (size - first_size) / seconds
-        done = sum(row.State == DONE for row in rows)
+        done = sum(row.State is CopyState.DONE for row in rows)
         is_over = done == len(rows)
         return {
             "clone_tables": 0 if is_over else len(rows),

@@ -18,7 +18,7 @@ from rplctl.command.show_clone import cloned
 from rplctl.config import Config
 from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.errors import RplError
-from rplctl.own_tables.clones import DONE, LEFT_OUT, ClonedTable, percent_of
+from rplctl.own_tables.clones import ClonedTable, CopyState, percent_of
 from rplctl.own_tables.tables import channels_in, cloned_tables
 from rplctl.status import ThreadStatus, read_status
 from rplctl.target.asked_once import answer
@@ -39,7 +39,7 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
     except RplError:
         return
     rules = ReplicationFilter.from_config(config)
-    cancelled = (row for row in rows if row.State == LEFT_OUT)
+    cancelled = (row for row in rows if row.State is CopyState.LEFT_OUT)
     if left_out := [".".join(row.name) for row in cancelled if rules.accepts_rows(*row.name)]:
         more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
         text = f"these tables were cancelled and are not replicated: {', '.join(left_out[:_MOST_NAMED])}{more}"
@@ -66,7 +66,10 @@ def _channels(repositories: Repositories) -> frozenset[str]:
 
 
 def _open(rows: list[ClonedTable], threads: Threads, reader: ThreadStatus) -> Finding:
-    done, count = sum(row.State == DONE for row in rows), sum(row.State != LEFT_OUT for row in rows)
+    done, count = (
+        sum(row.State is CopyState.DONE for row in rows),
+        sum(row.State is not CopyState.LEFT_OUT for row in rows),
+    )
     text = f"{done} of {count} tables are copied, {percent_of(rows)} %"
     moved = max(threads.applier.status.clone_moved, reader.clone_moved)
     if threads.receiver.runs and threads.applier.runs and moved and time.time() - moved >= STUCK_S:

@@ -17,7 +17,7 @@ from rplctl.command.channel.context import administer, one_engine, refuse_while_
 from rplctl.command.show_clone import cloned
 from rplctl.config import Config
 from rplctl.failpoint import crash_point
-from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, move_clone
+from rplctl.own_tables.clones import ClonedTable, CopyState, move_clone
 from rplctl.own_tables.models import load_models, store_models
 from rplctl.position import BinlogPosition
 from rplctl.schema.context import DdlContext
@@ -57,7 +57,7 @@ def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> Cance
             with closing(open_target(repositories.config.target_url)) as target:
                 _take_back(target, channel_name, repositories.relay().exec_position, taken)
             _forget_progress(channel)
-    kept = sum(row.State == DONE for row in rows)
+    kept = sum(row.State is CopyState.DONE for row in rows)
     return CancelResult(channel_name, kept, tuple(".".join(row.name) for row in taken), dry_run)
 
 
@@ -72,7 +72,7 @@ def _take_back(target: Target, channel: str, position: BinlogPosition, taken: li
     """Remove the tables whose copy has begun. A table that is not copied yet has no rows of the copy: an older table of
     that name in the target is kept.
     """
-    made = [row for row in taken if row.State == COPYING]
+    made = [row for row in taken if row.State is CopyState.COPYING]
     server = statement_target(target)
     if server is not None:
         server.make_tables([written("DROP TABLE IF EXISTS {}", quote(*row.name)) for row in made])
@@ -85,6 +85,6 @@ def _take_back(target: Target, channel: str, position: BinlogPosition, taken: li
             store_models(target.connection, channel, position, dict.fromkeys(models))
         crash_point("crash_clone_cancel_before_ledger")
         for row in taken:
-            gone = ClonedTable(row.Database_name, row.Table_name, row.Source_database, row.Family, LEFT_OUT)
+            gone = ClonedTable(row.Database_name, row.Table_name, row.Source_database, row.Family, CopyState.LEFT_OUT)
             left = replace(gone, Expected_rows=row.Expected_rows, Expected_bytes=row.Expected_bytes)
             move_clone(target.connection, channel, row, left)

@@ -34,7 +34,7 @@ from rplctl.command.verify import VerifyRequest, verify
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
 from rplctl.info import MasterInfo
-from rplctl.own_tables.clones import DONE
+from rplctl.own_tables.clones import CopyState
 from rplctl.secret import reveal
 
 COPIED: Final = "copied once"
@@ -153,7 +153,7 @@ def _stop(datadir: Path, say: Say) -> None:
 
 def _states(datadir: Path, say: Say) -> None:
     rows = show_clone(load_config(datadir), "")
-    say(bool(rows) and all(row.State == DONE for row in rows))
+    say(bool(rows) and all(row.State is CopyState.DONE for row in rows))
 
 
 def _compare(datadir: Path, choice: Choice, say: Say) -> None:

@@ -25,7 +25,7 @@ from rplctl.applier.report import DELAYING, LOCKED, READING
 from rplctl.command.check import progress as check_progress
 from rplctl.command.check.findings import LEVELS
 from rplctl.config import load_config
-from rplctl.own_tables.clones import COPYING, DONE, LEFT_OUT, ClonedTable, add_clones
+from rplctl.own_tables.clones import ClonedTable, CopyState, add_clones
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.repository import create_tables, open_repository
 from rplctl.repository.base import RepositoryKind
@@ -66,11 +66,11 @@ def frozen(s: Situation, *roles: str, pending: bool = False) -> None:
         s.runs(role, heard=95.0 if role in roles else 0.0, **(_ahead(role) if pending else {}))
 
 
-def store(s: Situation, state: str) -> None:
+def store(s: Situation, state: CopyState) -> None:
     engine = open_engine(load_config(s.datadir).target_url)
     create_own_tables(engine)
     with engine.begin() as connection:
-        first = ClonedTable("d", "first", "d", 1, DONE, 1, 1, 10, 1000, Expected_bytes=1000)
+        first = ClonedTable("d", "first", "d", 1, CopyState.DONE, 1, 1, 10, 1000, Expected_bytes=1000)
         add_clones(connection, "", [first, ClonedTable("d", "second", "d", 2, state, Expected_bytes=1000)])
     engine.dispose()
 
@@ -92,13 +92,13 @@ def verified_long_ago(s: Situation) -> None:
 
 def cancelled(s: Situation) -> None:
     s.run_both()
-    store(s, LEFT_OUT)
+    store(s, CopyState.LEFT_OUT)
 
 
 def copying(s: Situation, moved: float = 5.0, **reader: Any) -> None:
     """A row of the second of two tables moved so many seconds ago."""
     s.run_both()
-    store(s, COPYING)
+    store(s, CopyState.COPYING)
     since = time.time() - moved
     progress = {"clone_tables": 2, "clone_done": 1, "clone_percent": 50, "clone_left": 60, "clone_moved": since}
     s.says("applier", **_live(s, "applier", **progress))
