@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 READ_S: Final = 1.0
 MISSING_S: Final = 15.0
-FIRST_S: Final = 3.0  # most runs from cron have ended by then
+FIRST_S: Final = 3.0  # before the first read; most runs from cron have ended by then
 _MOST_ROWS: Final = 32
 log = logging.getLogger(__name__)
 
 
 @contextmanager
 def reading_heartbeats(config: Config, status: ThreadStatus) -> Iterator[None]:
-    """Read heartbeats while the block runs, and store each value in `status.heartbeats`."""
+    """Read the target's heartbeats while the block runs, and store the latest values in `status.heartbeats`."""
     if not config.heartbeat_table:
         yield
         return
@@ -88,7 +88,7 @@ _readers: dict[tuple[str, str, bool], _Reader] = {}
 
 
 def read_heartbeats(engine: Engine, name: str, *, is_utc: bool) -> str:
-    """Return the heartbeats in the form of `ThreadStatus.heartbeats`.
+    """Return all heartbeats in the table as text, in the form of `ThreadStatus.heartbeats`.
 
     Raises SQLAlchemy's error if the table is missing, ValueError if the target does not exist or a time is malformed.
     """

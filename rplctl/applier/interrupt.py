@@ -1,9 +1,9 @@
-"""STOP during a large transaction: the transaction is interrupted and rolled back within moments.
+"""Lets STOP interrupt a large transaction, which is rolled back within moments.
 
 Invariant: STOP interrupts only work that a rollback undoes completely, and never a COMMIT: `work` lets the watching
 thread interrupt, and `before_commit` forbids it. An interrupted transaction is not an error: the next start applies it
-again (D8). Work that does not end after the interruption, because a library waits for a lock, ends with the process.
-The target handles that end like any crash.
+again (D8). If a library waits for a lock, the work may not end after the interruption; then the process ends, which the
+target handles like any crash.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ GRACE_SECONDS = 1.0  # for the rollback; then the process ends without it
 
 
 class Stopped(Exception):
-    """The exception for STOP during a batch, which was rolled back. It never leaves the applier."""
+    """The exception that ends a batch after STOP. The batch was rolled back. The exception never leaves the applier."""
 
 
 class Interrupter:
-    """A context whose thread runs `actions` once `stop` is set, if interruptible work is in progress.
+    """A context with a thread that waits for `stop`. If interruptible work is then in progress, the thread runs
+    `actions`, which interrupt it.
 
     `leave` ends the process. It is called for work that may be lost at any time (`abortable`), and for work that does
     not end after `actions`. If the process serves other channels, `leave` only tries to end this channel's work, as an
@@ -69,7 +70,9 @@ class Interrupter:
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """Let STOP interrupt the block until `before_commit`. After an interruption, Stopped replaces any error."""
+        """Let STOP interrupt the block until `before_commit` is called. After an interruption, Stopped replaces any
+        error.
+        """
         self.check()
         self._set(may_cut=True)
         try:
@@ -83,7 +86,7 @@ class Interrupter:
             self._set(may_cut=False)
 
     def before_commit(self) -> None:
-        """Forbid interruptions from here on. Raises Stopped if the work was already interrupted."""
+        """Forbid interruptions until the end of the work. Raises Stopped if the work was already interrupted."""
         self._set(may_cut=False)
         if self._has_cut:
             raise Stopped
@@ -116,10 +119,10 @@ class Interrupter:
             self._closed.wait(AGAIN_SECONDS)
 
     def _end_if_it_hangs(self) -> None:
-        """End the process if the interrupted work still runs after the grace period.
+        """Call `leave` if the interrupted work still runs after the grace period.
 
-        This method takes no lock, because an action that hangs may hold the lock. The method tries again, because a
-        process that serves other channels can end only after these channels.
+        This method takes no lock, because an action that hangs may hold the lock. It tries again, because a process
+        that serves other channels can end only after these channels.
         """
         while not self._closed.wait(GRACE_SECONDS):
             if self._may_cut:

@@ -1,4 +1,5 @@
-"""One run of the applier, from START to STOP: its lock, its status, and one connection to the target after another.
+"""One run of the applier, from START to STOP: it takes the lock, writes the status, and uses one connection to the
+target after another.
 
 Invariant: each connection begins as a start does, with the fence and with the position that the target has stored
 (design D22).
@@ -54,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 class Applier:
-    """One run of the applier, from START to STOP.
+    """The applier of one channel, for one run from START to STOP.
 
     `spark`: this channel's part of a shared Spark, or its own Spark that has already begun; the caller then holds the
     channel's applier lock. `watch`: the relay log watch of a shared process.
@@ -108,13 +109,13 @@ class Applier:
         self._woken.set()
 
     def abort(self) -> None:
-        """End this channel's work in the target as the death of its process would. Any thread may call this method."""
+        """End this channel's work in the target as if its process had died. Any thread may call this method."""
         if self._target is not None:
             self._target.abort()
 
     def _session(self, run: Run) -> None:
         watch(self._channel.run_folder, beside_others=not self._is_alone)
-        shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # leftovers of a killed run
+        shutil.rmtree(self._channel.spool_folder, ignore_errors=True)  # files of a killed run
         try:
             with honouring_stop(self.stop.is_set), Interrupter(self.stop, leave=partial(self._leave, run)) as stopper:
                 try:
@@ -129,7 +130,9 @@ class Applier:
                 self._target.close()
 
     def _connection(self, run: Run, interrupter: Interrupter) -> bool:
-        """Apply on one connection. True if the work is done, False to connect again. Raises Stopped, RplError."""
+        """Apply batches over one connection to the target. True if the run is done, False to connect again. Raises
+        Stopped, RplError.
+        """
         work: BatchApplier | None = None
         try:
             with interrupter.abortable():
@@ -165,7 +168,7 @@ class Applier:
         return True
 
     def _load_kernels(self, spark: SparkStart, target: Target) -> None:
-        """Start Spark if the relay logs are worth it, and load the compiled code while it starts."""
+        """Load the compiled code. Meanwhile start Spark, if the relay logs are large enough for it."""
         if not spark.is_always and has_copy(self._channel, target):
             from rplctl.result_set.warm_up import run_kernels
 
@@ -179,13 +182,17 @@ class Applier:
         warm_up()
 
     def _open_target(self) -> Target:
-        """Return the target, one object for all connections, because it must free the last connection's lock (D4)."""
+        """Return the target. All connections use the same object, because it must free the lock of the last connection
+        (D4).
+        """
         if self._target is None:
             self._target = open_target(self._config.target_url)
         return self._target
 
     def _open_spark(self) -> SparkContext:
-        """Return the Spark context, which outlives connections. It is opened again if its cluster gave it up."""
+        """Return the Spark context, which is used for all connections. If its cluster has ended it, open
+        another one.
+        """
         with self._opening:  # the thread of an earlier connection may still be opening it
             if self._context is None or is_over(self._context):
                 self._context = self._spark.open()
@@ -211,7 +218,9 @@ class Applier:
         return store
 
     def _leave(self, run: Run) -> None:
-        """Write the status, then end the process as a crash would, or only this channel's work if it serves others."""
+        """Write the status, then end the process like a crash. If the process serves other channels, end only this
+        channel's work.
+        """
         if self._spark.serves_others():
             return self.abort()
         log.info("STOP interrupted work that does not end: the process ends without waiting for it")

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 class Loop:
-    """One connection's loop. `close` ends the reading ahead and the loading of a copy."""
+    """The loop on one connection to the target. `close` ends the reading in advance and the loading of a copy."""
 
     def __init__(self, run: Run, connection: Connection) -> None:
         self._run, self._work, self._spark = run, connection.work, connection.spark
@@ -53,7 +53,7 @@ class Loop:
         self._copying = Copying(run, connection)
         self._look = TargetLook(self._target, self._store)
         self._purged_to = self._work.info.relay_log_name
-        self._is_held = False  # True if the very next group is after UNTIL
+        self._is_held = False  # True if the next group is not permitted by UNTIL
         self._is_named = False  # True if the target has the source's name
 
     def close(self) -> None:
@@ -87,7 +87,9 @@ class Loop:
             self._purge_applied()
 
     def _next_groups(self, copy: Hold | Idle) -> RelayGroups | None:
-        """Return the next groups of the relay logs; None if there are none, or if rows of a copy come first."""
+        """Return the next groups of the relay logs; None if there are none, or if rows of a copy must be
+        loaded first.
+        """
         comes_first = isinstance(copy, Hold) and copy.is_reached and self._run.options.until == Until()
         groups = self._ahead.take(self._feed)
         if groups is None and not comes_first:
@@ -101,7 +103,9 @@ class Loop:
         return groups
 
     def _ready(self, groups: RelayGroups | None, copy: Until) -> tuple[Iterable[Batch], float]:
-        """Return the batches that UNTIL, `copy` and the delay permit, and the seconds to wait if there are none."""
+        """Return the batches that UNTIL, the condition `copy` and the delay permit, and the seconds to wait if there
+        are none.
+        """
         if groups is None:
             self._run.report.waiting(is_cloning=copy != Until())
             return [], 0.0
@@ -157,7 +161,7 @@ class Loop:
         return True
 
     def _read_ahead(self) -> None:
-        """Read the next groups in a thread, and decode their first rows, while the target writes a batch."""
+        """Read the next groups in a thread, and decode their first batch, while the target applies the current one."""
         self._ahead.begin(self._feed, self._expected)
 
     def _expected(self) -> RelayGroups | None:
@@ -170,7 +174,9 @@ class Loop:
         return groups
 
     def _rest(self, delay_s: float, *, is_cloning: bool) -> None:
-        """Wait until there may be work, or until STOP. No event wakes an applier that waits for a copy's rows."""
+        """Wait until there may be work, or until STOP. An applier that waits for a copy's rows polls, because no event
+        wakes it.
+        """
         run = self._run
         if death := self._spark.death():  # reported now, not when the next batch needs Spark
             raise TasksFailed(death)
@@ -180,7 +186,7 @@ class Loop:
             run.watch.wait(run.woken, run.report.rests)
 
     def _purge_applied(self) -> None:
-        """Purge applied relay logs. If the instance is locked for a backup, a later round tries again."""
+        """Remove applied relay logs. If the instance is locked for a backup, a later call tries again."""
         info = self._work.info
         if not self._run.config.relay_log_purge or info.relay_log_name == self._purged_to:
             return

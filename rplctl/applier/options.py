@@ -1,4 +1,5 @@
-"""The options that START REPLICA gives one run of the applier: UNTIL conditions and where it stops by itself.
+"""The options that START REPLICA gives to one run of the applier: UNTIL conditions, and positions at which the run
+ends.
 
 The process receives them as JSON. As in MySQL, they are not stored.
 """
@@ -62,7 +63,9 @@ class StartOptions:
 
     @classmethod
     def from_json(cls, text: str) -> StartOptions:
-        """Return the options in JSON text. Raises UsageError for an unknown UNTIL kind or a malformed position."""
+        """Return the options from their JSON text. Raises UsageError for an unknown UNTIL kind or a
+        malformed position.
+        """
         stored = json.loads(text or "{}")
         until = Until(**stored.get("until", {}))
         if until.kind not in UNTIL_KINDS:
@@ -79,7 +82,7 @@ class StartOptions:
         )
 
     def on(self, config: Config) -> Config:
-        """Return the configuration in which the Spark options of `start` override those in files."""
+        """Return the configuration with the Spark options of `start`, which override those in files."""
         return replace(
             config,
             spark_master=self.spark_master or config.spark_master,

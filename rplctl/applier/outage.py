@@ -1,8 +1,8 @@
-"""The applier waits for an unreachable target as the receiver waits for a source (CONNECT_RETRY, RETRY_COUNT).
+"""Makes the applier wait for an unreachable target, as the receiver waits for a source (CONNECT_RETRY, RETRY_COUNT).
 
-Invariant: an outage of the target, whenever it begins, ends an applier only after RETRY_COUNT attempts. It is a crash
-of the connection: the applier begins again as at a start, with the fence and with the position stored in the target.
-STOP ends the wait at once. Lock waits and deadlocks are not outages: `replica_transaction_retries` limits them.
+Invariant: an outage of the target, whenever it begins, ends an applier only after RETRY_COUNT attempts. It counts as a
+crash of the connection: the applier begins again as at a start, with the fence and with the position stored in the
+target. STOP ends the wait at once. Lock waits and deadlocks are not outages: `replica_transaction_retries` limits them.
 
     pauses     1 s for the first `replica_transaction_retries` attempts, then CONNECT_RETRY
     attempts   RETRY_COUNT in a row, 0 = no limit; any success on the target resets the count
@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 
 
 def is_away(error: BaseException) -> bool:
-    """True if the target may recover from the error by itself: unreachable, shutting down, full, or lost during a
-    COMMIT.
+    """True if the error may end without the operator: the target is unreachable, shutting down or full, or the
+    connection was lost during a COMMIT.
     """
     if isinstance(error, InDoubt):
         return True
@@ -45,7 +45,9 @@ def is_away(error: BaseException) -> bool:
 
 @contextmanager
 def lock_waits_shown(target: Target, report: Report, position: Callable[[], object]) -> Iterator[None]:
-    """Show which lock of another session a statement waits for, while the position stays where it is (SHOW STATUS)."""
+    """During the block, show in the status for which lock of another session a statement waits, while the position does
+    not move.
+    """
     ended, reporting = threading.Event(), threading.Lock()
 
     def watch() -> None:
@@ -68,7 +70,7 @@ def lock_waits_shown(target: Target, report: Report, position: Callable[[], obje
 
 
 class TargetLook:
-    """Polls the target now and then while there is nothing to apply.
+    """Polls the target while there is nothing to apply, so that the status is true.
 
     The status may show "0 seconds behind" only if the target answers and this channel is still its committer (design
     D22, D4). Only servers are polled: another process cannot take a file from the process that has it open.
@@ -102,7 +104,9 @@ class TargetLook:
 
 @dataclass(slots=True)
 class TargetPatience:
-    """The waits of one run. `options`: CONNECT_RETRY and RETRY_COUNT; the defaults until they can be read."""
+    """Waits after errors of the target, and counts the attempts of one run. `options`: CONNECT_RETRY and RETRY_COUNT;
+    the defaults until they can be read.
+    """
 
     stop: threading.Event
     report: Report
@@ -112,12 +116,14 @@ class TargetPatience:
     lock_waits: int = 0  # during the current start
 
     def worked(self) -> None:
-        """Reset the counts: the target took a write, or answered a poll."""
+        """Reset the counts, because the target has executed a write or answered a poll."""
         self.attempts = self.lock_waits = 0
         self.report.target_is_back()
 
     def wait(self, error: TargetError) -> None:
-        """Wait for one pause. Raises Stopped after STOP, and `error` once RETRY_COUNT is used up."""
+        """Wait for one pause after an error. Raises Stopped after STOP, and `error` if RETRY_COUNT attempts have
+        failed.
+        """
         if self.stop.is_set():
             raise Stopped from error
         self.attempts += 1
@@ -133,7 +139,7 @@ class TargetPatience:
             raise Stopped from error
 
     def wait_for_lock(self, error: TargetError) -> None:
-        """Wait for one pause of a start that met the lock of another session.
+        """Wait for one pause, because a lock of another session prevents the start of the applier.
 
         Raises Stopped after STOP, and `error` after `replica_transaction_retries` waits.
         """

@@ -1,7 +1,7 @@
-"""The applier's status file: the applier's part of `show-status`, written at each change of state and periodically.
+"""Writes the applier's status file, the applier's part of `show-status`, at each change of state and periodically.
 
-An applier that keeps up changes between a transaction and the wait for the next one all the time. These changes are
-written a few times a second at most, and when the wait has lasted (`rests`).
+An applier that keeps up alternates all the time between a transaction and the wait for the next one. These changes are
+written a few times a second at most, and when the wait is long (`rests`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def log_error(error: RplError) -> int:
 
 
 class Report:
-    """The report of one run, with its ThreadStatus. A start clears the last error, as START REPLICA does."""
+    """The status of one run, and its file. A start clears the last error, as START REPLICA does."""
 
     def __init__(self, channel: Channel, status: ThreadStatus, incident: Incident, *, copies: bool = True) -> None:
         self._channel = channel.name
@@ -61,7 +61,7 @@ class Report:
 
     @classmethod
     def open(cls, channel: Channel, until: Until, config: Config | None = None) -> Report:
-        """Open the report of a new run. Its status file says at once that the applier starts."""
+        """Return the report of a new run, and write the status "starting" to its file."""
         before, incident = read_status(channel.status_path("applier")), Incident(channel, "applier", config)
         incident.begins(before)
         status = ThreadStatus(
@@ -82,7 +82,7 @@ class Report:
         return report
 
     def pulse(self) -> AbstractContextManager[None]:
-        """Keep the status file fresh while the block runs, however long a batch takes."""
+        """Write the status file again and again while the block runs, so that it stays fresh during a long batch."""
         return self._file.pulse()
 
     def at(self, info: RelayLogInfo) -> None:
@@ -111,7 +111,7 @@ class Report:
         status.spark_workers, status.spark_job = pipeline.workers, pipeline.job_name
 
     def begins(self, batch: Batch) -> None:
-        """Report that a batch begins. As in MySQL, Seconds_Behind_Master counts from the current transaction."""
+        """Report that a batch begins. Seconds_Behind_Master is then the age of its first transaction, as in MySQL."""
         self.status.last_event_timestamp = batch.first_timestamp or self.status.last_event_timestamp
         self.state(READING)
 
@@ -123,25 +123,25 @@ class Report:
             self.write()
 
     def waiting(self, *, is_cloning: bool = False) -> None:
-        """Report that the relay log is applied, or all of it that precedes the next rows of a copy."""
+        """Report that the relay log is applied completely or, during a copy, up to the position of the next rows."""
         if not is_cloning:
             self.status.last_event_timestamp = 0
         self._incident.gone()
         self.state(WAITING)
 
     def cloning(self, progress: Mapping[str, Any]) -> None:
-        """Set the fields of a copy, from which `show-status` builds its state (ThreadStatus.cloning)."""
+        """Set the fields about a copy, which `show-status` shows as the state of the applier (ThreadStatus.cloning)."""
         for name, value in progress.items():
             setattr(self.status, name, value)
         self._file.write_if_older(INTERVAL)
 
     def delaying(self, timestamp: int, remaining_s: int) -> None:
-        """Report the delay. `timestamp`: the time of the delayed transaction, whose age Seconds_Behind_Master shows."""
+        """Report the delay. `timestamp`: the time of the delayed transaction; Seconds_Behind_Master is its age."""
         self.status.last_event_timestamp = timestamp
         self.state(DELAYING, remaining_s)
 
     def state(self, words: str, remaining_delay: int | None = None) -> None:
-        """Set the thread's state. A change is written at once, unless two states alternate."""
+        """Set the state of the thread. A change is written at once, unless two states alternate."""
         before = self.status.state
         self.status.state, self.status.remaining_delay = words, remaining_delay
         self.status.is_waiting = words in (WAITING, DELAYING)
@@ -151,17 +151,19 @@ class Report:
             self._file.write_if_older(IDLE_INTERVAL if words == before == WAITING else INTERVAL)
 
     def rests(self) -> None:
-        """Write the status file: nothing has come since `waiting`, so show-status may show that state."""
+        """Write the status file, because the wait that `waiting` has reported is long."""
         self._file.write_if_changed()
 
     def lock_waits(self, words: str) -> None:
-        """Show the lock that the target makes the applier wait for, from another thread; '': it no longer waits."""
+        """Show the lock for which the applier waits on the target; '' if it no longer waits. Called from another
+        thread.
+        """
         if self.status.state in (READING, self._lock_words):
             self._lock_words = words or READING
             self.state(self._lock_words)
 
     def spark_waits(self, words: str) -> None:
-        """Show these words in place of the state; '' shows the state again. Called from another thread."""
+        """Show these words about Spark in place of the state; '' shows the state again. Called from another thread."""
         if words:
             self._before_waiting = self._before_waiting or self.status.state
             self.state(words)
@@ -170,7 +172,7 @@ class Report:
             self._before_waiting = ""
 
     def done(self) -> None:
-        """Report that the applier stops by itself: UNTIL is met, or the transactions that the source had are
+        """Report that the applier ends by itself, because UNTIL is met or the transactions that the source had are
         applied.
         """
         self.status.is_done = True
@@ -185,7 +187,7 @@ class Report:
         self.write()
 
     def target_is_back(self) -> None:
-        """Clear the error of an outage once the target is reachable, as the receiver does."""
+        """Clear the error of an outage, because the target is reachable again."""
         if self.is_away:
             self.is_away = False
             status = self.status

@@ -1,4 +1,6 @@
-"""One run of an applier, from START to STOP: what all its connections to the target share, and what one of them has."""
+"""The objects that one run of an applier, from START to STOP, uses: those for all its connections to the target, and
+those for one.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from rplctl.target.base import Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """`stop`: set by STOP; `woken`: set by STOP, and when the relay logs have grown."""
+    """The objects of one run. `stop`: set by STOP; `woken`: set by STOP, and when the relay logs have grown."""
 
     config: Config
     channel: Channel
@@ -43,7 +45,9 @@ class Run:
     def open(
         cls, config: Config, channel: Channel, options: StartOptions, watch: RelayWatch, stop: threading.Event
     ) -> Run:
-        """Begin the status file, and read the list of transactions to skip."""
+        """Return the objects of a new run, after writing its first status and reading the list of
+        transactions to skip.
+        """
         report = Report.open(channel, options.until, config)
         skips = SkipList(
             channel.run_folder,
@@ -66,9 +70,9 @@ class Run:
         )
 
     def held_up(self) -> bool:
-        """Report the lock, and return True after STOP.
+        """Report that the applier waits for FLUSH TABLES WITH READ LOCK. True if STOP came.
 
-        Called repeatedly while FLUSH TABLES WITH READ LOCK is in force.
+        It is called repeatedly while that lock is held.
         """
         self.report.state(LOCKED)
         return self.stop.is_set()
@@ -76,7 +80,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """One connection to the target. `work`: applies batches; `store`: has the position."""
+    """The objects of one connection to the target. `work`: applies batches; `store`: has the position."""
 
     target: Target
     store: PositionStore

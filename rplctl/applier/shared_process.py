@@ -1,4 +1,5 @@
-"""One process and one Spark for the appliers of several channels (`start --shared-session`), one thread per channel.
+"""Runs the appliers of several channels in one process with one Spark (`start --shared-session`), one thread per
+channel.
 
 Threads share only the Spark: each channel has its own applier, connection to the target, lock, status and log. SIGTERM
 stops the channels whose `stop_path` names this process, or all channels if none does. Invariant: the end of one channel
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 
 class SharedSpark:
-    """One channel's part in the shared Spark (see spark.session.ChannelSpark). Its jobs are a group; groups share the
-    cores.
+    """One channel's part in the shared Spark (see spark.session.ChannelSpark). Its jobs are one group, and groups share
+    the cores.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class SharedSpark:
 
 
 class SharedProcess:
-    """The appliers of several channels. `channels`: channel name → the JSON of its start options."""
+    """The process for the appliers of several channels. `channels`: channel name → the JSON of its start options."""
 
     def __init__(self, datadir: Path, folder: Path, channels: dict[str, str]) -> None:
         self._name, self._folder = f"{len(channels)} channels", folder  # no other process uses the folder
@@ -144,7 +145,7 @@ class SharedProcess:
         return next(iter(self._exit_codes), 0)
 
     def stop(self) -> None:
-        """Stop the channels that the signal is meant for. Any thread may call this method, and more than once."""
+        """Stop the channels that SIGTERM is meant for. Any thread may call this method, and more than once."""
         for channel, words in self._signals.meant(
             Channel(name, self.session_config.datadir) for name in self._appliers
         ).items():

@@ -1,7 +1,8 @@
-"""When an applier starts Spark, and whether it waits for the start.
+"""Decides when an applier starts Spark, and whether it waits for the start.
 
 With `spark = always`, Spark starts with the applier, and the first batch waits for it. With `auto`, it starts when the
-log exceeds one task, and the driver decodes batches until it runs. On a cluster, each batch waits for it.
+log is larger than one task decodes, and the driver decodes batches until it runs. On a cluster, each batch waits for
+it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rplctl.config import Config
 
 
 class SparkStart:
-    """The start of a pipeline's Spark. `ended`: called when the start has ended, from another thread."""
+    """Starts the Spark of a pipeline when it is wanted. `ended`: called from another thread after the start."""
 
     def __init__(
         self,
@@ -38,15 +39,15 @@ class SparkStart:
         return self._spark.death()
 
     def is_wanted(self, size: int) -> bool:
-        """True if the log of `size` bytes exceeds one task.
+        """True if `size` bytes of log are more than one task decodes.
 
-        Spark options of the operator are tried at once, whatever the size.
+        If the operator has set Spark options, Spark is started at once, whatever the size, so that they are tried.
         """
         is_plain = is_on_this_machine(self._config.spark_master) and not self._config.spark_conf
         return not is_plain or is_worth_a_job(size)
 
     def begin(self, size: int = 0) -> None:
-        """Start Spark if it is wanted. `size`: bytes of the next batch, 0 if there is none.
+        """Start Spark if it is wanted. `size`: the bytes of the next batch, 0 if there is none.
 
         On a cluster and with spark=always, wait for the start. Raises the error with which the start failed.
         """

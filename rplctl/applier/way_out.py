@@ -62,9 +62,9 @@ _OTHERWISE = f"repair the cause of the error on the target or the source, then r
 
 
 def way_out(error: RplError, *, copies: bool = True) -> str:
-    """Return the hint for an error that ends the applier: the error's own, or else the one for its number.
+    """Return the hint for an error that ends the applier: the hint of the error itself, or else the one for its number.
 
-    `copies`: False for a lake, which supports no copy of a table.
+    `copies`: False for a lake, whose tables cannot be copied again.
     """
     if copies and error.errno in BY_COPY:
         own = f"\n{error.hint}" if error.hint else ""
@@ -77,7 +77,9 @@ def way_out(error: RplError, *, copies: bool = True) -> str:
 
 
 def _shown(table: tuple[str, str] | None) -> str:
-    """Return the table as an argument of `--tables`, which splits at commas and points."""
+    """Return the table as an argument of `--tables`. Return a placeholder if it is unknown, or if a name has a comma or
+    a point, at which the option splits.
+    """
     if table is None or any("," in name or "." in name for name in table):
         return _SOME_TABLE
     return shlex.quote(".".join(table))

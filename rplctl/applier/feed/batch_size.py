@@ -11,11 +11,8 @@ from __future__ import annotations
 
 from rplctl.config import Config
 
-FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = (
-    64 << 20,
-    1_000_000,
-)  # the first batch and the most changes, if rows are sent encoded
-FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # the same, if rows are sent as Python objects
+FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = 64 << 20, 1_000_000  # first batch and most changes, for encoded rows
+FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # the same for rows of Python objects
 GROWTH = 16  # factor by which a batch may grow after a full one
 JOB_BYTES = 16 << 20  # larger jobs are not faster
 LATER_JOB_BYTES_AS_TEXT = 48 << 20  # text is in files until it is sent, and each job costs Spark 50 ms of a core

@@ -44,9 +44,10 @@ class Remedy(Enum):
 def remedy_for(
     record: PositionRecord | None, committed: RelayLogInfo, *, is_in_relay_logs: bool, log_decides: bool
 ) -> Remedy:
-    """Return the action that makes the record of the log agree with the committed position.
+    """Return the action that makes the log agree with the committed position. `record`: the log's last record.
 
-    `is_in_relay_logs`: the relay logs have all transactions between the two. `log_decides`: two-phase commit.
+    `is_in_relay_logs`: True if the relay logs have all transactions between the two. `log_decides`: True in two-phase
+    commit.
     """
     if record is None or record.after.exec_position == committed.exec_position:
         return Remedy.NOTHING
@@ -69,10 +70,10 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
     *,
     has_rollbacks: bool,
 ) -> RelayLogInfo:
-    """Make log and target agree before anything is applied; return the position that they agree on.
+    """Make log and target agree before anything is applied; return the position on which they agree.
 
-    `has_rollbacks`: see plan_batches. Raises RelayLogError if the log cannot be repaired or written, and TargetError
-    if the target rejects a statement.
+    `has_rollbacks`: the parameter of plan_batches. Raises RelayLogError if the log cannot be repaired or written, and
+    TargetError if the target rejects a statement.
     """
     log = store.log
     if log is None:
@@ -103,7 +104,9 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
 def _missing(
     config: Config, channel: Channel, logged: RelayLogInfo, committed: RelayLogInfo
 ) -> list[RelayGroups] | None:
-    """Return the groups between the two positions; None if the relay logs do not lead from one to the other."""
+    """Return the groups between the position of the log and the committed one; None if the relay logs do not lead from
+    one to the other.
+    """
     if not logged.relay_log_name or not logged.exec_position.is_before(committed.exec_position):
         return None
     reader = RelayLogReader(channel)
@@ -145,7 +148,7 @@ def _restart(log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) ->
 
 
 def _groups_until(groups: RelayGroups, committed: RelayLogInfo) -> int:
-    """Return how many of the groups precede the position; all if it is not the end of one of them."""
+    """Return how many of the groups end at the committed position or before it; all of them if no group ends there."""
     positions = [groups.scan.source_position(number) for number in range(len(groups.scan))]
     wanted = committed.exec_position
     return positions.index(wanted) + 1 if wanted in positions else len(positions)

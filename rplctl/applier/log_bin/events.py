@@ -1,4 +1,4 @@
-"""The events of a batch that are written to the binary log of applied transactions.
+"""Selects the events of a batch that are written to the binary log of applied transactions.
 
 A batch is copied as byte ranges: the source's events with their GTIDs, server ids and order; only end_log_pos and
 checksums are new. Control events, transactions that the source cut short, and changes that were not applied are not
@@ -45,15 +45,15 @@ _NONE_GIVEN = Assigned("")
 
 
 def stage(log: BinaryLog | None, batch: Batch, config: Config, rules: ReplicationFilter, at: RelayLogInfo) -> None:
-    """Pass the events of the next commit to the log. Raises RelayLogError 1598 if the log cannot be written; the
-    caller must then not commit.
+    """Pass the events of the next commit to the log, which writes them with that commit. Raises RelayLogError 1598 if
+    the log cannot be written; the caller must then not commit.
     """
     if log is not None:
         log.stage(logged_events(batch, rules, assigned(at, config)), at)
 
 
 def logged_events(batch: Batch, rules: ReplicationFilter, given: Assigned = _NONE_GIVEN) -> LoggedEvents:
-    """Return the events that the batch adds to the log."""
+    """Return the events that the log gets for this batch."""
     scan, part = batch.scan, slice(batch.first, batch.last)
     timestamp = int(scan.timestamp[batch.last - 1])
     is_transaction = (scan.kind[part] != GroupKind.CONTROL) | (scan.gtid_offset[part] >= 0)
@@ -87,7 +87,9 @@ def logged_events(batch: Batch, rules: ReplicationFilter, given: Assigned = _NON
 
 
 def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
-    """True if the events contain the name of rplctl's own database, whose changes filters exclude."""
+    """True if the events in these spans contain the name of rplctl's own database, whose changes the
+    filters exclude.
+    """
     data = batch.groups.data
     for start, end in spans:
         for at in range(start, end, _PIECE_BYTES):
@@ -97,7 +99,7 @@ def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 class _OwnName(io.RawIOBase):
-    """A file that only searches for the name in the bytes written to it."""
+    """A file object that stores nothing: it only searches the written bytes for the name of rplctl's own database."""
 
     found = False
     _end = b""
@@ -127,7 +129,7 @@ def _unpacks_to_own(events: ByteArray, description: FormatDescription) -> bool:
 
 
 def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int, given: Assigned) -> Iterator[ByteArray]:
-    """Yield the events of the spans, relocated to `position` and after, in pieces."""
+    """Yield the events of the spans in pieces, as they are in a log in which they begin at `position`."""
     has_checksum = batch.description.checksum_length > 0
     for start, end in spans:
         while start < end:
@@ -147,7 +149,9 @@ def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int, given
 
 
 def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilter, given: Assigned) -> Iterator[bytes]:
-    """Yield the events that the filters accept, one by one without checksums, with compressed transactions unpacked."""
+    """Yield those events of the spans that the filters accept, one by one, without checksums and with compressed
+    transactions unpacked.
+    """
     for start, end in spans:
         run = filtered(read_run(batch.groups.data, start, end, batch.description), rules)
         bare = _bare_gtids(run)
@@ -166,15 +170,15 @@ def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilt
 
 
 def _bare_gtids(run: EventRun) -> set[int]:
-    """Return the numbers of GTID events whose transaction has no other event left."""
+    """Return the numbers of the GTID events whose transaction has no other event in the run."""
     numbers = np.flatnonzero(~np.isin(run.types, _CONTROL))
     is_gtid = np.isin(run.types[numbers], _GTIDS)
     return set(numbers[is_gtid & np.append(is_gtid[1:], True)].tolist())
 
 
 def _empty(batch: Batch, offsets: Ints, given: Assigned) -> Iterator[bytes]:
-    """Yield an empty transaction, without checksums, for each numbered GTID event of MySQL at these offsets. `given`:
-    assigns numbers to anonymous transactions.
+    """Yield an empty transaction, without checksums, for each GTID event of MySQL at these offsets. `given`: assigns
+    numbers to anonymous transactions.
     """
     data, checksum = batch.groups.data, batch.description.checksum_length
     for at in offsets.tolist():
@@ -188,13 +192,15 @@ def _empty(batch: Batch, offsets: Ints, given: Assigned) -> Iterator[bytes]:
 
 
 def _begin_and_commit(gtid: bytes) -> Iterator[bytes]:
-    """Yield QUERY events: u32 thread, u32 seconds, u8 database length, u16 error, u16 variables' length, NUL, text."""
+    """Yield BEGIN and COMMIT as QUERY events: u32 thread, u32 seconds, u8 database length, u16 error, u16 variables'
+    length, NUL, text.
+    """
     for text in (b"BEGIN", b"COMMIT"):
         yield gtid[:4] + bytes([EventType.QUERY]) + gtid[5:17] + bytes(2) + bytes(14) + text
 
 
 def _of_bytes(events: Iterator[bytes], position: int, description: FormatDescription) -> Iterator[ByteArray]:
-    """Yield events without checksums, relocated to `position` and after."""
+    """Yield these events, which have no checksums, as they are in a log in which they begin at `position`."""
     for event in events:
         length = len(event) + description.checksum_length
         position += length

@@ -35,7 +35,7 @@ _MAGIC: Final = b"RPA1"
 _FIELDS: Final = Struct("<4s8s16sQBQQ")
 _CHECKSUM: Final = Struct("<I")
 _SPOOLED: Final = Struct("<QI")  # bytes of the spool file, its checksum
-_SMALL: Final = 1 << 16  # most bytes of a body that is sent together with the header
+_SMALL: Final = 1 << 16  # a body of at most so many bytes is sent together with the header
 HEADER_LENGTH: Final = _FIELDS.size + _CHECKSUM.size
 LARGEST_BODY: Final = 256 << 20  # bytes; results of rows above 1 MB are in spool files, unless the disk is full
 
@@ -58,12 +58,12 @@ _UNREADABLE: Final = (
 
 
 class WrongAnswer(Exception):
-    """An answer that does not match the driver's request."""
+    """The error if an answer does not match the driver's request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at one range. `piece`: the input of the task."""
+    """One attempt of a task to decode one range. `piece`: the input of the task."""
 
     channel: str
     number: int  # unique during the life of a pool
@@ -72,26 +72,28 @@ class Attempt:
 
     @property
     def spool_file(self) -> Path | None:
-        """The only file that the task may fill; None if the piece has no spool folder."""
+        """The only file that the task of this attempt may fill; None if the piece has no spool folder."""
         folder = "" if isinstance(self.piece, LakePiece) else self.piece.spool_folder
         return Path(folder, f"{self.token.hex()}.chunks") if folder else None
 
     @property
     def size(self) -> int:
-        """The bytes of the range."""
+        """The number of bytes in the range."""
         piece = self.piece.piece if isinstance(self.piece, LakePiece) else self.piece
         return piece.end - piece.start
 
     @property
     def range_name(self) -> str:
-        """The range of the relay log or chunk file, for messages."""
+        """The range in the relay log or chunk file as text, for messages."""
         piece = self.piece.piece if isinstance(self.piece, LakePiece) else self.piece
         return f"{Path(piece.path).name}:{piece.start}-{piece.end}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a split or of a copy's piece, or the files of a piece for a lake. `rows`: its row changes."""
+    """The checked result of an attempt: a split or a copy's piece (`split`), or the files for a lake (`files`). `rows`:
+    the number of row changes.
+    """
 
     rows: int
     split: SplitResult | None = None
@@ -99,7 +101,7 @@ class Answer:
 
 
 def answer_of(attempt: Attempt, result: SplitResult | LakeFiles) -> list[bytes]:
-    """Return the bytes that the task sends for its result, in parts."""
+    """Return the bytes of an answer with this result, which the task sends in parts."""
     if isinstance(result, LakeFiles):
         body = marshal.dumps(([astuple(file) for file in result.files], result.error))
         return _message(attempt, Kind.FILES, result.rows, body)
@@ -124,7 +126,7 @@ def _message(attempt: Attempt, kind: Kind, rows: int, body: bytes) -> list[bytes
 
 
 def body_length(header: bytes | bytearray) -> int:
-    """Return the length of the body after the header. Raises WrongAnswer if these bytes do not begin an answer."""
+    """Return the length of the body that follows the header. Raises WrongAnswer if these bytes are not a header."""
     magic, *_, length = _FIELDS.unpack_from(header)
     if magic != _MAGIC or length > LARGEST_BODY:
         raise WrongAnswer("bytes that do not begin an answer")
@@ -132,9 +134,9 @@ def body_length(header: bytes | bytearray) -> int:
 
 
 def read_answer(attempt: Attempt, data: bytes, catalog: Catalog) -> Answer:
-    """Return the result of the attempt, after comparing it with the request.
+    """Check the bytes of an answer against the attempt, and return its result.
 
-    Raises WrongAnswer if the answer does not match the request or, with the task's text, if the task failed.
+    Raises WrongAnswer if they do not match or, with the task's text, if the task failed.
     """
     _, channel, token, number, kind, rows, length = _FIELDS.unpack_from(data)
     body = memoryview(data)[HEADER_LENGTH:]
@@ -170,9 +172,9 @@ def _chunks(attempt: Attempt, rows: int, body: memoryview | mmap.mmap, catalog: 
 
 
 def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
-    """Check an answer for a copy: it must insert exactly the rows that the driver has counted into their table.
+    """Check an answer for a copy: it must insert exactly the counted rows, and only into the copied table.
 
-    Raises WrongAnswer if it does anything else.
+    Raises WrongAnswer otherwise.
     """
     for chunk in chunks:
         sets = [*chunk.inserts, *(chunk.bulk.parts if chunk.bulk is not None else ())]
@@ -189,9 +191,9 @@ def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
 
 
 def _check_ordered(piece: OrderedPiece, chunks: list[TableChunk]) -> None:
-    """Check an answer for ordered events: it must have the changes of each event, of its kind and its table.
+    """Check an answer for ordered events: it must have the changes of each event, with the event's kind and table.
 
-    Raises WrongAnswer if a change has another kind or another table than its event.
+    Raises WrongAnswer otherwise.
     """
     for chunk, table, kind in zip(chunks, piece.tables, piece.kinds, strict=True):
         if chunk.absent or chunk.deletes or chunk.updates or chunk.inserts or chunk.bulk is not None:
@@ -211,7 +213,9 @@ def _check_ordered(piece: OrderedPiece, chunks: list[TableChunk]) -> None:
 
 
 def _spooled(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
-    """Read an answer in a spool file. The file's name is removed at once; its pages stay while a text of it is used."""
+    """Read an answer from its spool file. The file's name is removed at once; its pages stay while a text in it is
+    used.
+    """
     length, checksum = _SPOOLED.unpack(body)
     path = attempt.spool_file
     if path is None:

@@ -1,8 +1,9 @@
-"""The bytes of a split for an executor that cannot see the relay log: sent with the task, or read from the archive.
+"""Provides the bytes of a split to an executor that cannot see the relay log: sent with the task, or read from the
+archive.
 
-Invariant: the task decodes exactly the bytes of the relay log. Bytes of the archive, from which the relay log was made,
-are used only if their length and CRC32 are the relay log's. If not, or if no executor sees the archive, the relay log's
-bytes are sent.
+The archive is the folder of the source's logs, from which the relay log was made. Invariant: the task decodes exactly
+the bytes of the relay log. Bytes of the archive are used only if their length and CRC32 are the relay log's. If not, or
+if no executor sees the archive, the relay log's bytes are sent.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MAP_NORESERVE = 0x4000  # Linux, mmap(2): pages that are never written take no 
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """The bytes of a log of the archive."""
+    """The place of some bytes of the relay log in the archive, with their checksum."""
 
     path: str
     offset: int
@@ -35,7 +36,7 @@ class Archived:
     crc32: int
 
     def read(self) -> bytes | None:
-        """Return the bytes; None if the file is missing or too short, or has other bytes."""
+        """Return the bytes from the archive; None if the file is missing or too short, or has other bytes."""
         try:
             descriptor = open_plain(Path(self.path))
         except (OSError, UnfitFile):
@@ -50,7 +51,7 @@ Piece = tuple[int, bytes | Archived]  # (offset in the relay log, bytes)
 
 
 def table_maps(path: str, offsets: Sequence[int], before: int) -> tuple[Piece, ...]:
-    """Return the table maps of the relay log that are before the split."""
+    """Return those of the relay log's table maps at `offsets` that are before the split."""
     data = np.memmap(path, np.uint8, "r")
     return tuple((at, _event_at(data, at)) for at in offsets if at < before)
 
@@ -60,9 +61,9 @@ def carried(path: str, start: int, end: int) -> bytes:
 
 
 def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosition) -> Archived | None:
-    """Return the archive's bytes of a range.
+    """Return the place in the archive of a range of the relay log.
 
-    `source`: the source position at `start`; None is returned if it is unknown.
+    `source`: the position in the source's log at `start`; None is returned if it is unknown.
     """
     if not is_log_name(source.log_name):
         return None
@@ -71,7 +72,9 @@ def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosit
 
 
 def as_file(pieces: Sequence[Piece], end: int) -> Bytes | None:
-    """Return a relay log up to `end` with only these pieces; None if their bytes are not available here."""
+    """Return bytes that look like the relay log up to `end` but contain only these pieces; None if a piece's bytes
+    cannot be read here.
+    """
     room = mmap.mmap(-1, end, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
     for at, piece in pieces:
         found = piece.read() if isinstance(piece, Archived) else piece

@@ -26,9 +26,9 @@ _GIVEN_UP_S = 86400.0
 
 
 def archive_path(java: Java, class_path: str) -> Path:
-    """Return the path of the archive for this Java, Spark and class path, which may not exist yet.
+    """Return the path of the archive for this Java, Spark and class path. The file may not exist yet.
 
-    `class_path`: '' for that of Spark's own script.
+    `class_path`: '' for the class path of Spark's own script.
     """
     from importlib.metadata import version  # only a process that starts Java needs it
 
@@ -47,9 +47,9 @@ def archive_options(path: Path) -> str:
 
 
 def make_in_background(java_home: str, *, is_direct: bool) -> None:
-    """Start the process that creates the archive. It ends at once if another process is creating it.
+    """Start the process that creates the archive. It ends at once if another process is creating the archive.
 
-    `is_direct`: for a Java that rplctl starts without Spark's script.
+    `is_direct`: True for a Java that rplctl starts without Spark's script.
     """
     start_beside(["-m", "rplctl.applier.spark.make_class_archive", java_home, *([] if is_direct else [BY_SCRIPT])])
 
@@ -64,7 +64,9 @@ def is_wanted(path: Path) -> bool:
 
 
 def doubt(path: Path) -> None:
-    """Note that Spark did not start with the archive. The second time in a row, remove the archive for a day."""
+    """Note that Spark did not start with the archive. After the second failure in a row, remove the archive
+    for a day.
+    """
     if not (doubted := _doubted_path(path)).exists():
         doubted.touch()
         return
@@ -83,5 +85,5 @@ def _doubted_path(path: Path) -> Path:
 
 
 def failed_path(path: Path) -> Path:
-    """Return the path of the file that gives the reason why there is no archive."""
+    """Return the path of the file that says why there is no archive."""
     return path.with_suffix(".failed")

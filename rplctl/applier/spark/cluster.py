@@ -1,4 +1,5 @@
-"""A Spark on other machines: the operator's settings, its protection from other users, and checks of its executors.
+"""A Spark on other machines: the operator's settings for it, its protection from other users, and checks of its
+executors.
 
 Invariant: rows and statements are sent only to peers that prove to know the cluster's secret, and encrypted, unless the
 operator sets `insecure_cluster`. No argument and no environment variable of an rplctl process contains a secret.
@@ -69,7 +70,9 @@ def given_settings(config: Config) -> dict[str, str]:
 
 
 def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> dict[str, str]:
-    """Return the settings that keep other users out. Raises ConfigError if they need a secret that is not set."""
+    """Return the Spark settings that keep other users out. Raises ConfigError if these settings need a secret that is
+    not set.
+    """
     if is_on_this_machine(master):
         return KEEP_OUT
     if is_insecure:
@@ -89,7 +92,9 @@ def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> d
 
 @dataclass(frozen=True, slots=True)
 class VisibilityProbe:
-    """A file of this machine with a random content: an executor that reads this content also sees the relay logs."""
+    """A file of this machine with a random content. An executor that can read this content can also read the relay
+    logs.
+    """
 
     path: str
     token: str
@@ -103,7 +108,7 @@ class VisibilityProbe:
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """The environment in which a task runs."""
+    """The environment of the executor in which a task runs."""
 
     host: str
     sees_files: bool
@@ -125,7 +130,9 @@ def own_versions() -> Versions:
 
 
 def refuse_other_versions(executors: Sequence[Executor], wanted: Versions) -> None:
-    """Raise RplError if an executor has other versions, which may decode a row differently. `wanted`: the applier's."""
+    """Raise RplError if an executor has other versions than the applier, so that it may decode a row differently.
+    `wanted`: the applier's.
+    """
     for executor in executors:
         for (name, theirs), (_, ours) in zip(executor.versions, wanted, strict=True):
             if theirs != ours:
@@ -140,8 +147,9 @@ class Cluster:
     """The Spark cluster of one channel.
 
     `says`: shows a text as the applier's state, '' to show none. `archive`: the folder of binary logs that the channel
-    reads, which executors may see, too. A standalone master that was restarted does not know this context, and does
-    not report this: a context that has lost all its executors is ended once, and the pipeline opens another.
+    reads, which executors may see, too. If a standalone master is restarted, it does not know this context any more,
+    and does not report this. So a context that has lost all its executors is ended once, and the pipeline opens
+    another.
     """
 
     def __init__(
@@ -159,18 +167,18 @@ class Cluster:
         self._alone_since = 0.0
 
     def reads(self, words: str) -> None:
-        """Log how the executors get the relay log's bytes, if this has changed."""
+        """Log `words`, which say how the executors get the relay log's bytes, if they differ from the last call."""
         if words != self._reported:
             self._reported = words
             log.info(words)
 
     def await_executors(self, context: SparkContext) -> None:
-        """Wait until there is an executor, or until the context has ended."""
+        """Wait until the context has an executor, or until it has ended."""
         while not is_over(context) and not self.has_executors(context):
             time.sleep(_WAIT_S)
 
     def has_executors(self, context: SparkContext) -> bool:
-        """True if there is an executor. Reports the lack of executors if it lasts."""
+        """True if the context has an executor. If it has none for long, report this."""
         count = len(_java(context).statusTracker().getExecutorInfos()) - 1  # the driver is one of them
         if count > 0:
             self._had_some = True
@@ -189,7 +197,7 @@ class Cluster:
 
 
 def _answers(master: str) -> bool:
-    """True if one of a standalone cluster's masters accepts a connection."""
+    """True if a master in the URL of a standalone cluster accepts a connection."""
     for place in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
         host, _, port = place.rpartition(":")
         with suppress(OSError, ValueError), socket.create_connection((host.strip("[]"), int(port)), _WAIT_S):

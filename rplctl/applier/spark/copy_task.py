@@ -1,5 +1,5 @@
-"""The Spark tasks for rows of a copy, and for rows events whose order counts. They return chunks that are encoded as
-those of a split.
+"""The Spark tasks for rows of a copy, and for rows events whose order counts. Their results are encoded like those of a
+split.
 
 Errors are returned as values, as in split_task. A missing chunk file is not an error, because the cloner removes the
 file when it begins the table again.

@@ -37,13 +37,15 @@ MEMORY_HINT = "check the memory by free -m and dmesg; add memory to the machine,
 
 
 class TasksFailed(Exception):
-    """The error for a job that Spark could not run, even after repeated attempts. The text is read while the JVM can
+    """The error for a job that Spark could not run, even after repeated attempts. Its text is read while the JVM can
     still answer.
     """
 
 
 def words_of(error: Exception) -> str:
-    """Return an error's text without its stack trace. The text of a JVM's error is lost once the JVM has ended."""
+    """Return an error's text without its stack trace. Call this while the JVM runs: later, the text of a JVM's error is
+    lost.
+    """
     from py4j.protocol import Py4JError
 
     try:
@@ -54,9 +56,10 @@ def words_of(error: Exception) -> str:
 
 
 def memory_kills() -> int:
-    """Return the kernel's count of processes killed for lack of memory: in our control group, else on the machine.
+    """Return the kernel's count of processes killed for lack of memory: in our control group if it counts them, else on
+    the machine.
 
-    0 if it cannot be read.
+    0 if the count cannot be read.
     """
     try:
         own = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip().lstrip("/")
@@ -73,13 +76,15 @@ def memory_kills() -> int:
 
 
 def _kills_since(before: int) -> str:
-    """Return a clause for a message if `memory_kills` is above `before` by now; else ''."""
+    """Return a clause for a message if the kernel has killed a process since `memory_kills` returned
+    `before`; else ''.
+    """
     return "; the kernel has killed a process for lack of memory (OOM)" if memory_kills() > before else ""
 
 
 def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
-    """Return a sentence about the end of Spark's Java process; '' while it runs, or if this process has not started
-    it. `kills_before`: the result of `memory_kills` at the start; a later kill is part of the sentence.
+    """Return a sentence that says how Spark's Java process has ended; '' while it runs, or if this process has not
+    started it. `kills_before`: the result of `memory_kills` at the start; a later kill is part of the sentence.
     """
     code = process.poll() if process is not None else None
     if process is None or code is None:
@@ -92,7 +97,7 @@ def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
 
 
 def await_end_of_java(error: Exception) -> None:
-    """Wait for the JVM's end if `error` says that the JVM does not answer.
+    """Wait until the JVM has ended, if `error` says that it does not answer.
 
     A JVM's sockets close before its parent sees it dead. If the applier ended the JVM in between, the cause would be
     lost.
@@ -108,7 +113,7 @@ def await_end_of_java(error: Exception) -> None:
 
 
 def in_words(failure: str, kills_before: int) -> tuple[str, str]:
-    """Return (error text, hint) for the text of a TasksFailed. `kills_before`: see `end_of_java`."""
+    """Return (error text, hint) for the text of a TasksFailed. `kills_before`: the parameter of `end_of_java`."""
     again = "nothing is lost; to try again, run: rplctl start"
     if any(words in failure for words in _WORKER_DIED):
         died = "Spark's Python worker died in each attempt at a task (it was killed, or it crashed)"
@@ -123,10 +128,10 @@ def in_words(failure: str, kills_before: int) -> tuple[str, str]:
 
 
 def failure_of(error: Exception, death: str, kills_before: int, channel: Channel) -> RplError:
-    """Return the error of an applier that ended with an error other than RplError.
+    """Return the RplError to report if the applier ended with another error.
 
-    `death`: how Spark's JVM died; its callers only see closed sockets. `kills_before`: see `end_of_java`. An error
-    with a known cause needs no traceback.
+    `death`: the sentence about the end of Spark's JVM, of which other code only sees closed sockets. `kills_before`:
+    the parameter of `end_of_java`. An error with a known cause needs no traceback.
     """
     again = "nothing is lost; to try again, run: rplctl start"
     if death:
@@ -143,7 +148,8 @@ def failure_of(error: Exception, death: str, kills_before: int, channel: Channel
 
 @contextmanager
 def limited_attempts(context: SparkContext, cluster: Cluster | None = None) -> Iterator[list[str]]:
-    """Watch the job that runs in the block; yield a list that gets the reason if the watch ends the job.
+    """Watch the job that runs in the block, and end it if its tasks fail too often. Yield a list; in this case it gets
+    the reason.
 
     `cluster`: its executors are polled meanwhile.
     """
@@ -180,7 +186,7 @@ def _end_hopeless(context: SparkContext, ended: list[str]) -> None:
 
 
 def _reason(context: SparkContext, stage: int) -> str:
-    """Return the error of the first failed attempt, if Spark still knows it; else ''."""
+    """Return the error of the stage's first failed attempt, if Spark still knows it; else ''."""
     from py4j.protocol import Py4JError
 
     with suppress(Py4JError, IndexError):  # statusStore is not a public interface

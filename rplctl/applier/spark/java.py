@@ -38,7 +38,7 @@ exec {{java}} "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that starts. `home` is the JAVA_HOME for Spark (a shim folder if necessary)."""
+    """A Java that starts. `home`: the value of JAVA_HOME for Spark (a shim folder if necessary)."""
 
     home: Path
     version: int
@@ -93,7 +93,7 @@ def _candidates(java_home: str, environment: Mapping[str, str]) -> Iterator[tupl
 
 
 def _home_of(program: Path) -> Path:
-    """Return the home of a `java` on PATH: follow links, and ask a version manager's script for it."""
+    """Return the home folder of a `java` on PATH: follow links, and query the script of a version manager for it."""
     home = program.resolve().parent.parent
     if (home / "release").exists():
         return home
@@ -102,7 +102,9 @@ def _home_of(program: Path) -> Path:
 
 
 def _examine(home: Path) -> tuple[int, frozenset[str] | None]:
-    """Return the major version (0: does not start) and the modules (None: unknown, treated as a full JDK)."""
+    """Return the major version of the Java in this folder (0: does not start), and its modules (None: unknown, treated
+    as a full JDK).
+    """
     program = home / "bin" / "java"
     if not os.access(program, os.X_OK):
         return 0, None
@@ -132,7 +134,7 @@ def _ask(program: Path, *arguments: str) -> str:
 
 
 def _shim(home: Path, folder: Path) -> Path:
-    """Return a shim JAVA_HOME in our private folder.
+    """Return the shim folder in `folder` for this Java, and create it if necessary.
 
     A correct one is kept, because another process may be starting it.
     """

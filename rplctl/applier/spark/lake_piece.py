@@ -12,7 +12,9 @@ from rplctl.target.lake import FileWriter, WrittenFile
 
 @dataclass(frozen=True, slots=True)
 class LakePiece:
-    """The input of a task. `folders`: table → folder of its files, for the tables that the piece may have."""
+    """The input of a task for a lake. `folders`: table → folder of its files, for all tables that the piece
+    may change.
+    """
 
     piece: Piece
     folders: dict[TableName, str]
@@ -21,7 +23,9 @@ class LakePiece:
 
 @dataclass(frozen=True, slots=True)
 class LakeFiles:
-    """The result of a task. `error`: the fields of an RplError, instead of files."""
+    """The result of a task for a lake. `error`: the fields of an RplError if the task failed; there are no
+    files then.
+    """
 
     files: tuple[WrittenFile, ...] = ()
     error: dict[str, Any] | None = None

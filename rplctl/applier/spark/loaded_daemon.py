@@ -1,4 +1,5 @@
-"""The process from which Spark's Python workers are forked: it has imported and compiled everything that a task needs.
+"""The process from which Spark's Python workers are forked. It has already imported and compiled everything that a task
+needs.
 
 A worker is therefore ready at once, and Python's garbage collector, which Spark runs after every task, ignores the
 imported objects (this saves 40 ms per task). The applier forks this process from itself while Java starts, so both load
@@ -50,7 +51,9 @@ _worker = daemon.worker
 
 
 def worker(sock: socket.socket, authenticated: bool) -> int:
-    """Run a worker that ends silently if its JVM has ended: an applier that stops kills the JVM during a task."""
+    """Run a worker for Spark. It ends without an error message if its JVM has ended, because an applier that stops
+    kills the JVM during a task.
+    """
     try:
         return _worker(sock, authenticated)
     except ConnectionError:
@@ -69,7 +72,7 @@ def serve() -> None:
 
 
 def fork(path: str) -> None:
-    """Fork the process, which waits at `path` for Spark's daemon. The caller has only one thread."""
+    """Fork the process, which waits at the socket `path` for Spark's daemon. The caller must have only one thread."""
     warm_up()
     gc.collect()
     gc.freeze()
@@ -86,7 +89,7 @@ def fork(path: str) -> None:
 
 
 def _become(listener: socket.socket, watched: int) -> NoReturn:
-    """Wait for the handover, then become the daemon."""
+    """Wait for the handover, then work as Spark's daemon."""
     try:
         os.setpgid(0, 0)  # only the applier handles Ctrl-C
         for name in os.listdir("/proc/self/fd"):  # closes locks, and the JVM's input, whose end must end the JVM
@@ -109,7 +112,7 @@ def _close(descriptor: int) -> None:
 
 
 def _accepted(listener: socket.socket, watched: int) -> socket.socket | None:
-    """Return a connection of the same user; None if the applier has ended."""
+    """Return a connection from a process of the same user; None if the applier has ended."""
     while True:
         ready, _, _ = select.select([listener.fileno(), watched], [], [])
         if watched in ready:
@@ -121,7 +124,9 @@ def _accepted(listener: socket.socket, watched: int) -> socket.socket | None:
 
 
 def _take_over(connection: socket.socket) -> None:
-    """Replace this process's streams, environment and arguments by the peer's. The peer ends with this process."""
+    """Replace this process's streams, environment and arguments by those of the peer. The peer ends when this process
+    ends.
+    """
     data, streams, _, _ = socket.recv_fds(connection, _MOST_BYTES, _STREAMS)
     message = json.loads(data)
     for number, stream in enumerate(streams):

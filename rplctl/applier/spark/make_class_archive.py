@@ -26,10 +26,10 @@ LOWEST_PRIORITY = 19
 
 
 def make(java_home: str = "", *, is_direct: bool = True) -> Path | None:
-    """Create the archive of the Java that `java_home` and the environment select.
+    """Create the class archive for the Java that `java_home` and the environment select, and return its path.
 
-    Return None if there is an archive, if another process creates it, or if it cannot be created. `is_direct`: see
-    `make_in_background`.
+    Return None if there is an archive already, if another process creates it, or if it cannot be created. `is_direct`:
+    the parameter of `make_in_background`.
     """
     with tempfile.TemporaryDirectory(prefix="rplctl-") as name:
         java = find_java(java_home, Path(name) / "java")
@@ -62,7 +62,7 @@ def _dumped(java: Java, java_home: str, folder: Path, *, is_direct: bool) -> byt
 
 
 def _classes_of_a_job(java_home: str, folder: Path, *, is_direct: bool) -> tuple[Path, str]:
-    """Return (list of the classes that a Spark with one job loads, its class path)."""
+    """Run a Spark with one job. Return the path of a list of the classes that it loads, and its class path."""
     classes = folder / "classes"
     config = Config(datadir=folder, java_home=java_home, spark_master="local[1]")
     options = f'"-XX:DumpLoadedClassList={classes}"'

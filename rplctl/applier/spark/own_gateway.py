@@ -1,11 +1,11 @@
-"""The connection to our JVM: starts the JVM, and ensures that no other process is ever used in its place.
+"""Starts the JVM of this process, and connects to it. No other process is ever used in its place.
 
 On this machine, and without configuration by the operator, rplctl starts the Java of Spark's gateway directly. Spark's
 own script first runs a shell and another Java to compute the command line, and then a class that reads configuration
 and looks for applications: a second of CPU time. py4j proves to the JVM who we are (a token), but the JVM proves
-nothing to us. If it has died, any local user may listen on its port, and answers from there name files whose content is
-unpickled. Invariant: each connection is to a socket on which this user listens; a port belongs to one user as long as a
-process listens on it.
+nothing to us. If it has died, any local user may listen on its port, and answers from that port name files whose
+content is unpickled. Invariant: each connection is to a socket on which this user listens; a port belongs to one user
+as long as a process listens on it.
 """
 
 from __future__ import annotations
@@ -70,11 +70,13 @@ _LISTENS = "0A"
 
 
 class Stranger(ConnectionRefusedError):
-    """The error if another user listens on the port on which our JVM listened."""
+    """The error if another user listens on the port on which this process's JVM listened."""
 
 
 class OwnSocket(socket.socket):
-    """A socket that connects only to processes of this user. Raises Stranger if another user listens on the port."""
+    """A socket that connects only to processes of this user. `connect` raises Stranger if another user listens on the
+    port.
+    """
 
     def connect(self, address: Any) -> None:
         super().connect(address)
@@ -84,7 +86,7 @@ class OwnSocket(socket.socket):
 
 
 class _Door:
-    """The object that py4j uses as a TLS context: it wraps each of py4j's sockets before py4j connects it."""
+    """A stand-in for py4j's TLS context: it turns each of py4j's sockets into an OwnSocket, before py4j connects."""
 
     def wrap_socket(self, plain: socket.socket, server_hostname: str) -> OwnSocket:
         timeout = plain.gettimeout()
@@ -97,20 +99,20 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 class JavaEnded(OSError):
-    """The error for a JVM that ended before it had a gateway, or that has no gateway in time."""
+    """The error for a JVM that has ended without a gateway, or that has no gateway in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartedJava:
-    """A JVM that is starting. `answer`: the file in which it will write its port."""
+    """A JVM that is starting. `answer`: the file to which it writes its port."""
 
     process: subprocess.Popen[bytes]
     answer: Path
 
 
 def connect(started: StartedJava) -> Any:
-    """Wait for the gateway of a JVM. Raises JavaEnded if the JVM ends or does not write its port in time, and
-    Py4JError or OSError if the connection fails.
+    """Wait until the JVM has a gateway, and return py4j's connection to it. Raises JavaEnded if the JVM ends or does
+    not write its port in time, and Py4JError or OSError if the connection fails.
     """
     from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
     from py4j.java_gateway import java_import
@@ -142,10 +144,11 @@ def connect(started: StartedJava) -> Any:
 
 
 def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_direct: bool) -> StartedJava:
-    """Start the JVM, which ends with this process. `settings`: Spark's, without its secret; `folder`: private.
+    """Start the JVM, which ends with this process. `settings`: Spark's settings without its secret; `folder`: a private
+    folder.
 
     The JVM writes its port next to the folder, not in it, because the next applier removes the folder. A JVM that
-    cannot write its port never ends.
+    cannot write its port never ends by itself.
     """
     answer = folder.with_name("spark-gateway")
     for old in (answer, *folder.parent.glob("connection*.info")):  # the second is its temporary name
@@ -164,7 +167,7 @@ def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_dire
 
 
 def _end_with(parent: int) -> None:
-    """Let the kernel kill this process, the JVM to be, when its parent ends.
+    """Make the kernel kill this process, which becomes the JVM, when its parent ends.
 
     A JVM ends by itself when its input is closed, but not if it could not write its port: its gateway then lives on.
     The kernel means the parent's thread, so only a JVM that the main thread starts may use this function.
@@ -175,19 +178,21 @@ def _end_with(parent: int) -> None:
 
 
 def kill_started() -> None:
-    """Kill every JVM of this process, which is about to end before it has connected to them."""
+    """Kill every JVM that this process has started. Called if the process ends before it has connected to them."""
     for process in _started:
         process.kill()
 
 
 def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
-    """True if Spark's script may find configuration in variables, in files of its folder, or from its vendor."""
+    """True if there may be configuration for Spark's script: in variables, in files of its folder, or from
+    its vendor.
+    """
     named = any(name.startswith(_CONFIGURED) and name not in _OURS for name in environment)
     return named or (_spark_home() / "conf").exists() or not (_spark_home() / "jars").is_dir()
 
 
 def direct_command(java: Java, java_options: str) -> list[str]:
-    """Return the command that Spark's launcher would compute for its gateway, with fewer jars."""
+    """Return the command that Spark's launcher would use to start its gateway, with fewer jars."""
     options = [_HEAP, *MODULE_OPTIONS, *shlex.split(java_options)]
     return [str(java.runtime / "bin" / "java"), "-cp", class_path(), *options, GATEWAY]
 
@@ -200,7 +205,7 @@ def class_path() -> str:
 
 
 def _submit(settings: Mapping[str, str]) -> list[str]:
-    """Return the command with Spark's script.
+    """Return the command that starts Spark's script.
 
     It contains no secret, because every user sees the arguments of processes.
     """

@@ -1,8 +1,9 @@
-"""The Spark job of one batch: splits of the relay log in, encoded chunks out, in split order (design D1).
+"""Runs the Spark job of one batch: it takes splits of the relay log, and returns encoded chunks in the order of the
+splits (design D1).
 
 Tasks are pure (split_task); Spark may run one twice. Only the name of a large result passes through the JVM, because
-rows through py4j cost 19 ms/MB. A probe file shows whether an executor sees the relay log. Without it, tasks read the
-archive from which the relay log was made, or get its bytes (`carried`), and their results return through Spark.
+rows through py4j cost 19 ms/MB. A probe file shows whether an executor sees the relay log. If it does not, tasks read
+the archive from which the relay log was made, or get its bytes (`carried`), and their results return through Spark.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def is_worth_a_job(size: int) -> bool:
 
 
 class UnknownTables(TargetError):
-    """Error 1146, with all tables whose models the catalog lacks: a target that describes itself may have them."""
+    """Error 1146 with the names of all tables whose models the catalog lacks. A target that is a server may have these
+    tables.
+    """
 
     def __init__(self, names: list[tuple[str, str]]) -> None:
         first = no_such_table(*names[0])
@@ -62,12 +65,14 @@ class UnknownTables(TargetError):
 
 
 class Pipeline:
-    """Runs batches on the caller's SparkContext. The catalog is broadcast; later changes by DDL are sent with each job.
+    """Runs the tasks of batches on the caller's SparkContext, or in this process. The catalog is broadcast; later
+    changes by DDL are sent with each job.
 
     With spark=always, a pool's tasks decode all ranges. Otherwise this process runs a small job with the same function,
     because a Spark job takes longer to start. Until Spark runs, this process runs all jobs. On a cluster, Spark runs
     all jobs: the operator has chosen its machines.
-    `cluster`: the executors on other machines, if any. `open_context` is called again if the cluster ends the context.
+    `cluster`: the executors on other machines, if any. `open_context`: returns the context; it is called again if the
+    cluster has ended the last one.
     `open_pool`: returns the pool whose tasks occupy all cores of the context, or None.
     """
 
@@ -92,7 +97,7 @@ class Pipeline:
         self._lock = threading.Lock()  # two jobs may run at a time, because one is decoded in advance
 
     def begin(self) -> None:
-        """Start Spark, and run a first job, which takes 0.3 s longer than later jobs.
+        """Start Spark, and run a first job without rows, because the first job takes 0.3 s longer.
 
         Channels that share a context run one such job.
         """
@@ -118,7 +123,7 @@ class Pipeline:
         self.has_begun = True
 
     def begin_beside(self, ended: Callable[[], None] = lambda: None) -> None:
-        """Run `begin` in a thread, which then calls `ended`; a second call has no effect.
+        """Run `begin` in a thread, which calls `ended` at its end; a second call has no effect.
 
         The process does not wait for the thread to end: its JVM notices by itself that the process has ended.
         """
@@ -138,7 +143,9 @@ class Pipeline:
         threading.Thread(target=begin, daemon=True, name="rplctl-spark").start()
 
     def await_begun(self, *, wanted: bool = True) -> None:
-        """Raise the error with which `begin_beside` ended. `wanted`: wait for its end first."""
+        """Raise the error if the thread of `begin_beside` has ended with one. `wanted`: True to wait until it has
+        ended.
+        """
         if self._beginning is not None and (wanted or self._beginning.done()):
             self._beginning.result()
 
@@ -147,7 +154,7 @@ class Pipeline:
         return self._open_context()
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
-        """Return all chunks of a batch in split order.
+        """Decode the splits of a job, and return all chunks in the order of the splits.
 
         Raises Inconsistent if the changes of a piece contradict each other, UnknownTables if the catalog lacks models,
         and the other errors of the tasks.
@@ -163,10 +170,10 @@ class Pipeline:
                     Path(result.spooled).unlink(missing_ok=True)
 
     def run(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
-        """Run `task` on each piece, for tasks with small results, and return the results.
+        """Run `task` on each piece, and return the results, which must be small.
 
-        On a cluster that does not see the relay log, this process runs the tasks, one after another. A pool's tasks
-        run the task that belongs to the type of the piece.
+        On a cluster that does not see the relay log, this process runs the tasks, one after another. The tasks of a
+        pool run the task that belongs to the type of the piece, not `task`.
         """
         if self._pool is not None:
             self.spark_jobs += 1
@@ -177,9 +184,10 @@ class Pipeline:
         return self._collect(pieces, catalog, task)
 
     def copy(self, pieces: Sequence[CopyPiece], catalog: Catalog) -> Iterable[TableChunk]:
-        """Return rows of a copy, in the order of the pieces. Raises as `copied_chunk`.
+        """Decode rows of a copy, and return them in the order of the pieces. Raises the errors of `copied_chunk`.
 
-        The tasks of a pool that takes all rows decode them; otherwise this process does, each when it is requested.
+        The tasks of a pool that takes all rows decode them; otherwise this process decodes each piece when its chunk is
+        requested.
         """
         if self._pool is None or not self._pool.takes_all:
             return decode_here(pieces)
@@ -188,11 +196,13 @@ class Pipeline:
 
     @property
     def takes_all(self) -> bool:
-        """True if the tasks of a pool decode all rows, however few."""
+        """True if a pool's tasks decode all rows, even if there are few."""
         return self._pool is not None and self._pool.takes_all
 
     def in_order(self, pieces: Sequence[OrderedPiece], catalog: Catalog) -> list[TableChunk]:
-        """Decode one chunk for each rows event of the pieces, by tasks of the pool (`takes_all`)."""
+        """Decode rows events whose order counts, by tasks of the pool (`takes_all`), and return one chunk for each
+        event.
+        """
         assert self._pool is not None
         self.spark_jobs += 1
         return self._pool.chunks(pieces, catalog)
@@ -219,8 +229,8 @@ class Pipeline:
         return [replace(result, by_spark=True) for result in results]
 
     def _of_files(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Decode the splits on executors that see the relay log; return number → result of the splits that were
-        decoded.
+        """Decode the splits on executors that see the relay log. Return number → result of the splits that they could
+        decode.
         """
         assert self.cluster is not None
         probe = self.cluster.probe
@@ -254,9 +264,7 @@ class Pipeline:
         return self._there({n: _carrying(s, carried(s.path, s.start, s.end)) for n, s in small}, catalog)
 
     def _there(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Decode each split on an executor; return number → result of the splits whose bytes the executor could
-        read.
-        """
+        """Decode the splits on executors. Return number → result of the splits whose bytes an executor could read."""
         if not splits:
             return {}
         task = partial(run_on_executor, versions=own_versions())
@@ -264,7 +272,9 @@ class Pipeline:
         return {number: result for number, result in zip(splits, results, strict=True) if not result.is_unseen}
 
     def _collect(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
-        """Run one job: `task` on each piece and the catalog. Return the results in the order of the pieces."""
+        """Run one job, which calls `task` with each piece and the catalog. Return the results in the order of the
+        pieces.
+        """
         self.spark_jobs += 1
         while True:
             context = self._context
@@ -285,10 +295,10 @@ class Pipeline:
         return job.map(lambda piece: task(piece, shared.value.changed(*changes))).collect()
 
     def _share(self, context: SparkContext, catalog: Catalog) -> tuple[Broadcast[Catalog], Changes]:
-        """Return a catalog that the executors have, and the changes that make the wanted catalog from it.
+        """Return a broadcast catalog, and the changes that turn it into the wanted catalog.
 
-        If more than a hundredth has changed, broadcast the wanted catalog: sending 20,000 tables with each job takes
-        seconds.
+        If more than a hundredth has changed, the wanted catalog itself is broadcast: sending 20,000 tables with each
+        job takes seconds.
         """
         with self._lock:
             if self._broadcast is not None:
@@ -300,7 +310,9 @@ class Pipeline:
             return self._broadcast, ({}, {})
 
     def _begins_anew(self, given_up: SparkContext) -> bool:
-        """Open another context if the cluster ended this one: its master was lost, or executors died too often."""
+        """Open another context if the cluster has ended this one, because its master was lost or executors died too
+        often. True if it did.
+        """
         if self.cluster is None or given_up._jsc is None or not is_over(given_up):
             return False
         with self._lock:
@@ -311,19 +323,21 @@ class Pipeline:
 
     @property
     def uses_spark(self) -> bool:
-        """True if `run` gives its pieces to Spark tasks."""
+        """True if Spark tasks, and not this process, run the pieces of `run`."""
         return not self.cluster.carries if self.cluster is not None else self.has_begun
 
     @property
     def workers(self) -> int:
-        """The number of Spark tasks at a time; 0 until Spark runs."""
+        """The number of Spark tasks that run at a time; 0 until Spark runs."""
         if self._pool is not None:
             return self._pool.pool.workers
         return self._context.defaultParallelism if self.has_begun else 0
 
     @property
     def failed_attempts(self) -> int:
-        """The number of attempts whose task died, froze or answered wrongly. A task got their ranges again."""
+        """The number of attempts in the pool whose task died, froze or answered wrongly. Another attempt decoded these
+        ranges.
+        """
         return self._pool.pool.failures if self._pool is not None else 0
 
     @property
@@ -333,12 +347,12 @@ class Pipeline:
 
     @property
     def largest_job(self) -> int:
-        """The most bytes of the relay log in one job."""
+        """The largest number of bytes of the relay log in one job."""
         return CARRIED_JOB if self.cluster is not None and self.cluster.carries else NO_LIMIT
 
     @property
     def parallelism(self) -> int:
-        """The number of tasks at a time.
+        """The number of tasks that run at a time.
 
         If this process decodes, tasks run one after another, and the number only limits their memory.
         """
@@ -346,6 +360,8 @@ class Pipeline:
 
 
 def _carrying(split: Split, piece: bytes | Archived) -> Split:
-    """Return the split for a machine that does not see the file. `piece`: the bytes to use instead."""
+    """Return the split for an executor that does not see the relay log. `piece`: the bytes to decode, or their place in
+    the archive.
+    """
     pieces = (*table_maps(split.path, split.table_maps, split.start), (split.start, piece))
     return replace(split, path="", spool_folder="", carried=pieces)

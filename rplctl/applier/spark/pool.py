@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 
 class Worker:
-    """One connected task. One thread uses it at a time."""
+    """The driver's connection to one task. One thread uses it at a time."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -92,7 +92,7 @@ class Worker:
         self.connection.setblocking(False)
 
     def has_ended(self) -> bool:
-        """True if the other end of an idle worker's connection is closed."""
+        """True if the task of an idle worker has closed its connection."""
         try:
             return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -121,7 +121,7 @@ class PickledCatalog:
 
 
 class _Held:
-    """A worker with an attempt, and the received part of its answer."""
+    """A worker that decodes an attempt, and the received part of its answer."""
 
     def __init__(self, worker: Worker, attempt: Attempt, index: int) -> None:
         self.worker, self.attempt, self.index = worker, attempt, index
@@ -131,7 +131,7 @@ class _Held:
         self._looked = self._since
 
     def receive(self) -> bytes | None:
-        """Return the answer; None while incomplete. Raises WrongAnswer for other bytes, OSError if the task died."""
+        """Return the answer; None if incomplete. Raises WrongAnswer for other bytes, and OSError if the task died."""
         while True:
             wanted = (HEADER_LENGTH if self._length is None else self._length) - len(self._answer)
             if wanted > 0:
@@ -160,7 +160,7 @@ class _Held:
 
 
 class _Turn:
-    """One caller that waits for idle tasks. `wake` ends its wait; any thread may call it."""
+    """A caller that waits for idle tasks. `wake` ends its wait; any thread may call it."""
 
     def __init__(self, channel: str) -> None:
         self.channel = channel
@@ -173,7 +173,7 @@ class _Turn:
         os.eventfd_write(self._event, 1)
 
     def wait(self) -> list[_Held]:
-        """Return the workers that have sent something, after _LOOK_S at most."""
+        """Wait for _LOOK_S at most, and return the workers that have sent something."""
         poll = select.poll()
         for descriptor in (self._event, *self.held):
             poll.register(descriptor, select.POLLIN)
@@ -188,7 +188,7 @@ class _Turn:
 
 
 class Pool:
-    """The driver's side.
+    """The driver's side of the pool.
 
     `name`: for Spark's job group; `folder`: private, for the socket, which opens before Spark starts.
     """
@@ -291,7 +291,7 @@ class Pool:
                 connection.close()
 
     def _is_ours(self, connection: socket.socket) -> bool:
-        """True if the peer runs as our user and has the token."""
+        """True if the other end runs as this user and has the token."""
         connection.settimeout(_HELLO_S)
         try:
             if peer_of(connection)[1] != os.geteuid():
@@ -311,7 +311,7 @@ class Pool:
             self._drop(worker)
 
     def run(self, channel: str, pieces: Sequence[RangePiece], catalog: Catalog) -> list[Answer]:
-        """Return the answers in the order of the pieces. Raises TasksFailed if ATTEMPTS attempts at a range fail."""
+        """Have tasks decode the pieces; return the answers in order. Raises TasksFailed after ATTEMPTS failures."""
         turn, pickled = _Turn(channel), PickledCatalog()
         todo, found = deque(range(len(pieces))), dict[int, Answer]()
         failures: list[list[str]] = [[] for _ in pieces]
@@ -338,7 +338,7 @@ class Pool:
     def _answered(
         self, turn: _Turn, catalog: Catalog, found: dict[int, Answer], failures: list[list[str]]
     ) -> list[_Held]:
-        """Wait for answers and store them in `found`; return the workers whose attempt failed."""
+        """Wait for answers and store them in `found`. Return the workers whose attempt failed."""
         failed = []
         ready = turn.wait()
         for held in list(turn.held.values()):
@@ -374,7 +374,7 @@ class Pool:
             raise TasksFailed(words)
 
     def _give_up(self, held: _Held) -> None:
-        """Ignore the rest of the task's answer: end its connection."""
+        """End the connection of the task, so that the rest of its answer is ignored."""
         self._drop(held.worker)
         if (path := held.attempt.spool_file) is not None:
             path.unlink(missing_ok=True)
@@ -479,7 +479,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class ChannelPool:
-    """One channel's part in a pool. `takes_all`: also small ranges, which this process would otherwise decode."""
+    """The pool for one channel. `takes_all`: also for small ranges, which this process would otherwise decode."""
 
     pool: Pool
     channel: str

@@ -34,7 +34,8 @@ _MOST_WORDS: Final = 500  # characters
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One attempt. The task stores each channel's catalog: `catalog` replaces it, `changes` update it.
+    """The driver's request to decode one attempt. The task stores each channel's catalog: `catalog` replaces it,
+    `changes` update it.
 
     `dies`: the task's process is killed during the range (crash point crash_task_with_range).
     """
@@ -53,7 +54,7 @@ class Counter(Protocol):
 
 @dataclass(slots=True)
 class Work:
-    """Counts of a task's answers. `bytes`: the length of the ranges."""
+    """The counts of the answers of one task. `bytes`: the total length of their ranges."""
 
     rows: int = 0
     ranges: int = 0
@@ -62,15 +63,16 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The driver's socket. `token`: proves that a task belongs to the pool."""
+    """The address of the driver's socket. `token`: proves that a task belongs to the pool."""
 
     path: str
     token: bytes
 
     def serve(self, _: int, __: Iterable[int], *, counted: Sequence[Counter] = ()) -> Iterator[int]:
-        """Run as the body of the Spark task; yield the number of row changes in all answers.
+        """Serve the driver until it no longer listens. This is the body of the Spark task; it yields the number of row
+        changes in all answers.
 
-        `counted`: accumulators as in Work.
+        `counted`: accumulators for the fields of Work, in their order.
         """
         rows = 0
         while (connection := self._connected()) is not None:
@@ -82,7 +84,9 @@ class Door:
         yield rows
 
     def _connected(self) -> socket.socket | None:
-        """Return a connection to the driver; None if nobody listens, or another user does."""
+        """Return a connection to the driver; None if no process listens on its socket, or if a process of another user
+        does.
+        """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
             connection.connect(self.path)
@@ -96,7 +100,7 @@ class Door:
 
 
 def peer_of(connection: socket.socket) -> tuple[int, int]:
-    """Return the process id and the user id of the other end, from the kernel."""
+    """Return the process id and the user id of the other end of the connection, from the kernel."""
     process, user, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
     return process, user
 
@@ -138,7 +142,9 @@ def _send(connection: socket.socket, attempt: Attempt, parts: Iterable[bytes]) -
 
 
 def _answer(request: Request, catalogs: dict[str, Catalog]) -> tuple[int, list[bytes]]:
-    """Return the number of row changes and the bytes of the answer. `catalogs`: channel → catalog of this task."""
+    """Decode the attempt. Return the number of row changes, and the bytes of the answer. `catalogs`: channel → catalog
+    of this task.
+    """
     attempt = request.attempt
     known = catalogs.get(attempt.channel, Catalog())
     catalog: Catalog = known if request.catalog is None else pickle.loads(request.catalog)

@@ -1,4 +1,4 @@
-"""One Spark context per process: how it is started and ended.
+"""Starts and ends the one Spark context of a process.
 
 A bare SparkContext is enough for RDD jobs and starts faster than a SparkSession; it has no Hive, UI or warehouse.
 Invariant (design D14, D15): in local mode, Spark listens only on 127.0.0.1 and in a private folder, and serves only
@@ -86,7 +86,7 @@ class ChannelSpark(Protocol):
     """The Spark on which one channel's applier runs its jobs."""
 
     def open(self) -> SparkContext:
-        """Return the channel's Spark, which is opened if needed. Raises ConfigError if a setting is not valid, and
+        """Return the Spark context, after opening it if necessary. Raises ConfigError if a setting is not valid, and
         RplError if Spark does not start.
         """
 
@@ -94,7 +94,7 @@ class ChannelSpark(Protocol):
         """Prepare the thread that is about to run a job."""
 
     def pool(self) -> ChannelPool | None:
-        """Return the long-running tasks, which may not have begun yet; None if each job has its own tasks."""
+        """Return the pool of long-running tasks, which may not have begun yet; None if each job has its own tasks."""
 
     def end(self) -> None:
         """End the channel's jobs at once with an error. Called from any thread; a second call has no effect."""
@@ -118,9 +118,10 @@ class OwnSpark:
         self._beginning: Future[SparkContext] | None = None
 
     def begin(self) -> None:
-        """Start Java, fork the process for Python workers, and open Spark in a thread, whose result `open` returns.
+        """Start Java, fork the process for Python workers, and open Spark in a thread. `open` returns the result of the
+        thread.
 
-        Until then the process has one thread.
+        Before this call, the process has one thread.
         """
         beginning: Future[SparkContext] = Future()
         self._beginning = beginning
@@ -146,7 +147,7 @@ class OwnSpark:
     def open(self) -> SparkContext:
         """Return the context; a new one if the cluster has ended the last one.
 
-        If `end` was called meanwhile, close it.
+        If `end` was called meanwhile, the new context is closed.
         """
         beginning, self._beginning = self._beginning, None
         return beginning.result() if beginning is not None else self._open()
@@ -188,7 +189,7 @@ class OwnSpark:
 
 
 def keeps_tasks(config: Config) -> bool:
-    """True if one Spark job lasts as long as the applier. On other machines, each batch is a job."""
+    """True if one Spark job with its tasks lasts as long as the applier. On other machines, each batch is a job."""
     return config.spark == "always" and is_on_this_machine(config.spark_master)
 
 
@@ -211,9 +212,9 @@ class JavaLife:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A Spark whose JVM is starting. `settings`: every property; `more`: the JVM options for its class archive.
+    """A JVM that is starting, for Spark. `settings`: every property; `more`: the JVM options for its class archive.
 
-    `is_direct`: its Java was started without Spark's script.
+    `is_direct`: True if Java was started without Spark's script.
     """
 
     java: Java
@@ -232,9 +233,9 @@ def path_of_archive(java: Java, *, is_direct: bool) -> Path:
 def launch(
     config: Config, name: str, run_folder: Path, java_options: str | None = None, *, may_be_direct: bool = True
 ) -> Launch:
-    """Start the JVM of a session, to which `open_session` connects. Loads no part of PySpark.
+    """Start the JVM of a session; `open_session` then connects to it. Loads no part of PySpark.
 
-    `java_options`: None for the options of the class archive. For the other arguments see `open_session`. Raises
+    `java_options`: None for the options of the class archive. `open_session` describes the other arguments. Raises
     ConfigError if Java or a setting is not usable, and OSError if the folder or the process cannot be created.
     """
     java = find_java(config.java_home, run_folder / "java")
@@ -261,12 +262,12 @@ def launch(
 def open_session(
     config: Config, name: str, run_folder: Path, java_options: str | None = None, begun: Launch | None = None
 ) -> SparkContext:
-    """Start a Spark. Raises ConfigError without a Java, RplError if Spark does not start.
+    """Start Spark, and return its context. Raises ConfigError without a Java, RplError if Spark does not start.
 
     `name`: the name of the channel, or of a process that serves several channels; `run_folder`: the folder of one of
     them.
-    `java_options`: options for its JVM instead of those of the class archive. `begun`: the JVM, if already started.
-    The caller ends Spark with `close_session`; Spark ends with this process in any case.
+    `java_options`: options for its JVM instead of those of the class archive. `begun`: the JVM, if already started. The
+    caller ends Spark with `close_session`; Spark ends with this process in any case.
     """
     begun = begun or launch(config, name, run_folder, java_options)
     uses_archive = bool(begun.more) and java_options is None
@@ -295,8 +296,8 @@ class _Ended(Exception):
 
 
 def _context_of(begun: Launch, name: str, run_folder: Path) -> SparkContext:
-    """Return the context in the started JVM. Raises _Ended if the JVM has ended, and RplError with the JVM's text if
-    Spark rejects a setting.
+    """Start Spark in the JVM, and return its context. Raises _Ended if the JVM has ended, and RplError with the JVM's
+    text if Spark rejects a setting.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkConf, SparkContext  # takes 0.15 s, so only appliers import it
@@ -326,7 +327,7 @@ def _not_started(java: Java, name: str, run_folder: Path, failure: str) -> RplEr
 
 
 def keep_quiet() -> None:
-    """Silence py4j's and pyspark's output about interrupted calls: the caller has the error."""
+    """Silence py4j's and pyspark's messages about interrupted calls, because the caller reports the error."""
     from pyspark import util
 
     logging.getLogger().addFilter(_is_reported_by_us)  # always the same object, so it is added only once
@@ -339,7 +340,7 @@ def _is_reported_by_us(record: logging.LogRecord) -> bool:
 
 
 def _keep_to_ourselves(context: SparkContext) -> None:
-    """Make the socket of the accumulator server private, and silence its errors after the JVM has ended."""
+    """Protect the socket of the accumulator server from other users, and silence its errors after the JVM has ended."""
     server: Any = context._accumulatorServer
     server.handle_error = lambda *_: None
     if isinstance(server.server_address, str):
@@ -387,7 +388,7 @@ def _was_killed(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _end_gateway(process: subprocess.Popen[bytes]) -> None:
-    """End a JVM in which Spark did not start, so that the next attempt gets a new JVM."""
+    """End a JVM in which Spark did not start. The next attempt then gets a new JVM."""
     from pyspark import SparkContext
 
     _kill(process)
@@ -433,10 +434,11 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
 
 
 def _short_names(folder: Path, *, is_own_python: bool) -> dict[str, str]:
-    """Return settings by which the JVM talks to Python workers through sockets in `folder`.
+    """Return the settings with which the JVM talks to Python workers through sockets in `folder`.
 
     By TCP, each task would wait 40 ms for a delayed ACK. A socket's path has at most 107 bytes, and Spark reads a comma
-    in a path as a separator. Therefore the folder is named by a descriptor, which stays open as long as this process.
+    in a path as a separator. Therefore the path names the folder by a descriptor, which stays open as long as this
+    process.
     """
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     short = f"/proc/{os.getpid()}/fd/{descriptor}"

@@ -1,4 +1,4 @@
-"""The work of a task for one split: it reads bytes of the relay log and returns encoded chunks (design D1).
+"""The task for one split: it reads bytes of the relay log and returns encoded chunks (design D1).
 
 Tasks are pure and never write to the target, so a task may run twice. A result above SPOOL_THRESHOLD goes to a 0600
 file of its own in the channel's spool folder, and the task returns only the name of the file. If the disk is full, the
@@ -71,7 +71,8 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """The result of a split. If the changes contradict each other, it has none of these fields; otherwise, exactly one:
+    """The result of a task for a split. If the changes contradict each other, all of these fields are empty; otherwise,
+    exactly one is set:
 
     * `inline`: encoded chunks
     * `spooled`: the path of a file with encoded chunks
@@ -86,12 +87,14 @@ class SplitResult:
     unknown: tuple[tuple[str, str], ...] = ()
     is_unseen: bool = False
     rows: int = 0  # row changes in the chunks
-    chunks: list[TableChunk] | None = None  # not encoded
+    chunks: list[TableChunk] | None = None  # the chunks, not encoded
     by_spark: bool = False  # True if a Spark task decoded the rows
 
 
 def bytes_of(split: Split) -> Bytes | None:
-    """Return the file up to the split's end; None if it cannot be seen here, or is still too short."""
+    """Return the bytes of the split's file up to the split's end; None if this machine cannot see the file, or if it is
+    too short.
+    """
     if split.carried:
         return as_file(split.carried, split.end)
     if split.probe is not None and not split.probe.is_seen():
@@ -106,7 +109,7 @@ def bytes_of(split: Split) -> Bytes | None:
 
 
 def run_split(split: Split, catalog: Catalog) -> SplitResult:
-    """Decode one split. Reads only its part of the file (memory map)."""
+    """Decode one split. Only the split's part of the file is read (memory map)."""
     data = bytes_of(split)
     if data is None:
         return SplitResult(is_unseen=True)
@@ -131,7 +134,8 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
 
 
 def packed(parts: Sequence[bytes | memoryview | Pieces], rows: int, spool_folder: str, spool_name: str) -> SplitResult:
-    """Return encoded chunks inline or, if they are large and there is a folder with room for them, in a spool file.
+    """Return a result with these encoded chunks: inline or, if they are large and there is a folder with room for them,
+    in a spool file.
 
     A full disk must not end an applier: its next commits make room, because they remove relay logs and chunk files.
     """
@@ -156,7 +160,9 @@ def _write(path: Path, parts: Sequence[bytes | memoryview | Pieces]) -> None:
 
 
 def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> SplitResult:
-    """Decode one split on another machine. `versions`: the applier's, compared again because executors come and go."""
+    """Decode one split on another machine. `versions`: the applier's versions, compared for each split because
+    executors come and go.
+    """
     try:
         refuse_other_versions([look_around(None)], versions)
     except RplError as error:
@@ -165,7 +171,7 @@ def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> Split
 
 
 def shown_error(error: RplError) -> dict[str, Any]:
-    """Return the error's fields, from which `chunks_of` raises it again."""
+    """Return the error's fields; `chunks_of` makes the error from them again."""
     is_format, is_of_log = isinstance(error, BinlogFormatError), isinstance(error, RelayLogError)
     kind = "format" if is_format else "log" if is_of_log else "error"
     names = ("message", "errno", "position", "hint", "transient")
@@ -173,13 +179,13 @@ def shown_error(error: RplError) -> dict[str, Any]:
 
 
 def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pieces]:
-    """Return the bytes of a result, in parts:
+    """Return the chunks as bytes, in parts:
 
     8 bytes     the length of the next part, little-endian
-    …           the chunks as plain tuples in `marshal`'s format, which is fastest for many small values and runs no
-                code on loading; an encoded text is represented by its length
-    …           the encoded texts and large values, in the tuples' order, so that readers need no copy; such a value is
-                represented by a tuple of its length and whether it is text
+    …           the chunks as plain tuples in `marshal`'s format, which is fastest for many small values and runs
+                no code on loading; an encoded text is represented by its length
+    …           the encoded texts and large values, in the tuples' order, so that readers need no copy; such a value
+                is represented by a tuple of its length and True if it is text
     """
     texts: list[bytes | memoryview | Pieces] = []
     for chunk in chunks:
@@ -215,7 +221,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
 
 
 def _plain(rows: Sequence[Row]) -> tuple[Sequence[Any], bool]:
-    """Return the rows as lists, and whether these are columns."""
+    """Return the rows as lists for `marshal`, and True if these are lists of columns."""
     return (rows.columns, True) if isinstance(rows, ColumnRows) else (rows, False)
 
 
@@ -277,7 +283,7 @@ def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
 
 
 def chunks_of(result: SplitResult) -> list[TableChunk]:
-    """Return the chunks of an answer. Raises RplError or Inconsistent if the task answered with this error."""
+    """Return the chunks of a result. Raises RplError or Inconsistent if the task returned this error."""
     found = _found_chunks(result)
     return [replace(chunk, by_spark=True) for chunk in found] if result.by_spark else found
 

@@ -25,9 +25,10 @@ LARGEST_SPLIT = 64 << 20  # most bytes that one task decodes
 def jobs(
     events: EventRange, batch_size: BatchSize, cores: int, task: Callable[..., Split], most: int = NO_LIMIT
 ) -> Iterator[list[Split]]:
-    """Yield the splits of each job, which has at most `most` bytes: one per core, or more if they would be too large.
+    """Yield jobs as lists of splits. A job has at most `most` bytes, and one split per core, or more if they would be
+    too large.
 
-    `task` makes a Split of (path, start, end, table maps, description, source=).
+    `task`: makes a Split of (path, start, end, table maps, description, source=).
     """
     pieces = list(_pieces(events))
     while pieces:
@@ -47,7 +48,7 @@ def _split(events: EventRange, share: Sequence[RowSplit], task: Callable[..., Sp
 
 
 def _pieces(events: EventRange) -> Iterator[RowSplit]:
-    """Yield groups in pieces of about SMALLEST_SPLIT; only a much longer group is read and cut inside."""
+    """Yield the groups in pieces of about SMALLEST_SPLIT bytes. Only a much longer group is read, and cut inside."""
     refuse_short_table_ids(events.description)
     wanted = np.arange(events.start, events.end, SMALLEST_SPLIT)
     bounds = np.append(events.groups, events.end)

@@ -17,7 +17,7 @@ SOCKET_VARIABLE = "RPLCTL_PYTHON_SOCKET"
 
 
 def handed_over() -> bool:
-    """True if the other process has served and has ended; False if there is none."""
+    """Hand over to the loaded process, and wait until it has ended. False if there is no such process."""
     if not (path := os.environ.get(SOCKET_VARIABLE)):
         return False
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
@@ -32,7 +32,7 @@ def handed_over() -> bool:
 
 
 def main() -> None:
-    """Run the daemon in the loaded process if there is one, else here."""
+    """Run Spark's daemon in the loaded process if there is one, else in this process."""
     if not handed_over():
         from rplctl.applier.spark.loaded_daemon import serve
 
