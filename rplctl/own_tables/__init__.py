@@ -8,4 +8,5 @@ clones           the tables that are copied from the source, and the progress of
 prepared         events of XA transactions that are prepared but not ended on the source
 group_begun      the transactions on nontransactional tables that are being applied
 statement_note   the statement with an implicit commit that is being executed
+lake_batch       the batch that the tables of a lake receive one after another
 """

@@ -49,7 +49,9 @@ NEXT_STATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ClonedTable:
-    """One copied table. Field names are columns; `Database_name` is the database's name in the target."""
+    """The state of the copy of one table. Field names are columns; `Database_name` is the database's name in the
+    target.
+    """
 
     Database_name: str
     Table_name: str
@@ -75,7 +77,7 @@ class ClonedTable:
 
 
 def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
-    """Return all tables of the channel, also the finished ones, in the order of copying."""
+    """Return the state of all tables of the channel's copies, also of finished ones, in the order of copying."""
     table = cloned_tables(connection.dialect.name)
     columns = [table.c[name] for name in ClonedTable.__dataclass_fields__]
     query = select(*columns).where(table.c.Channel_name == channel)
@@ -96,7 +98,7 @@ def is_copying(engine: Engine, channel: str) -> bool:
 def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTable]) -> None:
     """Add tables to the copy; the caller's transaction commits them.
 
-    A record of an earlier copy of the same table is replaced.
+    If a table has a row from an earlier copy, the new one replaces it.
     """
     for copied in tables:
         forget_clone(connection, channel, copied.name)
@@ -106,7 +108,7 @@ def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTabl
 
 
 def requeue_tables(connection: Connection, channel: str, names: Iterable[tuple[TableName, str]]) -> None:
-    """Add tables to copy from now on, each with its database's name on the source.
+    """Add tables to the copy, so that their events are skipped from now on. Each has its database's name on the source.
 
     The caller's transaction commits them.
     """
@@ -115,9 +117,9 @@ def requeue_tables(connection: Connection, channel: str, names: Iterable[tuple[T
 
 
 def move_clone(connection: Connection, channel: str, old: ClonedTable, new: ClonedTable) -> None:
-    """Replace the record `old` of a table by `new`, in the transaction of its rows.
+    """Replace the row `old` of a table's copy by `new`, in the transaction that changes the table's rows.
 
-    Raises LockBusy if the record is no longer `old`.
+    Raises LockBusy if the stored row is not `old` any more.
     """
     c = cloned_tables(connection.dialect.name).c
     here = (c.Channel_name == channel, c.Database_name == old.Database_name, c.Table_name == old.Table_name)
@@ -140,14 +142,14 @@ def _columns(table: ClonedTable) -> dict[str, Any]:
 
 
 def forget_clone(connection: Connection, channel: str, name: TableName) -> None:
-    """Delete the record of a table that the source no longer has."""
+    """Delete the state of a table that the source no longer has."""
     table = cloned_tables(connection.dialect.name)
     here = (table.c.Channel_name == channel, table.c.Database_name == name[0], table.c.Table_name == name[1])
     connection.execute(delete(table).where(*here))
 
 
 def percent_of(rows: Iterable[ClonedTable]) -> int:
-    """Return the percentage of loaded bytes, as exact as the source's estimates.
+    """Return the percentage of the bytes that are loaded, according to the source's estimates.
 
     It is 100 if and only if all tables are done.
     """
@@ -160,5 +162,5 @@ def percent_of(rows: Iterable[ClonedTable]) -> int:
 
 
 def bytes_left(rows: Iterable[ClonedTable]) -> int:
-    """Return the number of bytes that are not loaded yet, as exact as the source's estimates."""
+    """Return the number of bytes that are not loaded yet, according to the source's estimates."""
     return sum(max(0, row.Expected_bytes - row.Byte_count) for row in rows if row.is_open)

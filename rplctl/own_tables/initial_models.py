@@ -27,7 +27,7 @@ from rplctl.target.lake import LakeTarget
 
 
 def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[TableName]:
-    """Store the catalog's models, create missing tables, and return the created tables.
+    """Store the catalog's models, create the tables that the target lacks, and return the names of these tables.
 
     Raises TargetError 1677 if a table exists with other columns; then nothing is stored.
     """
@@ -74,7 +74,7 @@ def is_there(target: Target, model: TableModel) -> bool:
 
 
 def stands(target: Target, model: TableModel) -> bool:
-    """True if the target has a table of that name, with these or other columns."""
+    """True if the target has a table with the model's name, with these or other columns."""
     try:
         return is_there(target, model)
     except TargetError as error:

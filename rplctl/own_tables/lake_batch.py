@@ -1,8 +1,9 @@
-"""The batch that a lake's tables receive one after another, before the position moves.
+"""Stores the batch that a lake's tables receive one after another, before the position moves.
 
 Invariant: the batch is stored durably before its first table changes, and closed in the transaction that moves the
-position past it. An applier that finds an open batch finishes it. The batch names its files, so nothing is decoded
-again. The number of a batch only grows; a closed batch keeps its row, for the number of the next batch.
+position past it. An applier that finds an open batch finishes it. The stored batch has the names of its files, so
+nothing is decoded again. The number of a batch only grows; a closed batch keeps its row, for the number of the next
+batch.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _PLACE = ("relay_log_name", "relay_log_pos", "master_log_name", "master_log_pos"
 
 @dataclass(frozen=True, slots=True)
 class LakeBatch:
-    """A batch with the files of its tables. Only the positions of `before` and `after` are used."""
+    """A batch with the files for each table. Of `before` and `after`, only the positions are used."""
 
     number: int
     before: RelayLogInfo
@@ -33,9 +34,8 @@ class LakeBatch:
 
     @property
     def mark(self) -> int:
-        """A digest of the batch's position and files (56 bits).
-
-        Equal marks mean that both sides have the same batch, not two different batches.
+        """A digest of the batch's positions and files (56 bits), by which writers distinguish two batches of the same
+        number.
         """
         tables = [[table.folder, table.removed, [path for path, _, _ in table.files]] for table in self.tables]
         words = json.dumps([str(self.after.exec_position), tables])
@@ -63,7 +63,7 @@ def last_batch(connection: Connection, channel: str) -> LakeBatch | None:
 
 
 def keep_batch(connection: Connection, channel: str, batch: LakeBatch) -> None:
-    """Store the batch, and replace the last one."""
+    """Store the batch in place of the last one."""
     table = lake_batch(connection.dialect.name)
     places = ({name: getattr(info, name) for name in _PLACE} for info in (batch.before, batch.after))
     before, after = map(json.dumps, places)

@@ -43,7 +43,8 @@ def store_models(  # noqa: PLR0913 - changes of a statement
     databases: Mapping[str, DatabaseModel | None] | None = None,
     moves: Collection[Move] = (),
 ) -> None:
-    """Store models that are valid from `position` on (None = dropped). The caller's transaction commits them.
+    """Store models that are valid from `position` on (None: the table was dropped). The caller's transaction commits
+    them.
 
     `moves`: a table that was created empty keeps its mark under the new name. The mark ends when the table is dropped,
     replaced or truncated, because the source then has none of the old rows.
@@ -78,9 +79,10 @@ def _renamed(text: str, name: TableName) -> TableModel:
 def mark_made_empty(
     connection: Connection, channel: str, position: BinlogPosition, models: Mapping[TableName, TableModel]
 ) -> None:
-    """Mark tables that were created empty, in their models at that position.
+    """Mark tables that were created empty, although the source has older rows. The mark is in their models at that
+    position.
 
-    The source's older rows are missing in these tables. The caller's transaction commits the marks.
+    The caller's transaction commits the marks.
     """
     for name, model in models.items():
         marked = json.dumps({**json.loads(model.to_json()), MADE_EMPTY: True})
@@ -97,7 +99,9 @@ def tables_made_empty(connection: Connection, channel: str) -> list[TableName]:
 
 
 def rows_are_loaded(connection: Connection, channel: str, names: Collection[TableName]) -> None:
-    """Remove the mark that these tables were created empty. The caller's transaction commits the change."""
+    """Remove the mark that these tables were created empty, because their rows are loaded. The caller's transaction
+    commits the change.
+    """
     marks = _marks(connection, channel, names) if names else {}
     for name in names:
         for number, offset, text in marks.get(name, []):
@@ -107,7 +111,7 @@ def rows_are_loaded(connection: Connection, channel: str, names: Collection[Tabl
 
 
 def _followed(marks: Mapping[TableName, list[tuple[int, int, str]]], moves: Iterable[Move]) -> dict[TableName, str]:
-    """Return the marked tables after these moves, each with the model with which it was created empty."""
+    """Return the new names of the marked tables after these moves, each with the model that has the mark."""
     left = {name: found[-1][2] for name, found in marks.items()}
     for old, new in moves:
         for name in [name for name in left if old in (name, (name[0], EVERY_TABLE))]:
@@ -120,7 +124,7 @@ def _followed(marks: Mapping[TableName, list[tuple[int, int, str]]], moves: Iter
 def _marks(
     connection: Connection, channel: str, names: Collection[TableName] = ()
 ) -> dict[TableName, list[tuple[int, int, str]]]:
-    """Return the marks of each table: (log number, offset, model). A DROP ends earlier marks.
+    """Return the marks of each table as (log number, offset, model). A DROP ends earlier marks.
 
     `names`: only these tables; () = all.
     """
@@ -136,7 +140,7 @@ def _marks(
 
 
 def _rows(channel: str, table: Table, names: Collection[TableName] = ()) -> Select[Any]:
-    """Return the query for database, table, log number, log position and model, oldest first.
+    """Return the query for the stored models: database, table, log number, log position and model, oldest first.
 
     `names`: only these tables; () = all.
     """
@@ -157,7 +161,8 @@ def _set_model(connection: Connection, channel: str, name: TableName, at: tuple[
 
 
 def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> None:
-    """Make the catalog valid from before the first position: the channel has another source with other positions.
+    """Make the models of the catalog valid from before the first position, because the channel has another source with
+    other positions.
 
     The caller's transaction commits the change.
     """
@@ -169,7 +174,7 @@ def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> Non
 
 
 def forget_models(connection: Connection, channel: str) -> None:
-    """Drop the channel's models for RESET REPLICA ALL; the replicated tables are unchanged."""
+    """Delete the channel's models for RESET REPLICA ALL; the replicated tables are unchanged."""
     table = _table(connection)
     connection.execute(delete(table).where(table.c.Channel_name == channel))
 

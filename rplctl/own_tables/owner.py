@@ -19,7 +19,7 @@ from rplctl.target.dialect import TO_WRITE
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The instance and the source of a channel. Field names are columns.
+    """The instance and the source that own a channel's rows. Field names are columns.
 
     An unknown source has no uuid and the server id 0.
     """
@@ -57,7 +57,7 @@ class Owner:
 
 
 def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
-    """Return the owner that an instance declares: the instance itself and the channel's source."""
+    """Return the owner that this instance writes: itself, with the channel's source."""
     master = master or MasterInfo()
     return Owner(
         Instance_id=instance_id,
@@ -82,7 +82,7 @@ def read_owner(connection: Connection, channel: str) -> Owner | None:
 
 
 def claim_channel(connection: Connection, channel: str, owner: Owner | None, kept_by: str = "") -> None:
-    """Store `owner` and the mode of the position in the channel's row; None does nothing.
+    """Store `owner`, with the commit mode `kept_by`, in the channel's row. If `owner` is None, do nothing.
 
     The caller's transaction commits the change; an equal row is not written. A missing row is inserted without a
     previous UPDATE: InnoDB would lock the gap, and one of two new channels would fail with 1213.
@@ -92,7 +92,7 @@ def claim_channel(connection: Connection, channel: str, owner: Owner | None, kep
 
 
 def claim_alone(engine: Engine, channel: str, owner: Owner | None, kept_by: str) -> None:
-    """Do the work of `claim_channel` in a transaction of its own. An equal row takes no lock."""
+    """Store the owner as `claim_channel` does, in a transaction of its own. If the row is equal, no lock is taken."""
     with engine.connect() as connection:
         if _claim(connection, channel, owner, kept_by) is None:
             return
@@ -112,14 +112,18 @@ def _claim(connection: Connection, channel: str, owner: Owner | None, kept_by: s
 
 
 def forget_source(connection: Connection, channel: str) -> None:
-    """Forget the source after CHANGE MASTER: the next applier stores the identity of its source."""
+    """Remove the source from the owner's row after CHANGE MASTER: the next applier stores the identity of
+    its source.
+    """
     table = channel_owner(connection.dialect.name)
     unknown = {"Source_uuid": "", "Source_server_id": 0}
     connection.execute(update(table).where(table.c.Channel_name == channel).values(**unknown))
 
 
 def disown_channel(connection: Connection, channel: str) -> None:
-    """Forget the owner after RESET REPLICA: the position is deleted, and the next applier begins like the first one."""
+    """Delete the owner's row after RESET REPLICA: the position is deleted, and the next applier begins like the first
+    one.
+    """
     table = channel_owner(connection.dialect.name)
     if own_table_exists(connection, table.name):
         connection.execute(delete(table).where(table.c.Channel_name == channel))

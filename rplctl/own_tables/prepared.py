@@ -1,4 +1,4 @@
-"""XA transactions of the source between XA PREPARE and XA COMMIT: the target stores their events.
+"""Stores the events of XA transactions of the source in the target, from XA PREPARE to XA COMMIT.
 
 The events are stored in parts, so that neither memory nor the target's row size limits a transaction. Invariant: the
 events are stored in the transaction that moves the position past XA PREPARE. They are deleted in the transaction that
@@ -25,7 +25,7 @@ PIECE_BYTES = 4 << 20  # less than the smallest default of max_allowed_packet
 def keep_prepared(
     connection: Connection, channel: str, xid: str, events: Iterable[bytes], description: FormatDescription
 ) -> None:
-    """Store the events of a prepared transaction, and replace an older one with the same name."""
+    """Store the events of a prepared transaction. An older transaction with the same XID is replaced."""
     table = prepared_xa(connection.dialect.name)
     connection.execute(delete(table).where(table.c.Channel_name == channel, table.c.Xid == xid))
     text = json.dumps(asdict(description))
@@ -49,7 +49,8 @@ def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def take_prepared(connection: Connection, channel: str, xid: str, out: BinaryIO | None) -> FormatDescription | None:
-    """Write the stored events to `out`, delete them, and return their format; None if no events have this XID.
+    """Write the stored events of a transaction to `out`, delete them, and return their format description; None if no
+    events have this XID.
 
     Without `out`, the events are only deleted.
     """

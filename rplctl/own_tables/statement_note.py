@@ -30,8 +30,8 @@ class NoteState(StrEnum):
 class StatementNote:
     """The note about one statement. `before`: the position before the statement's transaction.
 
-    `executed`: the GTIDs after the transaction. `definitions`: the objects that the statement changes, before the
-    change.
+    `executed`: the GTIDs that are executed after this transaction. `definitions`: the definitions of the objects that
+    the statement changes, before the change.
     """
 
     before: BinlogPosition
@@ -43,7 +43,7 @@ class StatementNote:
 
 
 def keep_note(connection: Connection, channel: str, note: StatementNote, *, is_first: bool = False) -> None:
-    """Store the note, and replace the last one; `is_first`: there is no earlier note."""
+    """Store the note in place of the last one; `is_first`: True if there is no earlier note."""
     if not is_first:
         forget_note(connection, channel)
     values = {
@@ -87,7 +87,9 @@ def forget_note(connection: Connection, channel: str) -> None:
 
 @cache
 def _insert(dialect: str) -> Insert:
-    """Return the INSERT, cached: for each DDL statement, building it would take as long as executing it."""
+    """Return the INSERT of a note. It is cached, because building it for each DDL statement would take as long as
+    executing it.
+    """
     return insert(statement_note(dialect))
 
 

@@ -180,7 +180,9 @@ def lake_batch(dialect: str) -> Table:
 
 
 def _own_table(dialect: str, name: str, comment: str, *columns: Column[Any]) -> Table:
-    """Return a table with the channel as key, in rplctl's own schema if the target has one."""
+    """Return the definition of an internal table whose key begins with the channel. It is in rplctl's own schema if the
+    target has one.
+    """
     by_channel = Column("Channel_name", String(64), primary_key=True)
     schema, options = dialect_of(dialect).own_schema, dialect_of(dialect).own_types().options
     return Table(name, MetaData(schema=schema), by_channel, *columns, comment=comment, **options)
@@ -203,13 +205,13 @@ _ALL = (
 
 
 def forget_channel(connection: Connection, channel: str) -> None:
-    """Delete the channel's rows for RESET REPLICA ALL, in all existing internal tables."""
+    """Delete all rows of the channel for RESET REPLICA ALL, in all existing internal tables."""
     for table in _tables_there(connection):
         connection.execute(table.delete().where(table.c[KEY] == channel))
 
 
 def rename_channel(connection: Connection, old: str, new: str) -> None:
-    """Rename the channel in all existing internal tables and repository tables.
+    """Rename the channel in the rows of all existing internal tables and repository tables.
 
     The caller's transaction commits the change.
     """
@@ -238,12 +240,13 @@ def channels_in(connection: Connection, table: Table) -> frozenset[str]:
 
 
 def create_own_tables(engine: Engine) -> None:
-    """Create missing internal tables; never change rows. Raises TargetError if the target reports an error.
+    """Create the internal tables that are missing; rows never change. Raises TargetError if the target reports an
+    error.
 
     Only one process at a time creates the tables: it first takes the target's lock for this (`lock_installation`). A
     transaction of MySQL keeps metadata locks of what it has read, so two processes that read and then alter would wait
-    for each other (1213, 3058). If all tables exist, no process waits: hundreds of channels check at the same time
-    when they start together.
+    for each other (1213, 3058). If all tables exist, no process waits: hundreds of channels check at the same time when
+    they start together.
     """
     dialect = engine.dialect.name
     try:
@@ -275,10 +278,10 @@ def _is_complete(connection: Connection) -> bool:
 
 
 def add_pieces(connection: Connection) -> None:
-    """Convert the rplctl_prepared_xa of an older rplctl, which stored each transaction in one row.
+    """Convert the table rplctl_prepared_xa of an older rplctl, which stored each transaction in one row.
 
-    That row becomes the first part. Without such a table, nothing happens. The conversion is one ALTER if the target
-    commits DDL implicitly; otherwise, it is part of the caller's transaction.
+    That row becomes the first part. If there is no such table, nothing happens. The conversion is one ALTER if the
+    target commits DDL implicitly; otherwise, it is part of the caller's transaction.
     """
     if not _lacks_pieces(connection):
         return

@@ -46,8 +46,8 @@ __all__ = [
 
 
 def open_engine(url: str) -> Engine:
-    """Return an engine that uses real transactions on every kind (on SQLite also for DDL). Raises ConfigError if the
-    URL is not valid.
+    """Return an engine for the target's URL. It uses real transactions on every kind (on SQLite also for DDL). Raises
+    ConfigError if the URL is not valid.
     """
     return dialect_of(target_kind(url)).open_engine(url)
 
@@ -79,7 +79,7 @@ def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:
 
 
 def mapped_errors(dialect: str) -> AbstractContextManager[None]:
-    """Map driver errors to TargetError in code that uses a target's connection outside of the target's folder.
-    `dialect` is SQLAlchemy's name of the kind.
+    """Map driver errors of the block to TargetError, in code that uses a target's connection outside of the target's
+    folder. `dialect` is SQLAlchemy's name of the kind.
     """
     return dialect_of(dialect).mapped_errors()

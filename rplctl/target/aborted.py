@@ -1,4 +1,4 @@
-"""Termination of an engine's connections from another thread; to the target, the process seems to have died.
+"""Ends the connections of an engine from another thread, in a way that looks to the target as if the process had died.
 
 Invariant: after `abort`, a call that waits for the target gets an error, and the engine never connects again.
 """
@@ -23,8 +23,8 @@ _aborted: WeakSet[Engine] = WeakSet()
 
 
 def watch_connections(engine: Engine) -> None:
-    """Record the connections of the engine for `abort`. The caller has just created the engine, and has not added event
-    listeners yet.
+    """Record the engine's connections from now on, so that `abort` can end them. The caller has just created the
+    engine, and has not added event listeners yet.
     """
     from sqlalchemy import event
 

@@ -1,4 +1,4 @@
-"""A cache of answers that is shared by the channels of one command: no question to a target or folder is repeated.
+"""Caches answers that the channels of one command share, so that no question to a target or a folder is repeated.
 
 Invariant: an answer is valid until the end of its `asked_once` block. A question that failed is asked again. Outside of
 such a block, every question is asked.
@@ -46,5 +46,5 @@ def answer(of: Engine | Path, question: str, ask: Callable[[], T]) -> T:
 
 
 def is_answered(of: Engine | Path, question: str, by: object) -> bool:
-    """True if the cached answer to the question is `by`; False if the question was not asked in this block."""
+    """True if the answer that this block has cached for the question is `by`; False if there is none."""
     return (of, question) in (known := _answers.get() or {}) and known[of, question] == by

@@ -40,7 +40,7 @@ _MOST_SHOWN = 64  # characters of a value that an error's position shows
 
 @contextlib.contextmanager
 def committed(target: Target) -> Iterator[None]:
-    """Run the block as one transaction without foreign key checks; an exception rolls it back."""
+    """Run the block as one transaction without foreign key checks; an exception rolls the transaction back."""
     target.begin(foreign_keys=False)
     try:
         yield
@@ -57,17 +57,17 @@ class ChangeKind(IntEnum):
 
 
 class CountMismatch(Exception):
-    """The error of a bulk statement that changed an unexpected number of rows. It never leaves the applier."""
+    """The error if a bulk statement changed an unexpected number of rows. It never leaves the applier."""
 
 
 def expect_rows(what: str, found: int, expected: int) -> None:
-    """Raise CountMismatch unless `found` equals `expected`."""
+    """Raise CountMismatch with the text `what` unless `found` rows are `expected` rows."""
     if found != expected:
         raise CountMismatch(f"{what}: {found} rows, expected {expected}")
 
 
 class KeylessMismatch(CountMismatch):
-    """A mismatch in a table without a key. The changes may fit if they are applied one by one, in their order."""
+    """A CountMismatch in a table without a key. The changes may fit if they are applied one by one, in their order."""
 
     def __init__(self, database: str, table: str, reason: object = "") -> None:
         super().__init__(f"rows of {database}.{table}, which has no key: {reason}")
@@ -207,16 +207,16 @@ class Target(Protocol):
     def lock_wait(self) -> str: ...  # which lock of another session a statement waits for; called from another thread
 
     def interrupt(self) -> None:
-        """Make the running statement fail, from another thread, without waiting. The caller must then roll back."""
+        """Make the running statement fail, without waiting; for another thread. The caller must then roll back."""
 
     def abort(self) -> None:
-        """Cut off the target from another thread, as if this process had died. Calls that wait for the target fail."""
+        """End the connections as if this process had died, so that calls that wait fail; for another thread."""
 
     def is_idle(self) -> bool:
         """True if, after `interrupt` and `rollback`, the changes are undone and their locks are released."""
 
     def check_table(self, model: TableModel) -> None:
-        """Check the columns. Raises TargetError 1146 if the table is missing, 1677 if a column is missing."""
+        """Check the table's columns. Raises TargetError 1146 for a missing table, 1677 for a missing column."""
 
     def takes_multisets(self, model: TableModel) -> bool:
         """True if equal rows of the keyless table are interchangeable: no column, trigger or foreign key that only the
@@ -259,7 +259,7 @@ class Statement:
 
 class Definition(NamedTuple):
     """An object as a server reports it. `text`: a digest of the definition without its name; '?' if it is not visible.
-    `identity`: an id that a rename does not change, or ''. `altered`: the time of the last change; '' if it may be now.
+    `identity`: an id that a rename keeps, or ''. `altered`: the time of the last change, or ''.
     """
 
     text: str
@@ -271,13 +271,13 @@ class StatementTarget(Target, Protocol):
     """A MySQL or MariaDB server, which executes the source's statements and reports its own tables (D10, D11)."""
 
     def run_statement(self, statement: Statement) -> Sequence[str]:
-        """Execute the statement and return notes on missing features. Raises errors that the source did not have."""
+        """Execute the statement; return notes on missing features. Raises errors that the source did not have."""
 
     def is_ddl(self, query: Query, context: DdlContext) -> bool:
         """True if the statement, as the source executed it, may do more than change rows; such a statement commits."""
 
     def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
-        """Return the current definitions; None for a missing object. `identity`: set all fields."""
+        """Return the objects' current definitions; None for a missing object. `identity`: True to set all fields."""
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
         """Return the state of the tables' rows; `altered` is '' if the server does not report the last change."""
@@ -288,8 +288,8 @@ class StatementTarget(Target, Protocol):
         """
 
     def judge_primary_keys(self, policy: str) -> None:
-        """Apply REQUIRE_TABLE_PRIMARY_KEY_CHECK to the next statements. Raises TargetError 1235 if that is
-        impossible.
+        """Apply the policy REQUIRE_TABLE_PRIMARY_KEY_CHECK to all later statements. Raises TargetError 1235 if the
+        server does not support it.
         """
 
     def roll_back_to(self, savepoint: str) -> None:
@@ -302,8 +302,8 @@ class StatementTarget(Target, Protocol):
         """Send the source's FORMAT_DESCRIPTION, before a transaction that may call `replay_rows`."""
 
     def can_replay(self, description: FormatDescription) -> bool:
-        """True if the server takes events of this description: its own vendor's and, on MySQL, one that `introduce`
-        sent.
+        """True if the server accepts events with this description: those of its own vendor and, on MySQL, those for
+        which `introduce` was called.
         """
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
@@ -316,7 +316,7 @@ class StatementTarget(Target, Protocol):
         """True if only the server can apply the table's rows: the table has triggers or keeps its own history."""
 
     def prefers_replay(self, model: TableModel) -> bool:
-        """True if the server applies some rows more exactly: the text of JSON does not show types such as DECIMAL."""
+        """True if the server itself applies some rows more exactly: JSON as text loses types such as DECIMAL."""
 
     def is_transactional(self, model: TableModel) -> bool: ...
 
@@ -333,14 +333,14 @@ class TwoPhaseTarget(Target, Protocol):
     loads_prepared: bool  # `bulk_rows` also applies to transactions that will be prepared
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
-        """Start a transaction as Target.begin does; with `xid`, it is a branch of a two-phase transaction."""
+        """Start a transaction as Target.begin does; with `xid`, it can later be prepared under this name."""
 
     def prepare(self) -> None:
-        """Prepare the transaction: it outlives the connection until `commit`, or until its name ends it."""
+        """Prepare the transaction. It then outlives the connection until it is committed or rolled back."""
 
 
 class TwoPhaseVerbs(Protocol):
-    """The other operations that two-phase commit needs from a kind of server (its `two_phase` module)."""
+    """The operations of two-phase commit besides those of TwoPhaseTarget (the `two_phase` module of a kind)."""
 
     def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
 
@@ -353,7 +353,7 @@ class TwoPhaseVerbs(Protocol):
         """
 
     def wait_at_most(self, connection: Connection, seconds: int) -> None:
-        """Limit the wait for a lock in the open transaction, and maybe in later transactions of the connection."""
+        """Limit the wait for locks in the open transaction, and perhaps in later ones of the connection."""
 
     def claim(self, connection: Connection, prefix: str) -> None:
         """Mark the connection as this instance's, outside of a transaction, so that a later start can terminate it.

@@ -1,4 +1,4 @@
-"""Rows that are stored as columns, so that binding many rows to one statement creates no tuple for each row.
+"""Rows that are stored as columns. If many rows are bound to one statement, no tuple is created for each row.
 
 Invariant: a reader of `ColumnRows` sees a list of rows, in order.
 """

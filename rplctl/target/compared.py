@@ -34,22 +34,22 @@ class ComparedRows(ABC):
 
     @staticmethod
     def of_source(values: list[Any], column: Column) -> list[Any]:
-        """Return a column's decoded values of the source in the form that the target reports."""
+        """Convert a column's decoded values of the source to the form in which the target reports its own values."""
         return values
 
     @abstractmethod
     def drift(self, model: TableModel) -> list[str]:
-        """Return the differences between the table's definition and the one that the applier creates. Each is a
+        """Return the differences between the target's table and the one that the applier would create. Each is a
         statement that repairs it, or a comment after `--` if no statement can repair it without the rows.
         """
 
     @abstractmethod
     def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
-        """Yield all rows in lists, read on a separate connection."""
+        """Yield all rows of the table in lists. They are read on a separate connection."""
 
     @abstractmethod
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
-        """Create an empty stage, and return the model for loading rows into the stage."""
+        """Create an empty stage, and return the model with which rows are loaded into it."""
 
     @abstractmethod
     def staged(self, columns: Columns) -> Rows: ...
@@ -59,11 +59,15 @@ class ComparedRows(ABC):
 
     @abstractmethod
     def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
-        """Return the rows with one of these keys. `key`: indexes of the key's columns; `keys`: values in that order."""
+        """Return the table's rows with one of these keys. `key`: indexes of the key's columns; `keys`: values in that
+        order.
+        """
 
 
 def celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
-    """Return each row with its cells, for a target that stores equal values identically."""
+    """Return each row with its cells, which are the printed values. For a target that stores equal values
+    identically.
+    """
     return ((row, tuple(map(repr, row))) for row in rows)
 
 
@@ -74,5 +78,5 @@ def single(value: Any) -> float:
 
 
 def staged_model(model: TableModel, database: str, name: str) -> TableModel:
-    """Return the model for loading rows into the stage `database`.`name`, without foreign keys."""
+    """Return the model with which rows are loaded into the stage `database`.`name`, without foreign keys."""
     return replace(model, database=database, name=name, foreign_keys=())

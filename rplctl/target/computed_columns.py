@@ -29,7 +29,9 @@ _WITHOUT_DEFAULT = ("json", "geometry", "vector")
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """A target's arithmetic: SQL that wraps an operand, and the condition for a result that is not exact."""
+    """The arithmetic of a kind of target: SQL that wraps an operand, and the condition for a result that is
+    not exact.
+    """
 
     operand: Callable[[Sql], Sql]
     inexact: Callable[[Sql], Sql]  # prefix of the condition for a result out of range
@@ -37,14 +39,16 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The SQL of a value, and the condition for rows in which the value may differ from the source's."""
+    """SQL that computes a value, and the condition for rows in which this value may differ from the source's."""
 
     expression: Sql
     impossible: Sql
 
 
 def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: DdlContext) -> bool:
-    """True if the source recalculated the generated column. `old`: the same column before, generated or not."""
+    """True if the statement made the source recalculate the generated column. `old`: the column before, generated or
+    not.
+    """
     if column.generated is None:
         return False
     same = old.generated is not None and _normal(old.generated) == _normal(column.generated)
@@ -64,7 +68,9 @@ def computed(  # noqa: PLR0913 - the context of an expression, by keyword
     arithmetic: Arithmetic,
     functions: TextFunctions,
 ) -> Computed | None:
-    """Return SQL that computes the expression `text` for a row of the old table; None if only the source can."""
+    """Return SQL that computes the expression `text` for a row of the old table; None if only the source can compute
+    it.
+    """
     known: dict[str, tuple[Column, Sql]] = {}
     for name, (new, old) in _unchanged(step, context).items():
         known[name] = (new, quote(old.name if original_names else new.name))
@@ -79,12 +85,12 @@ def computed(  # noqa: PLR0913 - the context of an expression, by keyword
 
 
 def operands(step: AlterStep, context: DdlContext) -> dict[str, Column]:
-    """Return the old columns that an expression may read, by their folded names in the new table."""
+    """Return the old columns that an expression may use, by the names (folded) that they have in the new table."""
     return {name: old for name, (_, old) in _unchanged(step, context).items()}
 
 
 def _unchanged(step: AlterStep, context: DdlContext) -> dict[str, tuple[Column, Column]]:
-    """Return the columns whose values the statement does not change: folded new name → the new and the old column."""
+    """Return the columns whose values the statement keeps: the folded new name, with the new and the old column."""
     found = {}
     for new, origin in zip(step.new.columns, step.origins, strict=True):
         old = step.old.find(origin) if origin is not None else None
@@ -142,7 +148,9 @@ def _expression(
 
 
 def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
-    """Return the old and new names of columns whose value, bytes or order changed for an expression that reads them."""
+    """Return the names, old and new, of columns that an expression would read with another value, other bytes or
+    another order.
+    """
     found = set()
     for new, origin in zip(step.new.columns, step.origins, strict=True):
         old = step.old.find(origin) if origin is not None else None

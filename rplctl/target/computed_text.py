@@ -1,4 +1,4 @@
-"""Expressions with functions over texts and integers: they compute a generated column for existing rows.
+"""Computes a generated column for existing rows, if its expression has functions over texts and integers.
 
 Only expressions that the source and all targets compute alike are supported. A condition selects the rows with
 uncertain values: non-ASCII letters in UPPER and LOWER, a NUL if the target's functions end at it, a text that is too
@@ -37,7 +37,7 @@ class NotKnown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TextFunctions:
-    """The SQL of functions over texts on a kind of target."""
+    """The SQL that a kind of target uses for functions over texts."""
 
     octets: Callable[[Sql], Sql]  # the number of bytes of a text in UTF-8
     printed: Callable[[Column, Sql], Sql]  # a value as text, in the format of the source
@@ -80,7 +80,7 @@ class Expression:
             self.doubts.append(condition)
 
     def _term(self) -> tuple[bool, Sql]:
-        """Read one term. Return whether the term is a text, and its SQL."""
+        """Read one term. Return True if the term is a text, and its SQL."""
         tokens = self.tokens
         if tokens.accept_symbol("("):
             found = self._term()
@@ -180,7 +180,7 @@ class Expression:
         return found
 
     def _with_separators(self) -> Sql:
-        """Read CONCAT_WS: a part that is NULL is omitted together with its separator."""
+        """Read CONCAT_WS and return its SQL: a part that is NULL is omitted together with its separator."""
         separator = self._literal_text()
         self._comma()
         parts = [written("coalesce({} || {}, '')", text_literal(separator), part) for part in self._texts()]

@@ -45,7 +45,9 @@ UTF8_CHARSETS = frozenset({"utf8mb3", "utf8mb4", "ascii"})
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The SQL of a new value. Rows that meet the condition `impossible` cannot be converted; `why` is the reason."""
+    """SQL that converts an old value to the new one. Rows that meet the condition `impossible` cannot be converted;
+    `why` is the reason.
+    """
 
     expression: Sql
     impossible: Sql = NOTHING
@@ -53,7 +55,7 @@ class Conversion:
 
 
 def type_class(column: Column) -> str:
-    """Return the name of the group of types that has the column's conversion rules."""
+    """Return the group of types to which the column belongs in the table of rules."""
     kind = column.type
     if kind in INTEGER_BITS:
         return "integer"
@@ -91,7 +93,7 @@ def integer_range(column: Column) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Modify(ABC):
-    """MODIFY of one column from `old` to `new` on a kind of target; each rule in RULES is a method."""
+    """The conversion of one column from `old` to `new` on a kind of target; each rule in RULES is a method."""
 
     old: Column
     new: Column
@@ -105,7 +107,8 @@ class Modify(ABC):
         return found
 
     def with_default(self, found: Conversion) -> Conversion:
-        """Replace NULL with the implicit default if the column becomes NOT NULL and the source was not strict.
+        """Make NULL the implicit default in the conversion `found`, if the column becomes NOT NULL and the source was
+        not strict.
 
         In a TIMESTAMP column, NULL becomes the time of the statement in any mode: in strict mode, MySQL refuses such a
         statement and MariaDB executes it.
@@ -135,7 +138,7 @@ class Modify(ABC):
 
     @abstractmethod
     def nothing(self) -> Sql:
-        """Return the new value of a column without a conversion, in which all rows are NULL."""
+        """Return the new value of a column that cannot be converted, in which all rows are NULL."""
 
     @abstractmethod
     def retyped(self) -> Sql:
@@ -166,8 +169,8 @@ class Modify(ABC):
 
     @abstractmethod
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Return the conversion from `old` to `new` digits of a fractional second. Added digits are zeros; surplus
-        digits are cut or rounded, see `rounds_fractions`.
+        """Return the conversion of a time from `old` to `new` digits of a fractional second. Added digits are zeros;
+        surplus digits are cut or rounded, see `rounds_fractions`.
         """
 
     @property
@@ -178,13 +181,15 @@ class Modify(ABC):
 
     @property
     def last_moment(self) -> str:
-        """The latest value of the new DATETIME or TIMESTAMP; a value that is rounded up past it is not valid."""
+        """The latest value of the new DATETIME or TIMESTAMP. If rounding up exceeds it, the value is not valid."""
         last = self.context.timestamp_range[1] if self.new.type == "timestamp" else "9999-12-31 23:59:59"
         return f"{last}.999999"
 
     @staticmethod
     def half(digits: int) -> int:
-        """Return half a unit of the last digit, in microseconds. `digits`: number of digits of a fractional second."""
+        """Return half a unit of the last digit in microseconds, for rounding. `digits`: number of digits of a
+        fractional second.
+        """
         return int(10 ** (6 - digits)) // 2
 
     # the rules that are the same on all kinds
@@ -223,7 +228,9 @@ class Modify(ABC):
         return self.only(self.retyped(), either(self.not_whole(self.value, self.most_whole(2**24)), below))
 
     def most_whole(self, exact: int) -> int:
-        """Return the largest integer that the new FLOAT or DOUBLE stores exactly; (M,D) clips greater integers."""
+        """Return the largest integer that the new FLOAT or DOUBLE stores exactly; with (M,D), the server would reduce
+        larger integers.
+        """
         new = self.new
         return exact if new.scale is None else min(exact, 10 ** ((new.length or 0) - new.scale) - 1)
 
@@ -269,7 +276,9 @@ class Modify(ABC):
         return self.only(expression, written("{} IN ({})", self.value, self._listed(gone)) if gone else NOTHING)
 
     def _has_wide_labels(self) -> bool:
-        """True if the labels become bytes of two or four for each letter: MariaDB 10.11 then shows other labels."""
+        """True if the labels' character set has two or four bytes for each letter: as bytes, MariaDB 10.11 then shows
+        other labels.
+        """
         return self.old.charset in ("ucs2", "utf16", "utf16le", "utf32") and self.new.charset in ("binary", None)
 
     def set_to_set(self) -> Conversion:

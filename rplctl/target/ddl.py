@@ -1,7 +1,7 @@
 """The base class `Ddl` for the DDL of targets that do not speak MySQL: its abstract methods and the shared code.
 
-Expressions for the columns of a new table use the old names of columns (in guards, which run before columns are
-renamed) or the new names.
+A plan's guards run before columns are renamed, so their SQL uses the old names of columns; the SQL that fills a new
+table uses the names at that time (`original_names`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from rplctl.target.partition import partition_condition
 
 
 class Ddl(ABC):
-    """The DDL of a kind of target. Each kind has one object, `DDL` in the `ddl` of its folder."""
+    """The DDL of a kind of target. Each kind has one object of this class, `DDL` in the `ddl` of its folder."""
 
     arithmetic: ClassVar[Arithmetic]
     functions: ClassVar[TextFunctions]
@@ -60,8 +60,8 @@ class Ddl(ABC):
 
     @abstractmethod
     def emit(self, plan: DdlPlan, catalog: Catalog) -> list[Sql]:
-        """Return the statements of a plan. `catalog`: the tables before the plan. Raises TargetError for names that the
-        target does not allow, RplError for rows of a partition that cannot be identified.
+        """Return the SQL statements of a plan. `catalog`: the tables before the plan. Raises TargetError for names that
+        the target does not allow, RplError for rows of a partition that cannot be identified.
         """
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Ddl(ABC):
 
     @abstractmethod
     def with_value(self, column: Column, value: Value) -> FilledColumn:
-        """Return an added column that has the same value in every row."""
+        """Return an added column as one that has the same value in every row."""
 
     @abstractmethod
     def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
@@ -89,8 +89,8 @@ class Ddl(ABC):
         return [guard for step in steps_here(plan) for guard in self._guards(step, plan.context)]
 
     def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[Sql], Any]) -> None:
-        """Check the guards and execute the statements. `execute` runs SQL in the open transaction and returns a cursor.
-        Raises TargetError if a guard finds a row.
+        """Check the guards of a plan, then execute its statements. `execute` runs SQL in the open transaction and
+        returns a cursor. Raises TargetError if a guard finds a row.
         """
         plan = self.with_known_values(plan, execute)
         for guard in self.guards(plan):
@@ -100,7 +100,9 @@ class Ddl(ABC):
             execute(statement)
 
     def with_known_values(self, plan: DdlPlan, execute: Callable[[Sql], Any]) -> DdlPlan:
-        """Return the plan with the values that SQL cannot convert, and that the source's rules convert."""
+        """Return the plan with constants for the values that the target's SQL cannot convert, and that the source's
+        rules convert.
+        """
         steps = [self._with_known(step, plan.context, execute) for step in plan.steps]
         return replace(plan, steps=tuple(steps))
 
@@ -139,7 +141,7 @@ class Ddl(ABC):
     def rows_gone(
         self, step: DeletePartitionsStep | DeleteHistoryStep | MoveRowsStep, context: DdlContext
     ) -> list[Sql]:
-        """Return the statements for rows that the source deleted or moved without logging them."""
+        """Return the statements that delete or move the rows that the source deleted or moved without logging them."""
         model = model_of(step)
         if isinstance(step, DeleteHistoryStep):
             ends = joined(", ", (text_literal(end + self.zone) for end in (END_OF_TIME, LATER_END_OF_TIME)))
@@ -238,7 +240,9 @@ class Ddl(ABC):
 
 
 def _numbered_by_source(made: Conversion, column: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Mark the rows as impossible that the source numbers because the column becomes AUTO_INCREMENT."""
+    """Mark rows in the conversion `made` as impossible if the source numbers them, because the column becomes
+    AUTO_INCREMENT.
+    """
     zeros, nulls = numbered_by_source(column, context)
     doubts = [made.impossible] if made.impossible else []
     if zeros:

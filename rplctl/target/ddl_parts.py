@@ -33,7 +33,7 @@ def text_literal(text: str) -> Sql:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A query that must return no row before the plan's statements run, and the error if the query returns a row."""
+    """A query that must return no row before the plan's statements run, and the error to raise if it returns one."""
 
     query: Sql
     message: str
@@ -42,7 +42,9 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class FilledColumn:
-    """A column of the new table and its value. `constant`: SQL of a value that is the same for all rows, also later."""
+    """A column of the new table with the value that existing rows get. `constant`: SQL of a value that is the same for
+    all rows, also later.
+    """
 
     column: Column
     origin: str | None
@@ -60,18 +62,20 @@ def column_line(column: Column, kind: Sql, default: Sql) -> Sql:
 
 
 def is_required(column: Column) -> bool:
-    """True if the column is NOT NULL on the target; a generated column is not, as its value is set after the row."""
+    """True if the column is NOT NULL on the target. A generated column is not, because its value is set after the row
+    is inserted.
+    """
     return not column.nullable and column.generated is None
 
 
 def rename_columns(
     step: AlterStep, table: Sql, parked: str, folded: Callable[[str], str] = str
 ) -> tuple[list[Sql], TableModel]:
-    """Return RENAME COLUMN statements for all renamed columns, and the model after them.
+    """Return RENAME COLUMN statements for all renamed columns, and the model after these statements.
 
     If the new name still belongs to another column, the column is first renamed to a temporary name with the prefix
     `parked`, which no column has. A dropped column is renamed if its name is needed. Targets update indexes and foreign
-    keys themselves. `folded` maps names that the target regards as equal to the same text.
+    keys themselves. `folded`: returns the same text for names that the target regards as equal.
     """
     old = step.old
     pairs = [(o, c.name) for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None and o != c.name]
@@ -104,8 +108,8 @@ def constant_default(column: Column) -> Value:
 
 
 def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callable[[int], Sql]) -> dict[int, Sql]:
-    """Return the SQL of each generated column that is not in `given` but depends on a column in `given`. Keys are
-    column indexes; `name_of` returns a column's SQL.
+    """Return the SQL of each generated column that is not in `given` but depends on a column in `given`, by column
+    index. `name_of`: returns a column's SQL.
     """
     return {
         column: written(
@@ -126,8 +130,8 @@ def new_tables(plan: DdlPlan, catalog: Catalog) -> list[TableModel]:
 
 
 def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
-    """Return the other tables whose database and table names have the same total length, as candidates for a conflict
-    of names. This check of lengths keeps a statement fast if there are very many tables.
+    """Return the other tables whose names may be equal to the model's for the target: their database and table names
+    have the same total length. This check keeps a statement fast if there are very many tables.
     """
     size = len(model.database) + len(model.name)
     alike = [other for other in catalog.tables.values() if len(other.database) + len(other.name) == size]
@@ -135,7 +139,8 @@ def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
 
 
 def steps_here(plan: DdlPlan) -> Iterator[Step]:
-    """Yield the steps for tables that the target has. A table whose new engine stores its rows elsewhere is dropped.
+    """Yield the plan's steps for tables that the target has. If a table's new engine stores its rows elsewhere, it is
+    dropped.
 
     Raises TargetError 1235 if a MERGE table would change other tables, 1846 if rows would come from elsewhere.
     """
@@ -184,7 +189,8 @@ def is_in_order(column: Column) -> bool:
 
 
 def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
-    """True if the table's rows are in the order of its clustered key, and every target sorts the key in this order.
+    """True if the table's rows are in the order of its clustered key `key`, and every target sorts this key in the same
+    order.
 
     False for tables that are not InnoDB and for partitioned tables, which have a separate order in each partition.
     MariaDB before 10.8 stores a DESC part in ascending order.
@@ -203,8 +209,8 @@ def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
 
 
 def numbered_by_source(column: Column, context: DdlContext) -> tuple[bool, bool]:
-    """Return two flags: rows with 0, and rows with NULL, get new numbers when the column becomes AUTO_INCREMENT (tested
-    on MariaDB 10.11 and MySQL 9.7).
+    """Return two bools: True if rows with 0, and True if rows with NULL, get new numbers when the column becomes
+    AUTO_INCREMENT (tested on MariaDB 10.11 and MySQL 9.7).
     """
     keeps_zeros = bool(context.sql_mode & NO_AUTO_VALUE_ON_ZERO)
     return not keeps_zeros, not (column.nullable and (keeps_zeros or not context.is_mariadb))
@@ -222,9 +228,10 @@ def clustered_key(model: TableModel) -> Key | None:
 
 
 def actions(key: ForeignKey) -> Sql:
-    """Return the ON DELETE and ON UPDATE clauses of the key. RESTRICT becomes NO ACTION, which InnoDB treats alike.
+    """Return the ON DELETE and ON UPDATE clauses of the key. RESTRICT becomes NO ACTION, which means the same in
+    InnoDB.
 
-    Only NO ACTION can wait for the end of a transaction that groups several transactions of the source.
+    Only NO ACTION can be checked at the end of a transaction that groups several transactions of the source.
     """
     return joined(
         "",

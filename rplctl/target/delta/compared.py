@@ -106,7 +106,9 @@ def _plain(values: pa.Array, column: Column) -> list[Any]:
 
 @contextmanager
 def _mapped(model: TableModel) -> Iterator[None]:
-    """Raise TargetError if a column's type differs from the model's, for example while DDL is executed."""
+    """Raise TargetError if the block finds a column whose type differs from the model's, for example while DDL is
+    executed.
+    """
     try:
         with mapped(model.qualified_name):
             yield

@@ -33,7 +33,7 @@ class DeltaDialect(SqliteDialect):
     packages: ClassVar[tuple[str, ...]] = ("deltalake", "pyarrow")
 
     def place(self, url: str) -> Place:
-        """Return the location of the lake that the URL names. Raises ConfigError if the URL is not valid."""
+        """Return the location of the lake in the URL. Raises ConfigError if the URL is not valid."""
         return place_of(url)
 
     def is_missing_at(self, url: str) -> bool:

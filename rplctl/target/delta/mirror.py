@@ -1,4 +1,5 @@
-"""A mirror: Delta tables with the same rows as the source's tables, maintained by strict copy on write.
+"""A mirror as a target: Delta tables with the same rows as the source's tables. Changed files are rewritten (copy on
+write), and all expected rows are checked.
 
 Invariant: as in `target.DeltaTarget`, the open transaction changes no table. Its net changes are in overlays. When the
 transaction is complete, the affected files are rewritten, and one commit replaces the old files of each table.
@@ -38,7 +39,7 @@ from rplctl.target.lake import PendingTable
 
 
 class MirrorTarget(DeltaTarget):
-    """A mirror as a target, which implements lake.LakeTarget and base.Savepoints."""
+    """A mirror as a target; implements lake.LakeTarget and base.Savepoints."""
 
     bulk_rows = 0
     keeps_changes = False
@@ -78,14 +79,18 @@ class MirrorTarget(DeltaTarget):
             raise error
 
     def adopts(self, model: TableModel) -> bool:
-        """True if the mirror has the table; others must be created by the log, or earlier rows would be missing."""
+        """True if the mirror has the table. Any other table must be created by the log, because its earlier rows would
+        be missing.
+        """
         return DeltaTables(self.writer).open_table(folder_of(model)) is not None
 
     def takes_multisets(self, model: TableModel) -> bool:
         return False
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        """Do nothing: a mirror has no foreign keys, and changes with actions stop before (follows_foreign_keys)."""
+        """Do nothing, because a mirror has no foreign keys, and the applier refuses changes with actions before
+        (follows_foreign_keys).
+        """
         return True
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
@@ -139,8 +144,8 @@ class MirrorTarget(DeltaTarget):
         return super().take_staged()
 
     def _stage_rows(self) -> None:
-        """Write the net changes into new files, and stage the files. Raises CountMismatch if the target's rows are not
-        as expected.
+        """Write the net changes into new files, and add the files to the batch. Raises CountMismatch if the target's
+        rows are not as expected.
         """
         for model, overlay in self._overlays.values():
             if not overlay.entries:
@@ -194,7 +199,7 @@ def _key(image: RowSet, key: Sequence[int]) -> Row | None:
 
 
 def _unusable_key(model: TableModel) -> str:
-    """Return a text about the table's keys, none of which identifies its rows."""
+    """Return a text for an error that says why none of the table's keys identifies its rows."""
     for key in model.keys:
         if key.is_unique and (key.has_expression or any(part.length for part in key.parts)):
             return f"only the key `{key.name}`, which is over an expression or a part of a column"

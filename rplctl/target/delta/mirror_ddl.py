@@ -1,4 +1,4 @@
-"""DDL of a mirror: it computes the files and columns that a table has after a statement.
+"""DDL of a mirror: computes the files and columns that a table has after a statement.
 
 Invariant: no value changes; otherwise the statement is refused (1846) before a file is written. Added columns that are
 NULL change no file. Other changes rewrite the table's files, and one commit replaces the old files.
@@ -30,8 +30,8 @@ _TEXTS: Final = frozenset({"varchar", "char", "enum", *TEXT_BYTES})
 
 
 class MirrorDdl:
-    """The changes of tables by one statement. `files_of` returns the files of a table, with the columns before the
-    statement.
+    """Computes the changes of tables by one statement. `files_of`: returns the files of a table, with the columns
+    before the statement.
     """
 
     def __init__(self, place: Place, folder_of: Callable[[TableModel], str],
@@ -97,8 +97,8 @@ class MirrorDdl:
         self._now[folder] = (new, made)
 
     def _filled(self, column: Column, origin: str | None, old: TableModel, context: DdlContext) -> pa.Array | None:
-        """Return the value of a column for all rows; None if the files need not change. Raises TargetError if only the
-        source knows the value.
+        """Return a column's values for all rows; None if the files need not change. Raises TargetError if only the
+        source knows the values.
         """
         before = old.find(origin) if origin is not None else None
         if before is not None:
@@ -134,7 +134,7 @@ class MirrorDdl:
 
 
 def _is_plain(old: Column, new: Column) -> bool:
-    """True if the source's conversion does not change any value that fits the new type."""
+    """True if the source's conversion keeps every value that fits the new type."""
     if old.fraction_digits > new.fraction_digits or (old.type == "time" and old.length != new.length):
         return False
     if old.type == new.type:

@@ -1,7 +1,9 @@
-"""The net changes that the open transaction makes to one table of a mirror, by key, and the expectation of each.
+"""The net changes that the open transaction makes to one table of a mirror, by key, with the expectation of each
+change.
 
 Invariant (design D2): nothing is upserted. An entry records if its key must exist in the table's files. Each change is
-checked against earlier changes of the transaction here, and against the files when they are rewritten (`rewrite.py`).
+checked against earlier changes of the transaction in the overlay, and against the files when they are rewritten
+(`rewrite.py`).
 """
 
 from __future__ import annotations
@@ -47,13 +49,15 @@ class Overlay:
                 self.set(tuple(whole[c] for c in self.key), whole, expects=False)
 
     def is_there(self, key: Row) -> bool | None:
-        """Return True if the key exists after the changes, False if not, None if only the files can tell."""
+        """Return True if the key exists after the changes in the overlay, False if not, and None if only the files can
+        tell.
+        """
         found = self.entries.get(key)
         return None if found is None else found[1] is not None
 
     def set(self, key: Row, row: Row | None, *, expects: bool) -> None:
-        """Set the row of a key; None deletes the row. `expects`: the key must exist before, or must not exist. Raises
-        CountMismatch if an earlier change contradicts `expects`.
+        """Set the row of a key; None deletes the row. `expects`: True if the key must exist before, False if it must
+        not. Raises CountMismatch if an earlier change contradicts this.
         """
         found = self.entries.get(key)
         if found is None:
@@ -79,7 +83,9 @@ class Overlay:
         self.set(moved, row, expects=False)
 
     def whole(self, part: RowSet, base: Row | None = None, key: Row = ()) -> Row:
-        """Return a row with all columns: the values of `part`, else of the row `base`, else NOT_GIVEN."""
+        """Return a row with all columns. A value is from `part`, else from `key`, else from the row `base`, else
+        NOT_GIVEN.
+        """
         if part.columns == tuple(range(self.width)):
             return part.rows[0]
         row: list[Value] = list(base) if base is not None else [NOT_GIVEN] * self.width

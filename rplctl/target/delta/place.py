@@ -46,7 +46,7 @@ _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/F
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The location of a lake, which is sent to Spark tasks. `root` is a path, or a URL of an object store."""
+    """The location of a lake. It is sent to Spark tasks. `root` is a path, or a URL of an object store."""
 
     own_folder: ClassVar[str] = OWN_FOLDER  # in the root; it marks the root as a lake of rplctl
 
@@ -127,8 +127,8 @@ class Place:
         return size
 
     def sync_log(self, folder: str, behind: int) -> None:
-        """Sync the commits after version `behind`, because delta-rs writes commits without a sync. Raises OSError if a
-        sync fails.
+        """Sync the files of the table's commits after version `behind`, because delta-rs does not sync them. Raises
+        OSError if a sync fails.
         """
         if not self.is_local:
             return
@@ -157,7 +157,7 @@ class Place:
 
 
 def place_of(url: str) -> Place:
-    """Return the location that the URL of a Delta Lake names. Raises ConfigError if the URL is not valid."""
+    """Return the location in the URL of a Delta Lake. Raises ConfigError if the URL is not valid."""
     parts = urlsplit(url.removeprefix("delta+"))
     words = dict(parse_qsl(parts.query))
     zero_dates, state = words.pop("zero_dates", "error"), words.pop("state", "")

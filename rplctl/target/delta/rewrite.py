@@ -1,4 +1,4 @@
-"""Copy on write: the files of a mirror with changed rows are rewritten; other files remain.
+"""Rewrites the files of a mirror that have changed rows (copy on write); other files remain.
 
 Invariant: the expected rows are counted in the files before the commit. If a key is missing, already exists or exists
 twice, CountMismatch is raised, and no table is changed. Keys are compared byte by byte.
@@ -72,7 +72,7 @@ class MirrorFiles:
                 yield self.read(path).filter(pa.array(has))
 
     def rewrite(self, model: TableModel, overlay: Overlay) -> tuple[list[WrittenFile], list[str]]:
-        """Write new files for the changes of the overlay. Return the files, and the paths of the files that they
+        """Write new files with the changes of the overlay. Return these files, and the paths of the files that they
         replace. Raises CountMismatch if the rows are not as expected, RplError 1292 if the lake cannot store a value,
         and TargetError if a file cannot be read or written.
         """
@@ -117,7 +117,8 @@ class MirrorFiles:
         return [self._place.write(model, self._folder, part, stats_of(part)) for part in parts]
 
     def _hit(self, name: str, keys: pa.Array) -> Iterator[str]:
-        """Yield the files that may contain one of the keys. `name`, `keys`: the key's first column and its values.
+        """Yield the paths of the files that may contain one of the keys. `name`, `keys`: the key's first column and its
+        values.
 
         Files have bounds only for integers.
         """
@@ -133,7 +134,9 @@ class MirrorFiles:
 
 
 def find(keys: Sequence[pa.Array], columns: Sequence[pa.ChunkedArray]) -> Ints:
-    """Return the index of each row's key in `keys`, which are all distinct; -1 if the key is not in `keys`."""
+    """Return, for each row, the index of its key in `keys`, which are all distinct; -1 if its key is not in `keys`.
+    `columns`: the key's columns of the rows.
+    """
     if len(keys) == 1:
         return _numbers(pc.index_in(columns[0], value_set=keys[0]))
     mine, theirs = np.zeros(len(keys[0]), np.int64), np.zeros(len(columns[0]), np.int64)
@@ -154,8 +157,8 @@ def _numbers(found: Any) -> Ints:
 
 
 def _changed(rows: pa.Table, at: Ints, stays: npt.NDArray[np.bool_], given: list[Any]) -> pa.Table:
-    """Return the rows of a file with the changes applied. `at`: each row's entry, or -1; `stays`: False deletes a row;
-    `given`: the new values of each column.
+    """Return the rows of a file with the changes applied. `at`: the index of each row's change, or -1; `stays`: False
+    deletes a row; `given`: the new values of each column.
     """
     stay, hit = np.where(at >= 0, stays[at], True), at >= 0
     columns = []

@@ -1,4 +1,4 @@
-"""Delta tables, which delta-rs creates and changes: one commit of one table at a time.
+"""Creates and changes Delta tables with delta-rs: one commit changes one table.
 
 Invariant: the application's version in a table's log (`txn`, delta protocol) is the number of its last batch. It is
 read from the state on which the commit is based, and a commit that another commit precedes fails, so of two writers of
@@ -34,7 +34,7 @@ _AWAY: Final = "to check the place, run: rplctl doctor. Repair the cause that th
 
 
 class DeltaTables:
-    """The tables of one Delta Lake, as lake.LakeTables describes them."""
+    """The tables of one Delta Lake; implements lake.LakeTables."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -66,8 +66,8 @@ class DeltaTables:
         return self.version(self._claims(app_id), app_id)
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
-        """Claim the batch by a commit without files in a separate table; also in a bucket, a second commit of the same
-        version fails.
+        """Claim the batch number by a commit without files in a separate table. Also in a bucket, a second commit of
+        the same version fails.
         """
         commit = PendingTable(self._claims(app_id), _NO_ROWS)
         try:
@@ -136,10 +136,11 @@ class DeltaTables:
                 self._forget_old_commits(table, before)
 
     def _forget_old_commits(self, table: PendingTable, before: int) -> None:
-        """Delete commits that are older than the table's properties demand, because each opening lists the log.
+        """Delete commits that are older than the table's properties permit, because the log is listed whenever the
+        table is opened.
 
-        delta-rs would delete them right after it has written a checkpoint; here the checkpoint is synced before. Claims
-        are needed only for some minutes. If another commit interferes, a later batch tries again.
+        delta-rs would delete them right after it has written a checkpoint; this method first syncs the checkpoint.
+        Claims are needed only for some minutes. If another commit interferes, a later batch tries again.
         """
         from deltalake.exceptions import DeltaError
 
@@ -155,8 +156,8 @@ class DeltaTables:
             found.cleanup_metadata()
 
     def _replace(self, found: DeltaTable, table: PendingTable, once: CommitProperties) -> None:
-        """Replace rows and columns in one commit. delta-rs copies the rows to new files, so our own files are then
-        deleted.
+        """Replace rows and columns in one commit. delta-rs copies the rows to files of its own, so the files of the
+        batch are then deleted.
         """
         from deltalake import Schema, write_deltalake
         from pyarrow import dataset, schema
@@ -214,7 +215,9 @@ class DeltaTables:
 
 
 def _hooks() -> PostCommitHookProperties:
-    """Return hooks that keep old commits: `_forget_old_commits` deletes them after their checkpoint is synced."""
+    """Return the settings with which delta-rs deletes no old commits: `_forget_old_commits` deletes them after their
+    checkpoint is synced.
+    """
     from deltalake import PostCommitHookProperties
 
     return PostCommitHookProperties(cleanup_expired_logs=False)

@@ -26,7 +26,7 @@ PLACE = "rplctl_place"  # execution option of the engine
 
 
 class DeltaTarget(SqliteTarget):
-    """A lake of Delta tables (lake.LakeTarget)."""
+    """A lake of Delta tables as a target; implements lake.LakeTarget."""
 
     kind = "delta"
     bulk_rows = 1
@@ -73,7 +73,9 @@ class DeltaTarget(SqliteTarget):
         return staged
 
     def _placed(self, model: TableModel, schema: Any) -> tuple[str, str]:
-        """Return the folder for the table's rows, and their columns: see `_find`; existing folders are cached."""
+        """Return the folder for the table's rows, and their columns. `_find` finds them; existing folders
+        are cached.
+        """
         if (found := self._folders.get(model)) is None:
             found, is_there = self._find(model, self._tables.columns_of(schema))
             if is_there:  # a new table's columns are decided by the first commit
@@ -108,7 +110,7 @@ class DeltaTarget(SqliteTarget):
         return True
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """Do nothing: the next rows bring their columns, and the statement itself is stored as a change."""
+        """Do nothing: the statement itself is stored as a change, and the next rows change the columns."""
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         raise _no_rows()
