@@ -1,4 +1,5 @@
-"""The interface that describes a kind of target. Each kind has one object, `DIALECT` in the `dialect` of its folder.
+"""The interface that describes a kind of target. Each kind has one object of it, `DIALECT` in the `dialect` of its
+folder.
 
 The base class has the defaults that most kinds share. Invariant: a caller never needs to know the kind of a dialect.
 """
@@ -69,7 +70,7 @@ class Dialect(ABC):
     makes_primary_keys_late: ClassVar[bool] = False  # adds primary keys after loading: rows are not in key order
 
     def own_name(self, table: str) -> Sql:
-        """Return the quoted name of one of rplctl's tables, with its schema if the kind has one."""
+        """Return the quoted name of one of rplctl's own tables, with its schema if the kind has one."""
         return written("{}.{}", word(self.own_schema), word(table)) if self.own_schema else word(table)
 
     @abstractmethod
@@ -86,7 +87,9 @@ class Dialect(ABC):
 
     @abstractmethod
     def mapped_errors(self) -> AbstractContextManager[None]:
-        """Convert the driver's errors to TargetError, with MySQL's number; transient errors are marked as such."""
+        """Convert the driver's errors in the block to TargetError, with MySQL's number; transient errors are marked as
+        such.
+        """
 
     @abstractmethod
     def open_log(self, engine: Engine) -> EngineLog | None:
@@ -105,7 +108,7 @@ class Dialect(ABC):
         raise NotImplementedError
 
     def protection(self, connection: Connection) -> Protection | None:
-        """Return how the connection is protected; None if the kind has no server."""
+        """Return how the connection is protected (TLS); None if the kind has no server."""
         return None
 
     def rights(self, connection: Connection) -> Iterable[DoctorLine]:
@@ -121,15 +124,17 @@ class Dialect(ABC):
         return ""
 
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
-        """Return lines about settings under which a power cut can lose commits. `lost`: text that names the loss."""
+        """Yield lines of `doctor` about settings under which a power cut can lose commits. `lost`: text that names the
+        loss.
+        """
         return ()
 
     def beside(self, url: str) -> Iterable[DoctorLine]:
-        """Return the lines of `doctor` about files next to the target. The target need not be open for this."""
+        """Yield the lines of `doctor` about files next to the target. The target need not be open for this."""
         return ()
 
     def log_syncs(self, target: Target) -> int:
-        """Return the number of fsyncs of the target's log. Raises RplError if the target has no such counter."""
+        """Return how often the target has synced its log. Raises RplError if the target has no such counter."""
         raise RplError("not counted: the target has no counter of its log's fsyncs")
 
     # rplctl's tables
@@ -143,11 +148,13 @@ class Dialect(ABC):
         return name
 
     def quoted(self, name: str) -> Sql:
-        """Return the quoted name of a column of a `rplctl_…` table, in the spelling of its declaration."""
+        """Return the quoted name of a column of a `rplctl_…` table, in the spelling with which the column
+        was created.
+        """
         return double_quoted(name)
 
     def place_of(self, database: str, table: str) -> tuple[str | None, str]:
-        """Return the target's (schema, name) for a table of the source."""
+        """Return the schema and name that a table of the source has on the target; None if the kind has no schemas."""
         return database, table
 
     def is_missing(self, engine: Engine) -> bool:
@@ -163,21 +170,21 @@ class Dialect(ABC):
         return {}
 
     def engine_of(self, connection: Connection, table: str) -> str:
-        """Return the value of `rep_engine` for the storage engine of `table`; '' for the default engine."""
+        """Return the storage engine of `table`, as a value of the option `rep_engine`; '' for the default engine."""
         return ""
 
     def is_crash_safe(self, connection: Connection, table: str) -> bool:
-        """True if rplctl's `table` is transactional and keeps its rows after a crash."""
+        """True if this table of rplctl is transactional, and its rows survive a crash."""
         return True
 
     def let_everyone_read(self, connection: Connection, table: Sql, columns: Sequence[str] = ()) -> None:
-        """Let every user read these columns of the table, or all columns (REQ-1). Does nothing if no single GRANT can
-        do this, or if the account lacks the privilege.
+        """Let every user of the target read these columns of the table, or all columns (REQ-1). Does nothing if no
+        single GRANT can do this, or if the account lacks the privilege.
         """
 
     def statements_for_readers(self, connection: Connection, tables: Mapping[Sql, Sequence[str]]) -> list[str]:
-        """Return the statements that an administrator executes for REQ-1 if `let_everyone_read` did nothing. `tables`:
-        the readable columns of each table; an empty sequence stands for all columns.
+        """Return the statements with which an administrator lets users read these tables if `let_everyone_read` did
+        nothing (REQ-1). `tables`: the readable columns of each table; an empty sequence means all columns.
         """
         return []
 
@@ -189,13 +196,15 @@ class Dialect(ABC):
         """Create the schema or database of rplctl's tables, before the tables are created."""
 
     def lock_installation(self, connection: Connection) -> None:
-        """Lock the installation until the transaction or the session ends. Raises LockBusy after one minute."""
+        """Take the lock under which rplctl's tables are created, until the transaction or the session ends. Raises
+        LockBusy after one minute.
+        """
 
     def add_key_column(self, connection: Connection, table: Sql) -> bool:
-        """Add `Piece` to the key of rplctl_prepared_xa in one ALTER. Return False if the caller must instead create the
-        table again in the transaction.
+        """Add the column `Piece` to the key of rplctl_prepared_xa in one ALTER. Return False if the caller must instead
+        create the table again in the transaction.
         """
         return False
 
     def wait_at_most(self, connection: Connection, milliseconds: int) -> None:
-        """Limit the wait for a lock on a connection that will not be used again."""
+        """Limit the wait for a lock. The setting is not restored, so the caller must not use the connection again."""

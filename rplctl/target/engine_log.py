@@ -54,7 +54,7 @@ class EngineLog(Protocol):
 
 
 def access_denied(hint: str) -> TargetError:
-    """Return the error that WL#9452 I-2 defines, with its text."""
+    """Return error 1227 with the text that WL#9452 I-2 defines."""
     return TargetError(_DENIED_TEXT, errno=er.SPECIFIC_ACCESS_DENIED_ERROR, hint=hint)
 
 
@@ -106,7 +106,7 @@ def open_server_log(
 
 @contextmanager
 def log_errors(mapped: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    """Convert errors of the driver to TargetError, without the text of the statement."""
+    """Convert errors of the driver in the block to TargetError, without the text of the statement."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:

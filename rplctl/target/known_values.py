@@ -1,4 +1,4 @@
-"""Values that a target's SQL cannot convert or compute: computed one by one before the statement.
+"""Computes values that a target's SQL cannot convert or compute, one by one before the statement.
 
 ALTER TABLE fills the columns of the rows by SQL, which has no exact rule for some values: a number that the source
 clipped, a text that the source read as a date, a function of another type. `known_rows` reads the old values in
@@ -51,8 +51,8 @@ def known_rows(  # noqa: PLR0913 - one column of a statement
     context: DdlContext,
     execute: Execute,
 ) -> KnownRows | None:
-    """Return the values of the column that the target's SQL cannot compute. Rows without a proven rule are not among
-    them.
+    """Return the new values, by old values, of the rows whose value in this column the target's SQL cannot compute;
+    None if there are none. Rows without a proven rule are not among them.
 
     `operands`: for a generated column, folded name → the old column of each column that the expression may read.
     """
@@ -86,7 +86,7 @@ def known_rows(  # noqa: PLR0913 - one column of a statement
 def _rows(
     form: ValueForm, olds: Sequence[Column], filled: FilledColumn, table: Sql, execute: Execute
 ) -> list[tuple[Any, ...]]:
-    """Return the different old values that the guard finds; [] if there are too many of them."""
+    """Return the different old values for which the column has no exact SQL; [] if there are too many of them."""
     keys = joined(", ", (form.key(column, quote(column.name)) for column in olds))
     conditions = [written("({})", filled.impossible)]
     if filled.column.generated is None:
@@ -108,7 +108,8 @@ def with_known_rows(  # noqa: PLR0913 - one column of a statement
     names: Sequence[Sql],
     constant: Callable[[Column, Value], FilledColumn],
 ) -> FilledColumn:
-    """Return the column, in which each known value is a constant. A value that the target cannot store still stops.
+    """Return the column with a constant for each known value. A value that the target cannot store still stops the
+    channel.
 
     `olds`: the old columns of `known`, and `names`: their names in SQL.
     """
@@ -138,7 +139,7 @@ def _is(form: ValueForm, key: Sql, value: Any) -> Sql:
 
 
 def value_of_text(column: Column, text: str) -> Value:
-    """Return the value of a key that is text: bytes are hexadecimal digits."""
+    """Return the value from a key that `ValueForm.key` printed as text: bytes are hexadecimal digits."""
     if column.type in INTEGER_BITS or column.type in ("bit", "year"):
         return int(text)
     if column.type in ("float", "double"):

@@ -34,8 +34,8 @@ class WrittenFile:
 @dataclass(frozen=True, slots=True)
 class PendingTable:
     """The changes of one table in a batch. `columns`: the table's columns after the batch, in the format of the kind of
-    lake. `removed`: paths of files that the batch removes. `replaces`: after the batch, the table has only these files
-    and exactly these columns.
+    lake. `removed`: paths of files that the batch removes. `replaces`: True if the table has only these files and
+    exactly these columns after the batch.
     """
 
     folder: str
@@ -46,7 +46,7 @@ class PendingTable:
 
 
 class FileWriter(Protocol):
-    """A picklable writer of a table's files, which Spark tasks use."""
+    """Writes a table's files. It can be pickled, because Spark tasks use it."""
 
     zero_dates_null: bool  # an invalid date becomes NULL; otherwise an invalid date is an error
 
@@ -57,10 +57,12 @@ class FileWriter(Protocol):
 
 
 class LakeTables(Protocol):
-    """The interface to the tables of one lake that the commit of a batch uses."""
+    """The interface to the tables of one lake. The commit of a batch uses it."""
 
     def columns_of(self, schema: Any) -> str:
-        """Return an Arrow schema in the format of the kind of lake. Raises TargetError for an unsupported type."""
+        """Return an Arrow schema as text in the format of the kind of lake. Raises TargetError for an
+        unsupported type.
+        """
 
     def fits(self, has: str, wanted: str) -> bool:
         """True if a table with the columns `has` accepts rows with the columns `wanted`."""
@@ -71,8 +73,8 @@ class LakeTables(Protocol):
         """
 
     def version(self, folder: str, app_id: str) -> int:
-        """Return the number of the table's last batch of `app_id`; 0 if there is no batch or no table. Raises
-        TargetError if the lake cannot be read.
+        """Return the number of the last batch of `app_id` that the table has; 0 if it has none, or does not exist.
+        Raises TargetError if the lake cannot be read.
         """
 
     def places(self, folder: str) -> list[tuple[str, str, int, int]]:
@@ -81,13 +83,13 @@ class LakeTables(Protocol):
         """
 
     def claimed(self, app_id: str) -> int:
-        """Return the last batch of `app_id` that a writer has claimed; 0 for none. Raises TargetError if the lake
-        cannot be read.
+        """Return the number of the last batch of `app_id` that a writer has claimed; 0 for none. Raises TargetError if
+        the lake cannot be read.
         """
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
-        """Claim the batch number durably for the writer with this mark; the writer may claim it again. Raises LockBusy
-        if another writer has claimed this batch or a later one, and TargetError if the lake reports an error.
+        """Claim the batch number durably for the writer that has this mark. The same writer may claim it again. Raises
+        LockBusy if another writer has claimed this batch or a later one, and TargetError if the lake reports an error.
         """
 
     def publish(self, table: PendingTable, app_id: str, batch: int) -> None:
@@ -107,15 +109,17 @@ class LakeTarget(Target, Protocol):
         """
 
     def folder_of(self, model: TableModel, schema: Any) -> str:
-        """Return the folder for rows of this table, relative to the lake. `schema`: the Arrow schema of its changes.
-        Raises TargetError if the lake cannot be read.
+        """Return the folder for rows of this table, relative to the lake's root. `schema`: the Arrow schema of its
+        changes. Raises TargetError if the lake cannot be read.
         """
 
     def stage(self, model: TableModel, schema: Any, files: Sequence[WrittenFile]) -> None:
-        """Add files of the batch to the open transaction, and create the table if needed. `rollback` undoes this."""
+        """Add files of a table to the batch of the open transaction, and create the table if needed. `rollback` undoes
+        this.
+        """
 
     def unstage(self, file: WrittenFile) -> None:
-        """Remove a staged file from the batch, because the source has rolled back its rows."""
+        """Remove a file from the batch, because the source has rolled back its rows."""
 
     def take_staged(self) -> tuple[PendingTable, ...]:
-        """Return the changes that `stage` collected since `begin`, one entry for each table."""
+        """Return the batch: the changes that `stage` has collected since `begin`, one entry for each table."""

@@ -13,7 +13,9 @@ from rplctl.sql_text import Sql, written
 
 @dataclass(frozen=True, slots=True)
 class OwnTypes:
-    """The column types of a kind. The defaults store all values on a kind that lacks MySQL's types."""
+    """The column types of rplctl's own tables on a kind of target. The defaults store all values on a kind that lacks
+    MySQL's types.
+    """
 
     text: Any = sa.Text()
     long_text: Any = sa.Text()
@@ -30,7 +32,9 @@ class OwnTypes:
     choice_of: Callable[[tuple[str, ...]], Any] | None = None
 
     def name(self, length: int, collation: str = "") -> Any:
-        """Return the type of a name. `collation`: MySQL's collation for a name that is compared without case, or ''."""
+        """Return the type for a column with names. `collation`: MySQL's collation for a name that is compared without
+        case, or ''.
+        """
         if self.name_of is not None:
             return self.name_of(length, collation)
         return sa.String(length, collation=self.no_case if collation else None)

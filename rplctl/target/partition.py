@@ -1,4 +1,4 @@
-"""Conditions for the rows of a partition: DROP and TRUNCATE PARTITION delete rows without logging the rows.
+"""Makes SQL conditions for the rows of a partition: DROP and TRUNCATE PARTITION delete rows without logging the rows.
 
 Supported are RANGE and LIST over an integer, date or datetime column, or over YEAR, TO_DAYS, TO_SECONDS or
 UNIX_TIMESTAMP of a column; retention jobs use these. HASH, KEY, several columns, text and other expressions stop the
@@ -31,7 +31,8 @@ def partition_condition(
     functions: Mapping[str, Callable[[Sql], Sql]],
     to_sql: Callable[[Value, Column], Sql],
 ) -> Sql:
-    """Return a condition for the rows of these partitions; '' for all rows. `functions`: see `Ddl.partition_functions`.
+    """Return the SQL condition for the rows of these partitions; '' for all rows. `functions`: the kind's
+    `Ddl.partition_functions`.
 
     Raises RplError if the condition cannot be determined.
     """
@@ -75,7 +76,9 @@ def _value_sql(
 
 
 def _column_name(partitioning: Partitioning) -> tuple[str, str]:
-    """Return ('TO_DAYS', 'created') for `TO_DAYS(created)`, ('', 'id') for `id`, and ('', '') for other expressions."""
+    """Return the function and the column by which the table is partitioned: ('TO_DAYS', 'created') for
+    `TO_DAYS(created)`, ('', 'id') for `id`, and ('', '') for other expressions.
+    """
     match = re.fullmatch(r"\s*(?:(\w+)\s*\(\s*)?(`(?:[^`]|``)+`|[\w$]+)\s*(\))?\s*", partitioning.expression)
     if match is None or (match[1] is None) != (match[3] is None):
         return NOTHING, NOTHING
@@ -120,7 +123,9 @@ class _ValueReader:
 
 
 def _rest(partitioning: Partitioning, value: Sql, reader: _ValueReader) -> Sql | None:
-    """Return the condition for MariaDB's DEFAULT partition; None if another partition's values are not constants."""
+    """Return the condition for the rows in MariaDB's DEFAULT partition; None if another partition's values are not
+    constants.
+    """
     others = [reader.read(partition) for partition in partitioning.partitions if partition.values]
     listed = [item for own in others if own is not None for item in own]
     if None in others:

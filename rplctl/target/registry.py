@@ -48,7 +48,7 @@ DEFAULT_KIND = "sqlite"  # the embedded database, used if no target is named
 
 
 def target_kind(url: str) -> str:
-    """Return the kind of a URL: `sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`.
+    """Return the name of the kind in a target's URL: `sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`.
 
     A driver after a plus sign is ignored. A scheme that belongs to no kind is returned unchanged.
     """
@@ -71,8 +71,8 @@ def is_local_file(name: str) -> bool:
 
 @cache
 def dialect_of(name: str) -> Dialect:
-    """Return the dialect with the name of a kind, a scheme or SQLAlchemy's dialect. Raises ConfigError for any other
-    name.
+    """Return the dialect of a kind. `name`: the kind's name, a scheme, or SQLAlchemy's name. Raises ConfigError for any
+    other name.
     """
     found: Dialect = import_module(f"{_kind(name).folder}.dialect").DIALECT
     return found
@@ -87,7 +87,9 @@ def value_form(name: str) -> ValueForm:
 
 @cache
 def compared_rows(name: str) -> type[ComparedRows] | None:
-    """Return a kind's ComparedRows; None if it reports rows in a source's form. Raises ConfigError for other names."""
+    """Return the ComparedRows of a kind; None if the kind reports rows in a source's form. Raises ConfigError for other
+    names.
+    """
     if not (kind := _kind(name)).has_own_rows:
         return None
     found: type[ComparedRows] = import_module(f"{kind.folder}.compared").COMPARED

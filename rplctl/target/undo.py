@@ -32,11 +32,12 @@ class UndoSql(ABC):
 
     @abstractmethod
     def literal(self, value: Any, column: Column) -> Sql:
-        """Return a key's plain value (target.compared) as a literal that identifies a row."""
+        """Return a key's plain value (target.compared) as a literal for the condition that identifies its row."""
 
     @abstractmethod
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Return the quoted, writable columns of the target's table, each with SQL that computes its literal as text.
+        """Return the quoted names of the table's writable columns, each with SQL that computes its value's literal as
+        text.
 
         The literal of a NULL is the text NULL. Raises TargetError if the target reports an error.
         """

@@ -18,15 +18,18 @@ from rplctl.target.base import Value
 class ValueForm:
     """The properties of a kind that the decoder of its values needs.
 
-    `format_for` returns the format that decodes a column; `stored` converts the decoded values of a column.
-    `keeps_json_types`: the kind's JSON has typed values (DECIMAL, DATE, BLOB) that its text does not show; documents
-    with such values need the event itself. `knows_defaults`: the target fills in the columns that an INSERT omits, also
-    generated columns. `describes_itself`: the target's own table definitions are used, which may differ from the
-    source's. `takes_views`: large values may remain references to a file. `moves_keys`: an update may set columns of
-    the key, and a chunk may delete and insert the same key. `counts_rows`: the target takes rows of a table without a
-    key with their number of copies, also as plain values. `encodes`: tasks encode many rows of these columns for the
-    target's bulk load; `field_text` and `takes_bytes` are those of `event.fields.TextForm`. `takes_delimited`: the bulk
-    load also takes delimited rows, for rows that cannot be length-prefixed.
+    `format_for`: returns the format with which a column is decoded; `stored`: converts the decoded values of a column.
+    `keeps_json_types`: True if the kind's JSON has typed values (DECIMAL, DATE, BLOB) that its text does not show;
+    documents with such values need the event itself.
+    `knows_defaults`: True if the target fills in the columns that an INSERT omits, also generated columns.
+    `describes_itself`: True if the target's own table definitions are used, which may differ from the source's.
+    `takes_views`: True if large values may remain references to a file.
+    `moves_keys`: True if an update may set columns of the key, and a chunk may delete and insert the same key.
+    `counts_rows`: True if the target takes rows of a table without a key with their number of copies, also as plain
+    values.
+    `encodes`: returns True if tasks encode many rows of these columns for the target's bulk load; `field_text` and
+    `takes_bytes` are those of `event.fields.TextForm`.
+    `takes_delimited`: True if the bulk load also takes delimited rows, for rows that cannot be length-prefixed.
     """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat] = lambda fmt, _column: fmt

@@ -1,1 +1,3 @@
-"""The kind of target for Delta Lake: a folder or a bucket of tables with changes, or of mirror tables."""
+"""The kind of target for Delta Lake: a folder or bucket of Delta tables. They store the source's changes (layer
+`changes`), or are a mirror of its tables.
+"""

@@ -54,7 +54,7 @@ class Options:
 
 
 def options_of(url: URL) -> Options:
-    """Return the file and the settings of a target's URL. Raises ConfigError if the URL is not valid."""
+    """Return the file and the settings in a target's URL. Raises ConfigError if the URL is not valid."""
     if not url.database or not Path(url.database).is_absolute() or url.host:
         raise ConfigError("a DuckDB target needs a file", hint="write duckdb:////absolute/path/target.duckdb")
     path = Path(url.database)
@@ -114,8 +114,8 @@ def _export(options: Options) -> Export | None:
 
 
 def _opened(options: Options, *, may_make: bool) -> DriverConnection:
-    """Return a connection to the file. Raises TargetError if the file cannot be opened; 1205 names the process that
-    has the file open.
+    """Return a connection to the file. Raises TargetError if the file cannot be opened; error 1205 names the process
+    that has it open.
     """
     path = options.path
     if not may_make and not path.exists():
@@ -143,6 +143,6 @@ def _opened(options: Options, *, may_make: bool) -> DriverConnection:
 
 
 def driver_of(connection: Any) -> DuckdbDriver:
-    """Return DuckDB's connection of a SQLAlchemy connection."""
+    """Return DuckDB's own connection that a SQLAlchemy connection uses."""
     found: DriverConnection = connection.connection.driver_connection
     return found.driver

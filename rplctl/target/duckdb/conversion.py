@@ -110,7 +110,7 @@ class DuckdbModify(TypedModify):
         return self.impossible()
 
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Cut or round surplus digits, which a cast would keep."""
+        """Cut or round surplus digits of a second, because a cast would keep them."""
         if new >= old:
             return Conversion(value)
         rounds = self.rounds_fractions and self.old.type != "time"
@@ -140,7 +140,7 @@ class DuckdbModify(TypedModify):
 
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Return the conversion of a column's stored values; the unchanged value if nothing changes."""
+    """Return the SQL with which MODIFY converts a column's stored values; `value` itself if nothing changes."""
     value = written("rpad({}, {}, ' ')", value, old.length or 1) if keeps_blanks(old, new, context) else value
     change = DuckdbModify(old, new, value, context)
     return change.with_default(change.by_rule())

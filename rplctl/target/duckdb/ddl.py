@@ -1,4 +1,4 @@
-"""DdlPlan → DuckDB statements, to execute in order in the position's transaction.
+"""Translates a DdlPlan into DuckDB statements, to execute in order in the position's transaction.
 
 The `guards` run first: SELECTs that must find no row; otherwise the result would differ from the source, and the
 channel stops. A change that does not affect DuckDB's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns at
@@ -119,7 +119,9 @@ DDL: Final = DuckdbDdl()
 
 
 def _check_databases(catalog: Catalog) -> None:
-    """Raise TargetError if two database names are equal to DuckDB, or if one is the name of rplctl's schema (D10)."""
+    """Raise TargetError if two database names differ only in case, which DuckDB ignores, or if one is the name of
+    rplctl's schema (D10).
+    """
     schemas: dict[str, str] = {}
     for database in dict.fromkeys([*catalog.databases, *[database for database, _ in catalog.tables]]):
         if fold(database) == OWN_SCHEMA:
@@ -130,7 +132,7 @@ def _check_databases(catalog: Catalog) -> None:
 
 
 def _check_name(model: TableModel, catalog: Catalog) -> None:
-    """Raise TargetError if another table has a name that is equal to DuckDB (D10)."""
+    """Raise TargetError if another table's name differs from the model's only in case, which DuckDB ignores (D10)."""
     for other in may_be_alike(model, catalog):
         if (fold(other.database), fold(other.name)) == (fold(model.database), fold(model.name)):
             what = f"tables {model.qualified_name} and {other.qualified_name}"
@@ -190,12 +192,14 @@ def _create_sql(model: TableModel, name: Sql) -> Sql:
 
 
 def _has_interval(model: TableModel, key: Key) -> bool:
-    """True if the key has a TIME column: DuckDB cannot index an interval, but an expression of an interval."""
+    """True if the key has a TIME column. DuckDB cannot index an INTERVAL, but can index an expression over it."""
     return any(column.type == "time" and column.name in key.columns for column in model.columns)
 
 
 def _indexes(model: TableModel) -> dict[str, Sql]:
-    """Return index name → CREATE of each unique key. A prefix key indexes complete values, which are also unique."""
+    """Return index name → CREATE INDEX of each unique key. The index of a prefix key has complete values, which are
+    also unique.
+    """
     found = {}
     types = {column.name: column.type for column in model.columns}
     for key in model.keys:

@@ -78,7 +78,7 @@ def target_error(error: duckdb.Error) -> TargetError:
 
 
 def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> TargetError:
-    """Return the error of one change, with the row that it concerns."""
+    """Return the error for a row change that DuckDB refused, with the row's key and values."""
     image = change.after or change.before
     assert image is not None
     if (found := _NOT_NULL.search(str(error))) is not None:
@@ -101,7 +101,7 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
 
 
 def hidden_numbers(model: TableModel, why: str) -> TargetError:
-    """Return the error for a table with a column named rowid, which hides DuckDB's row numbers. `why`: the reason that
+    """Return the error for a table with a column named rowid, which hides DuckDB's row numbers. `why`: the reason why
     row numbers are needed.
     """
     return TargetError(
@@ -119,7 +119,7 @@ def _odd_date(image: RowSet, model: TableModel) -> tuple[Column, str] | None:
 
 
 def held_elsewhere(path: str, program: str, pid: int) -> TargetInUse:
-    """Return the error for a file that another process has open, with the name of the process."""
+    """Return the error for a file that another process, `program` with this pid, has open."""
     ours = _rplctl_of(pid)
     who = f"`{ours}` (process {pid})" if ours else f"{program} (process {pid})"
     way = "if this command runs too long, end it" if ours else "end that program"

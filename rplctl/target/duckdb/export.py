@@ -36,7 +36,9 @@ log = logging.getLogger(__name__)
 
 
 class Export:
-    """The copies of one file, for all channels of this process that commit to it. `connect` opens the existing file."""
+    """Makes copies of one file, for all channels of this process that commit to it. `connect`: opens the
+    existing file.
+    """
 
     def __init__(self, path: Path, connect: Callable[[], DriverConnection]) -> None:
         self.path = path
@@ -47,7 +49,7 @@ class Export:
         self._thread: threading.Thread | None = None
 
     def committed(self) -> None:
-        """Request a new copy, because the file may have changed."""
+        """Request a new copy, because a commit may have changed the file."""
         self._due.set()
         if self._thread is None:
             self._thread = threading.Thread(target=self._copies, name="rplctl-export", daemon=True)
@@ -55,7 +57,7 @@ class Export:
             atexit.register(self._copying.acquire)  # a copy at the interpreter's end would abort the process
 
     def finish(self) -> None:
-        """Copy all commits now if a copy is due; an error is only logged."""
+        """If a copy was requested, make it now, with all commits; an error is only logged."""
         self._copied()
 
     def _copies(self) -> None:

@@ -1,8 +1,8 @@
-"""Foreign keys of a DuckDB target, which rplctl stores in a table and executes and checks itself.
+"""Executes and checks the foreign keys of a DuckDB target, which rplctl stores in a table.
 
-DuckDB checks its own foreign keys at each statement, supports no actions, and blocks ALTER. Here the source's actions,
-which its log does not contain, are executed for single changes; the applier sends single changes if foreign keys act.
-Constraints are checked before COMMIT, but only for keys that a change of the transaction may have violated.
+DuckDB checks its own foreign keys at each statement, supports no actions, and blocks ALTER. So this module executes the
+source's actions, which its log does not contain, for single changes; the applier sends single changes if foreign keys
+act. Constraints are checked before COMMIT, but only for keys that a change of the transaction may have violated.
 Invariant: an action changes exactly the same rows as in InnoDB, because all rows are found before the first is deleted.
 """
 
@@ -61,7 +61,9 @@ def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterato
 
 
 def _refuse_hidden_numbers(catalog: Catalog, name: tuple[str, str]) -> None:
-    """Raise TargetError if the table has, or is the parent of, a foreign key and a column hides the row numbers."""
+    """Raise TargetError if the table is the child or the parent of a foreign key, and one of its columns hides the row
+    numbers.
+    """
     for model in catalog.tables.values():
         for key in model.foreign_keys:
             both = ((model.database, model.name), (key.ref_database, key.ref_table))
@@ -98,7 +100,7 @@ def _row(key: ForeignKey, model: TableModel) -> Sql:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A foreign key between two existing tables. The names of the tables are quoted."""
+    """A foreign key whose two tables exist on the target. The names of the tables are quoted."""
 
     child: Sql
     columns: tuple[str, ...]
@@ -108,7 +110,9 @@ class Link:
     on_update: str
 
     def children_of(self, rows: Sql) -> Sql:
-        """Return the condition for the child's rows that reference parent rows. `rows`: the parent rows' condition."""
+        """Return the condition that selects the child rows of some parent rows. `rows`: the condition that selects the
+        parent rows.
+        """
         theirs = joined(", ", map(quote, self.parent_columns))
         return written(
             "({}) IN (SELECT ({}) FROM {} WHERE {})", joined(", ", map(quote, self.columns)), theirs, self.parent, rows
@@ -142,15 +146,15 @@ class ForeignKeys:
         self._doubtful = set()
 
     def may_change(self, models: Iterable[TableModel | None]) -> bool:
-        """True if DDL may change the result of `links`: the target or one of these models has foreign keys."""
+        """True if DDL about these models may change foreign keys: the target or one of the models has some."""
         return self._has_any or any(model is not None and model.foreign_keys for model in models)
 
     def forget(self) -> None:
-        """Discard the cached keys, because DDL or its rollback has changed them."""
+        """Forget the cached keys, because DDL, or the rollback of DDL, has changed them."""
         self._links = None
 
     def check(self) -> None:
-        """Check the keys in doubt before COMMIT. Raises TargetError 1452 if a row has no parent."""
+        """Check the keys that may be violated, before COMMIT. Raises TargetError 1452 if a row has no parent."""
         for link in self._doubtful:
             sql = written("SELECT 1 FROM {} AS c WHERE {} LIMIT 1", link.child, link.orphans)
             if self._driver.execute(sql).fetchone() is not None:
@@ -163,7 +167,7 @@ class ForeignKeys:
     # changes that may violate a key
 
     def parents_left(self, model: TableModel, columns: Iterable[int] | None = None) -> None:
-        """Mark the keys to check after parent rows were deleted, or updated in these columns."""
+        """Remember which keys to check before COMMIT after parent rows were deleted, or updated in these columns."""
         if not self.acts:
             return
         for link in self._of_parent(table(model)):
@@ -171,8 +175,8 @@ class ForeignKeys:
                 self._doubtful.add(link)
 
     def children_come(self, model: TableModel, columns: Sequence[int], rows: Relation) -> None:
-        """Mark the keys to check after child rows were inserted, or updated in these columns. `rows` begins with their
-        values.
+        """Remember which keys to check before COMMIT after child rows were inserted, or updated in these columns.
+        `rows`: begins with the values of these columns.
         """
         if not self.acts:
             return
@@ -215,8 +219,8 @@ class ForeignKeys:
                 self._driver.execute(written("UPDATE {} SET {} WHERE {}", child, names, _in(rows)))
 
     def _reached(self, parent: Sql, row: int) -> tuple[dict[Sql, set[int]], dict[Link, set[int]]]:
-        """Return the row numbers to delete for each table, this row included, and the rows that get NULL for each
-        key.
+        """Return the rows that the ON DELETE actions of a row reach: for each table, the numbers of the rows to delete,
+        this row included; and for each key, the rows in which it becomes NULL.
         """
         gone: dict[Sql, set[int]] = {parent: {row}}
         nulls: dict[Link, set[int]] = {}
@@ -237,7 +241,9 @@ class ForeignKeys:
         return gone, nulls
 
     def follow_update(self, model: TableModel, row: int, after: Relation, columns: Sequence[int]) -> None:
-        """Execute the ON UPDATE actions before a row is updated. `row`: its row number; `after`: its new values."""
+        """Execute the ON UPDATE actions for a row, before the row is updated. `row`: its row number; `after`: its new
+        values.
+        """
         at = {model.columns[c].name.casefold(): written("s.c{}", number) for number, c in enumerate(columns)}
         if self.acts:
             self._update(table(model), written("rowid = {}", row), at, after, ())
@@ -296,8 +302,8 @@ class ForeignKeys:
 
 
 def _by_columns(gone: dict[Sql, set[int]], nulls: dict[Link, set[int]]) -> dict[tuple[Sql, frozenset[str]], set[int]]:
-    """Return (child, columns that become NULL) → its remaining rows. Each row occurs once, because an UPDATE may change
-    its number.
+    """Return (child table, columns that become NULL) → the rows that are not deleted. Each row occurs once, because an
+    UPDATE may change its number.
     """
     columns_of: dict[tuple[Sql, int], set[str]] = {}
     for link, rows in nulls.items():

@@ -1,7 +1,7 @@
-"""Rows of a task as a relation in a statement of DuckDB: columns c0, c1, … with the target's types.
+"""Makes rows of a task a relation in a statement of DuckDB: columns c0, c1, … with the target's types.
 
 Few rows are parameters. Many rows are an Arrow table that is registered with the connection; length-prefixed rows
-become texts there without a Python object for each value. The statement converts decoded values (`form`) to the
+become texts in it without a Python object for each value. The statement converts decoded values (`form`) to the
 column's type.
 """
 
@@ -34,7 +34,7 @@ _FEW: Final = 8  # at most so many rows are sent as parameters
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Rows as SQL. `sql`: the text after FROM, with the alias `s`; `values`: its parameters."""
+    """Rows for a SQL statement. `sql`: the text after FROM, with the alias `s`; `values`: its parameters."""
 
     sql: Sql
     values: list[Value] = field(default_factory=list)
@@ -48,8 +48,8 @@ def relation(
     rows: Sequence[Row] | EncodedRows,
     texts: Collection[str] = (),
 ) -> Iterator[Relation]:
-    """Yield the rows as a relation for the statements of the block. The column COPIES is a number of rows. `texts`:
-    names of columns that are text on the target, of any type on the source. Raises TargetError 1366 if a column cannot
+    """Yield the rows as a relation, for statements of the block. The column COPIES is a number of rows. `texts`: names
+    of columns that are text on the target, whatever the type on the source. Raises TargetError 1366 if a column cannot
     store a value.
     """
     kinds = [None if c == COPIES else model.columns[c] for c in columns]
@@ -84,8 +84,8 @@ def relation(
 
 
 def _arrow(kinds: Sequence[Column | None], rows: Sequence[Row]) -> pa.Table:
-    """Return the rows in the columns that `_without_lengths` makes. pa.array is not used, because it loads pandas,
-    which takes 0.6 s and much memory.
+    """Return the rows as an Arrow table with the same columns as from `_without_lengths`. pa.array is not used, because
+    it loads pandas, which takes 0.6 s and much memory.
     """
     arrays = []
     for column, values in zip(kinds, zip(*rows, strict=True), strict=True):
@@ -106,7 +106,7 @@ def _array(column: Column | None, count: int, valid: Any, offsets: Any, buffer: 
 
 
 def _without_lengths(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Table:
-    """Return length-prefixed rows as an Arrow table of bytes and texts."""
+    """Return length-prefixed rows as an Arrow table with columns of bytes and texts."""
     assert rows.length_prefixed
     text, width = byte_view(rows.view), len(kinds)
     starts, ends = (found.reshape(-1, width) for found in field_spans(text, rows.count * width))
@@ -132,7 +132,7 @@ def _check_text(array: pa.Array, column: Column | None) -> None:
 
 
 def _plain(column: Column | None) -> Sql:
-    """Return the type of a parameter for the column's decoded values."""
+    """Return the SQL type in which a column's decoded values are parameters."""
     if column is None:
         return written("BIGINT")
     if column.is_unsigned_64 or column.type == "bit":

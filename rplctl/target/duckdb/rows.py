@@ -1,4 +1,4 @@
-"""Row changes as SQL for DuckDB. In the statements, `t` is the target's table and `s` are the rows (`relation`).
+"""Row changes as SQL for DuckDB. In the statements, `t` is the target's table and `s` has the given rows (`relation`).
 
 Generated columns that a row image lacks (MINIMAL) are computed.
 """
@@ -53,7 +53,7 @@ def count_by_key(model: TableModel, given: Relation) -> Sql:
 
 
 def delete_copies(model: TableModel, given: Relation) -> Sql:
-    """Return the DELETE of copies of complete rows; the number of copies follows each row's values."""
+    """Return the DELETE of a number of copies of complete rows; in `given`, this number follows each row's values."""
     width = len(model.columns)
     same = same_row(model, range(width))
     found = written(
@@ -78,7 +78,9 @@ def same_row(model: TableModel, columns: Sequence[int]) -> Sql:
 
 
 def identifying(model: TableModel, columns: Sequence[int]) -> tuple[int, ...]:
-    """Return the columns of an image that identify its row: the key if the image has it, else all columns."""
+    """Return the indexes of those columns of an image that identify its row: the key's if the image has
+    them, else all.
+    """
     key = key_of(model)
     return key if key and set(key) <= set(columns) else tuple(columns)
 
@@ -115,7 +117,7 @@ def present_columns(driver: DuckdbDriver, model: TableModel) -> dict[str, str]:
 
 
 def is_all_there_is(driver: DuckdbDriver, model: TableModel) -> bool:
-    """True if the table has only the columns of the model and no trigger."""
+    """True if the target's table has exactly the columns of the model, and no trigger."""
     sql = written(
         "SELECT 1 FROM duckdb_triggers() WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)"
     )
@@ -141,7 +143,9 @@ def _assignments(model: TableModel, columns: Sequence[int]) -> Sql:
 
 
 def _values(model: TableModel, columns: Sequence[int], prefix: Sql) -> dict[int, Sql]:
-    """Return column index → its value in `s`, or the expression of a generated column that the image lacks."""
+    """Return column index → SQL of its value: from `s`, or the expression of a generated column that the
+    image lacks.
+    """
     given = {column: written("s.c{}", number) for number, column in enumerate(columns)}
     return given | computed_values(
         model, given, lambda c: given.get(c) or written("{}{}", prefix, quote(model.columns[c].name))

@@ -29,7 +29,7 @@ _SAVEPOINT = re.compile(r"\s*(ROLLBACK\s+TO|SAVEPOINT|RELEASE)\b", re.IGNORECASE
 
 
 class Cursor:
-    """A PEP 249 cursor over the last result of a connection."""
+    """A PEP 249 cursor with the last result of a connection."""
 
     arraysize = 1
     lastrowid = None

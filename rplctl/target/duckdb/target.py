@@ -114,8 +114,8 @@ class DuckdbTarget(OneConnection):
                 self._texts_of, self._made = {}, set()
 
     def fence(self, channel: str) -> None:
-        """Request a copy for readers, which may be outdated after a kill. Take no lock: no other process can open the
-        file.
+        """Request a copy for readers, which may be outdated after a kill. No lock is taken, because no other process
+        can open the file.
         """
         if self._export is not None:
             _ = self.connection  # connecting creates the file
@@ -267,7 +267,9 @@ class DuckdbTarget(OneConnection):
         return None
 
     def _change_copies(self, before: RowSet, after: RowSet | None, model: TableModel) -> None:
-        """Delete all rows equal to `before`, insert all but one again, and insert the row `after` if it is given."""
+        """Change one of several equal rows: delete all rows equal to `before`, insert all but one again, and insert
+        `after` if it is given.
+        """
         if set(before.columns) != set(range(len(model.columns))) or not sql_of.is_all_there_is(self._driver, model):
             raise hidden_numbers(model, "the row image is incomplete")
         with self._given(model, before.columns, before.rows) as given:
@@ -283,8 +285,8 @@ class DuckdbTarget(OneConnection):
             self._insert(model, tuple(image), [tuple(image.values())])
 
     def _of_row(self, model: TableModel, image: RowSet, wanted: Sql) -> Any:
-        """Return the value of the expression `wanted` for the row that the image identifies: by key if the image has
-        the key, else for any equal row. Raises TargetError 1032 if there is no such row.
+        """Return the value of the SQL expression `wanted` for the row that the image identifies: by its key if the
+        image has it, else for any equal row. Raises TargetError 1032 if there is no such row.
         """
         columns = sql_of.identifying(model, image.columns)
         at = {column: i for i, column in enumerate(image.columns)}
@@ -299,7 +301,9 @@ class DuckdbTarget(OneConnection):
         return found[0][0]
 
     def _refuse_duplicate(self, model: TableModel, image: RowSet, but: int | None = None) -> None:
-        """Raise TargetError 1062 if a row other than row number `but` has the image's values of a unique key."""
+        """Raise TargetError 1062 if a row has the image's values of a unique key. `but`: number of a row that may have
+        them.
+        """
         for name, columns in sql_of.unique_keys(model):
             at = {column: i for i, column in enumerate(image.columns)}
             if not all(column in at for column in columns):
@@ -347,7 +351,9 @@ class DuckdbTarget(OneConnection):
             yield given
 
     def _texts(self, model: TableModel) -> frozenset[str]:
-        """Return the date columns that are text on the target. No other process alters tables of the open file."""
+        """Return the names of date columns that are text on the target. No other process alters tables of the open
+        file.
+        """
         if model in self._made:
             return frozenset()
         if (found := self._texts_of.get(model)) is None:
@@ -361,7 +367,7 @@ class DuckdbTarget(OneConnection):
             raise TargetError("Query execution was interrupted", errno=er.QUERY_INTERRUPTED)
 
     def _count(self, sql: Sql, given: Relation | None = None) -> int:
-        """Return the number of rows that a statement changed, or the result of a count."""
+        """Execute a statement, and return the number of rows that it changed, or the result if it is a count."""
         (found,) = self._rows(sql, given)
         return cast(int, found[0])
 
@@ -371,7 +377,9 @@ class DuckdbTarget(OneConnection):
 
 
 def _updates(chunk: TableChunk, model: TableModel) -> Iterator[tuple[tuple[int, ...], Rows]]:
-    """Yield the columns that are set, and rows with their values, followed by the key's values."""
+    """Yield, for each set of updated columns, these columns, and rows with their values followed by the
+    key's values.
+    """
     if chunk.bulk is None:
         yield from ((rows.columns, rows.rows) for rows in chunk.updates)
     elif chunk.bulk.updates.count:

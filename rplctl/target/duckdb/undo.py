@@ -1,7 +1,8 @@
-"""DuckDB's rows as SQL text: DuckDB reads the quoted text that it prints for each type.
+"""Writes DuckDB's rows as SQL literals, for the statements that undo a repair (target.undo).
 
-Tables are named with the catalog name that rplctl gives the file, and each text has the ATTACH for this name. Under the
-file's own name, a database of the same name would be ambiguous.
+A literal is the quoted text that DuckDB prints for the value: DuckDB reads this text back for each type. Tables are
+named with the catalog name that rplctl gives the file, and each SQL file has the ATTACH for this name. Under the file's
+own name, a database of the same name would be ambiguous.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ class DuckdbUndo(UndoSql):
     literal = staticmethod(literal)
 
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Return SQL of the literals. Text with other than printable ASCII is written as bytes."""
+        """Return the columns with SQL of their literals. Text with other characters than printable ASCII is written as
+        bytes.
+        """
         with mapped_errors():
             found = present_columns(driver_of(target.connection), model)
         return {

@@ -55,7 +55,9 @@ _READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # the server woul
 
 
 class BulkLoader:
-    """A bulk loader of net changes. `send` executes SQL and returns the matched rows per statement; `ask` queries."""
+    """Applies net changes in bulk. `send`: executes SQL and returns the number of matched rows per statement; `ask`:
+    queries.
+    """
 
     def __init__(
         self,
@@ -69,16 +71,16 @@ class BulkLoader:
         self._multiset = MultisetRemover(send, ask)
 
     def remove_copies(self, rows: EncodedRows, model: TableModel) -> None:
-        """Delete the given number of copies of each row in a table without a key. Raises CountMismatch if the table
-        has fewer copies of a row.
+        """Delete a number of copies of each row in a table without a key; the number follows the row's values. Raises
+        CountMismatch if the table has fewer copies of a row.
         """
         with self._multiset.stage(model) as stage:
             self._into(stage, rows, model)
             self._multiset.remove(model, rows.count)
 
     def remove(self, chunk: TableChunk, model: TableModel) -> None:
-        """Delete the rows to delete, and check that the keys in `absent` do not exist. Raises CountMismatch if a row
-        is missing, or if a key in `absent` exists.
+        """Delete the rows that the chunk deletes, and check that its keys in `absent` do not exist. Raises
+        CountMismatch if a row is missing, or if a key in `absent` exists.
         """
         assert chunk.bulk is not None
         for keys, expected in ((chunk.bulk.absent, 0), (chunk.bulk.deletes, chunk.bulk.deletes.count)):
@@ -87,8 +89,8 @@ class BulkLoader:
                     expect_rows(f"delete from {model.qualified_name}", self._delete_staged(model), expected)
 
     def update(self, chunk: TableChunk, model: TableModel, *, is_parent: bool) -> None:
-        """Set the new values of existing rows. `is_parent`: a foreign key references the table, so REPLACE must not be
-        used: it deletes a row before it inserts the new row.
+        """Set the chunk's new values in existing rows. `is_parent`: True if a foreign key references the table, so that
+        REPLACE must not be used: it deletes a row before it inserts the new row.
         """
         assert chunk.bulk is not None
         rows = chunk.bulk.updates
@@ -109,13 +111,13 @@ class BulkLoader:
             self._update_staged(rows, model)
 
     def insert(self, chunk: TableChunk, model: TableModel) -> None:
-        """Insert the rows, whose keys must be absent."""
+        """Insert the chunk's rows, whose keys must be absent."""
         assert chunk.bulk is not None
         if chunk.bulk.inserts.count:
             self._into(table_name(model), chunk.bulk.inserts, model)
 
     def keeps_exactly(self, rows: RowSet, model: TableModel) -> bool:
-        """True if the table's columns store the values of one row exactly, without strict mode. The test uses a
+        """True if the table's columns store the values of one row exactly without strict mode. This is tested with a
         temporary table. False, without a test, for a row with a large value.
         """
         written = [(value, model.columns[c]) for value, c in zip(rows.rows[0], rows.columns, strict=True)]
@@ -130,14 +132,14 @@ class BulkLoader:
 
     @contextmanager
     def _staged(self, rows: EncodedRows, model: TableModel) -> Iterator[None]:
-        """Create the stage and load the rows into it."""
+        """Load the rows into a temporary table, the stage, for the block."""
         with self._stage(rows.columns, model):
             self._into(_STAGE, rows, model)
             yield
 
     @contextmanager
     def _stage(self, columns: Sequence[int], model: TableModel) -> Iterator[None]:
-        """Create a temporary table with the same column types as the table, so that joins can use indexes."""
+        """Create the stage, a temporary table with the column types of the table, so that joins can use indexes."""
         names = joined_bytes(b", ", (quote(model.columns[c].name) for c in columns if c not in _generated(model)))
         empty = written_bytes(b"SELECT %s FROM %s WHERE FALSE", names, table_name(model))
         self._send(written_bytes(b"CREATE TEMPORARY TABLE %s %s", _STAGE, empty))
@@ -214,8 +216,8 @@ class BulkLoader:
 
 
 def _whole(loaded: Loaded, rows: EncodedRows, model: TableModel) -> Loaded:
-    """Return the counts if all rows were loaded. Raises the driver's error 1265 if only a value did not fit, and
-    otherwise CountMismatch.
+    """Return the counts that the server has reported, if all rows were loaded. Raises the driver's error 1265 if only a
+    value did not fit, and otherwise CountMismatch.
     """
     if loaded.warnings and (loaded.records, loaded.skipped) == (rows.count, 0):
         raise err.DataError(er.WARN_DATA_TRUNCATED, f"Data truncated in a load into {model.qualified_name}")
@@ -239,7 +241,9 @@ def load_local(  # noqa: PLR0913 - the parts of one statement
     sets: Sequence[SqlBytes] = (),
     how: SqlBytes = NO_BYTES,
 ) -> Loaded:
-    """Load fields as bytes with LOAD DATA LOCAL. `places`: columns or variables for the fields; `sets`: assignments."""
+    """Load fields, as bytes, with LOAD DATA LOCAL. `places`: the columns or variables for the fields; `sets`:
+    assignments.
+    """
     given = written_bytes(b" SET %s", joined_bytes(b", ", sets)) if sets else NO_BYTES
     sql = written_bytes(
         b"LOAD DATA LOCAL INFILE 'rplctl'%s INTO TABLE %s CHARACTER SET binary (%s)%s",
@@ -272,7 +276,9 @@ def _same_key(model: TableModel) -> SqlBytes:
 
 
 def _converted(column: Column, variable: SqlBytes) -> SqlBytes | None:
-    """Return SQL that converts a field which LOAD DATA would otherwise misread; None for other fields."""
+    """Return SQL that converts a field from its variable, if LOAD DATA would misread the field; None for
+    other fields.
+    """
     if column.type in _NUMBERED:
         return written_bytes(b"CAST(%s AS UNSIGNED)", variable)
     if column.type in _READ_AS_TEXT:

@@ -1,4 +1,5 @@
-"""MariaDB's bulk execution of a prepared statement with many rows of parameters, which PyMySQL does not support.
+"""Executes a prepared statement for many rows of parameters at once, with MariaDB's bulk execution, which PyMySQL does
+not support.
 
 Invariant: every parameter is sent as a BLOB, so that its bytes are stored unchanged in any session character set. Rows
 are length-prefixed (`event.fields`) and are sent in packets of about PACKET_BYTES.
@@ -38,7 +39,9 @@ _STATEMENT = slice(1, 5)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The counts that the server reports for a bulk statement. `replaced`: rows that replaced an existing row."""
+    """The counts that the server reports for a bulk statement. `replaced`: the number of rows that replaced an existing
+    row.
+    """
 
     records: int
     replaced: int
@@ -73,7 +76,9 @@ def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRo
 
 
 def _pieces(rows: EncodedRows, most_bytes: int) -> Iterator[memoryview]:
-    """Yield pieces of two or more complete rows: for a single row, the server does not report if it replaced a row."""
+    """Yield the rows in pieces of two or more rows: for a single row, the server does not report if it
+    replaced a row.
+    """
     ends = row_ends(byte_view(rows.view), len(rows.columns), length_prefixed=True)
     first = start = 0
     while first < len(ends):

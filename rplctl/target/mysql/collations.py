@@ -1,11 +1,11 @@
-"""Collations of one vendor on a server of the other vendor (design D10).
+"""Finds the collation of a server that replaces one of the other vendor (design D10).
 
 If both vendors have a collation with the same id, its rules are the same. Equal names can have different rules (MySQL's
 utf8mb4_croatian_ci is MariaDB's utf8mb4_croatian_mysql561_ci). MySQL's 0900 and MariaDB's uca1400 collations without a
 language, and the binary ones without padding, compare alike; tests/target/mysql/test_collations.py compares servers of
-both vendors. Invariant: the near collation regards two texts as equal only if the source's collation does, so that no
-key of the target refuses rows of the source. Therefore a language's collation is replaced by one that distinguishes
-all letters.
+both vendors. Invariant: the replacement regards two texts as equal only if the source's collation does, so that no key
+of the target refuses rows of the source. Therefore a language's collation is replaced by one that distinguishes all
+letters.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ COLLATION_NUMBERS: Final = {
 
 
 def near_collation(name: str, known: Iterable[str] = ()) -> str:
-    """Return a collation with the same rules (UCA 9 and UCA 14, or bytes, without padding). Return `name` if it is in
-    `known`, the target's collations, or if there is no such collation.
+    """Return the collation of the other vendor that has the same rules as `name` (UCA 9 and UCA 14, or bytes, without
+    padding). Return `name` itself if it is in `known`, the target's collations, or if there is no such collation.
     """
     if name not in known:
         for pattern, near in _NEAR:
@@ -54,7 +54,7 @@ def near_collation(name: str, known: Iterable[str] = ()) -> str:
 
 
 class Collations:
-    """The collations of the target. `read` returns their ids and names."""
+    """The collations of the target, by id and name. `read`: returns them from the target."""
 
     def __init__(self, read: Callable[[], Iterable[Sequence[object]]]) -> None:
         self._read = read
@@ -72,7 +72,7 @@ class Collations:
 
 
 def collation_of_other_vendor(number: int, name_on_target: Callable[[int], str]) -> str:
-    """Return the target's name of the collation with this id on a source of the other vendor.
+    """Return the target's name for the collation that has this id on a source of the other vendor.
 
     Raises TargetError 1273 if the target has no collation with the same rules.
     """

@@ -101,12 +101,13 @@ class _Result(MySQLResult):
 
 
 class LoadingConnection(GuardedConnection):
-    """PyMySQL's connection with a LOAD DATA LOCAL that sends `local_data`; the caller sets it before the statement.
+    """PyMySQL's connection with a LOAD DATA LOCAL that sends `local_data`; the caller sets `local_data` before the
+    statement.
 
-    `takes_frames`: the server is a MariaDB with bulk execution (`bulk_execute`). A statement longer than `most_bytes`
-    is refused before it is sent: the server would close the connection, which looks like a lost connection and would be
-    tried again. `before_own`: called before each command; it leaves the session of a statement of the source (D21).
-    `take_several` must not allow several statements while a statement of the source is executed.
+    `takes_frames`: True if the server is a MariaDB with bulk execution (`bulk_execute`). A statement longer than
+    `most_bytes` is refused before it is sent: the server would close the connection, which looks like a lost connection
+    and would be tried again. `before_own`: called before each command of rplctl; it ends the session of a statement of
+    the source (D21). `take_several` must not allow several statements while a statement of the source is executed.
     """
 
     before_own: Callable[[], None] | None = None
@@ -143,7 +144,7 @@ class LoadingConnection(GuardedConnection):
         super()._execute_command(command, sql)
 
     def cursor(self, cursor: Any = None) -> AbstractContextManager[MysqlCursor]:  # type: ignore[override]
-        """Return PyMySQL's cursor; SQLAlchemy uses this method too."""
+        """Return a cursor of PyMySQL. SQLAlchemy uses this method too."""
         return cast("AbstractContextManager[MysqlCursor]", super().cursor(cursor))
 
     def last_message(self) -> bytes:
@@ -244,7 +245,9 @@ def with_driver(url: URL) -> URL:
 
 
 def target_error(error: err.Error | OSError) -> TargetError:
-    """Convert a driver's error to a TargetError with the server's number and text, and set `transient`."""
+    """Convert a driver's error to a TargetError with the server's number and text. `transient` is True if another
+    attempt may succeed.
+    """
     arguments = error.args
     errno = arguments[0] if arguments and isinstance(arguments[0], int) else 0
     text = str(arguments[1]) if len(arguments) > 1 else str(error)

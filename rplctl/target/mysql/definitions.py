@@ -1,4 +1,4 @@
-"""Definitions of the objects of a MySQL or MariaDB server, so that a change is detected after a crash (design D28).
+"""Reads definitions of objects of a MySQL or MariaDB server, so that a change is detected after a crash (design D28).
 
 RENAME TABLE and EXCHANGE PARTITION move unchanged definitions to other tables; the ids that InnoDB assigns to tables
 and partitions show this. MariaDB moves columns without a new id; the time of the table's last ALTER, in whole seconds,
@@ -41,7 +41,7 @@ Ask = Callable[[Sql], Sequence[Sequence[Any]]]
 def read_definitions(
     ask: Ask, objects: Iterable[ServerObject], server: ServerKind, *, identity: bool
 ) -> dict[ServerObject, Definition | None]:
-    """Return the definitions of the objects; None for a missing object. Raises TargetError if the target reports an
+    """Return the objects' current definitions; None for a missing object. Raises TargetError if the target reports an
     error.
     """
     return {found: _definition(ask, found, server, identity) for found in objects}
@@ -93,8 +93,8 @@ def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
 
 
 def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
-    """Return the engine, the time in seconds at which the table was created (InnoDB of MariaDB: last altered or
-    renamed), and True if this second has passed.
+    """Return the table's engine, the second at which it was created (InnoDB of MariaDB: last altered or renamed), and
+    True if this second has passed.
     """
     columns = written("ENGINE, CREATE_TIME, CREATE_TIME < SYSDATE()")
     engine, made, is_past = ask(_of_table(columns, found.database, found.name))[0]
@@ -102,7 +102,9 @@ def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
 
 
 def read_row_states(ask: Ask, tables: Iterable[TableName]) -> dict[ServerObject, Definition | None]:
-    """Return the states of rows as StatementTarget.row_states does. Only MyISAM reports an exact time of change."""
+    """Return the state of the tables' rows, as StatementTarget.row_states does. Only MyISAM reports an exact time of
+    change.
+    """
     found: dict[ServerObject, Definition | None] = {}
     for database, name in tables:
         columns = written("ENGINE, TABLE_ROWS, DATA_LENGTH, DATA_FREE, UPDATE_TIME, UPDATE_TIME < SYSDATE()")
@@ -124,7 +126,9 @@ def _name(found: ServerObject) -> Sql:
 
 
 def _file_name(name: str) -> str:
-    """Return a LIKE pattern for a table's or database's name in a file name; a non-ASCII character matches any text."""
+    """Return a LIKE pattern that matches the name of a table or database in InnoDB's file names; a non-ASCII character
+    matches any text.
+    """
     return "".join(_in_file(letter) for letter in name)
 
 

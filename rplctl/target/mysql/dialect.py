@@ -159,7 +159,7 @@ class MysqlDialect(Dialect):
 
 
 def _has_public(connection: Connection) -> bool:
-    """True for MariaDB 10.11 and later, which can grant a privilege to PUBLIC."""
+    """True if the server is MariaDB 10.11 or later, which can grant a privilege to PUBLIC."""
     version = str(ask(connection, written("SELECT VERSION()")).scalar())
     return "MariaDB" in version and tuple(map(int, version.split("-")[0].split(".")[:2])) >= _PUBLIC_SINCE
 

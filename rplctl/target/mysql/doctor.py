@@ -15,7 +15,7 @@ _ORDERED: Final = {1, 3}  # safe values of innodb_flush_log_at_trx_commit; Maria
 
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:
-    """Check if the target allows LOAD DATA LOCAL, which loads rows in bulk."""
+    """Yield a line that says if the target allows LOAD DATA LOCAL, which loads rows in bulk."""
     may_load = bool(ask(connection, written("SELECT @@local_infile")).scalar())
     hint = "" if may_load else "SET GLOBAL local_infile=1 on the target, and in its option file"
     detail = "on" if may_load else "off: rows are applied with INSERT and UPDATE, which is slower than a bulk load"
@@ -36,7 +36,9 @@ def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
 
 
 def judge_innodb(settings: Mapping[str, str], lost: str) -> Iterator[DoctorLine]:
-    """Yield warnings about settings with which a power cut can lose or damage data. `lost`: a text about the loss."""
+    """Yield warnings about settings with which a power cut can lose or damage data. `lost`: the text that names the
+    loss.
+    """
     flushed = settings.get("innodb_flush_log_at_trx_commit", "1")
     if int(flushed) not in _ORDERED:
         seconds = settings.get("innodb_flush_log_at_timeout", "1")

@@ -1,4 +1,4 @@
-"""The translation of columns, keys and checks of a statement for the target (design D33)."""
+"""Translates the columns, keys and checks of a DDL statement for a target of the other vendor (design D33)."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _CHECKS_SINCE, _EXPRESSION_KEYS_SINCE, _INVISIBLE_SINCE, _IGNORED_SINCE = 80016,
 
 @dataclass(slots=True)
 class EditedElements(EditedStatement):
-    """The edits of a column, a key or a check in CREATE TABLE and ALTER TABLE."""
+    """The edits of the columns, keys and checks in CREATE TABLE and ALTER TABLE."""
 
     def _element(self, first: int, end: int) -> None:
-        """Edit a column, a key or a constraint of CREATE TABLE or ADD."""
+        """Edit one column, key or constraint, in CREATE TABLE or after ADD."""
         at = first
         if self.is_word(first, "CONSTRAINT", "CHECK"):
             at += self.is_word(first, "CONSTRAINT")
@@ -73,7 +73,9 @@ class EditedElements(EditedStatement):
         self._column(at, end)
 
     def _check(self, first: int, at: int, end: int) -> str:
-        """Return a CHECK with the name that it has on the source. Raises Gone if the target does not support it."""
+        """Return the text of a CHECK, with the name that it has on the source. Raises Gone if the target does not
+        support the CHECK.
+        """
         body = self.behind(at + 1)
         name = self.text[self.tokens[at - 1].start : self.tokens[at - 1].end] if at - first >= 2 else ""
         if not name and not self.context.is_mariadb:
@@ -240,7 +242,7 @@ class EditedElements(EditedStatement):
                 self.cut(begin, min(after, end))
 
     def _words(self, first: int, end: int) -> None:
-        """Replace collations that the target lacks, and quote names that are reserved words of the target."""
+        """Replace collations that the target lacks, and quote names that are reserved words on the target."""
         has_collation = any(self.is_word(at, "COLLATE") for at in range(first, end))
         for at in range(first, end):
             value = at + 1 + self.is_symbol(at + 1, "=")

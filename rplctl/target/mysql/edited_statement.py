@@ -1,4 +1,5 @@
-"""The text and tokens of a statement, and the edits of the text (design D33).
+"""The text and tokens of a DDL statement, with the edits that translate it for a target of the other vendor (design
+D33).
 
 Invariant: a name in an edit is the source's text in its original quotes, or is quoted by `backticked`.
 """
@@ -17,12 +18,12 @@ from rplctl.target.mysql.session import ServerKind
 
 
 class Gone(Exception):
-    """The signal that nothing remains of a clause or a statement."""
+    """The signal that an edit has left nothing of a clause or a statement."""
 
 
 @dataclass(slots=True)
 class EditedStatement:
-    """A statement and its edits: tuples of start offset, end offset and new text, which do not overlap."""
+    """A statement and its edits. An edit is a tuple of start offset, end offset and new text; edits do not overlap."""
 
     query: Query
     context: DdlContext
@@ -81,7 +82,9 @@ class EditedStatement:
         return found
 
     def parts(self, first: int, end: int) -> list[tuple[int, int]]:
-        """Return the ranges of tokens between commas, outside of inner parentheses, as pairs of first and end."""
+        """Return the ranges of tokens between commas, outside of inner parentheses. A range is a pair of first and end
+        (exclusive).
+        """
         found, begin = [], first
         for at in self.outline(first, end):
             if self.is_symbol(at, ","):
@@ -94,7 +97,7 @@ class EditedStatement:
         return last - (last > 0 and self.tokens[last - 1].value == ";")
 
     def named_after_table(self, suffix: str) -> str:
-        """Return the table's name with the suffix, in the quotes of the statement."""
+        """Return a name that consists of the table's name and the suffix, in the quotes of the statement."""
         token = self.tokens[self.table_token]
         end = token.end - (token.kind == "quoted")
         return f"{self.text[token.start : end]}{suffix}{self.text[end : token.end]}"

@@ -1,4 +1,4 @@
-"""The lock that allows one committer per channel on a MySQL or MariaDB server: GET_LOCK (design D4).
+"""Takes the lock that allows only one committer per channel on a MySQL or MariaDB server: GET_LOCK (design D4).
 
 Invariant: the applier's connection has the lock, so an applier that loses its connection loses the lock. A connection
 that does not get the lock is closed and never used for writes.
@@ -21,10 +21,10 @@ _LONGEST_NAME = 64  # characters
 
 
 def take(driver: LoadingConnection, channel: str, predecessor: int) -> int:
-    """Take the channel's lock, and return the number of this connection. `predecessor`: the number of this applier's
-    last connection, or 0; it is killed if it still has the lock after a network fault.
+    """Take the channel's lock, and return the server's number of this connection. `predecessor`: the number of this
+    applier's last connection, or 0; that connection is killed if it still has the lock after a network fault.
 
-    Raises LockBusy if another connection has the lock, TargetError (transient while the predecessor rolls back).
+    Raises LockBusy if another connection has the lock, and TargetError (transient) while the predecessor rolls back.
     """
     name = f"rplctl:{channel}"
     if len(name) > _LONGEST_NAME:

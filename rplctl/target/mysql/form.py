@@ -20,7 +20,9 @@ _COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_C
 
 
 def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
-    """Return a format that decodes ENUM and SET to numbers, and text to bytes if both columns have its charset."""
+    """Return the format that decodes a column for a server: ENUM and SET to numbers, and text to bytes if both columns
+    have the same character set.
+    """
     if fmt.real_type in (ColumnType.ENUM, ColumnType.SET):
         return ColumnFormat(ColumnType.LONGLONG, unsigned=True)
     if fmt.sql_type == "year(2)":  # stored with four digits

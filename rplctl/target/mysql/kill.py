@@ -1,4 +1,4 @@
-"""KILL from a second connection, which ends a running statement on MySQL or MariaDB at once.
+"""Ends a running statement on MySQL or MariaDB at once, with KILL from a second connection.
 
 The connection is killed, not the statement. This also works between two statements, and the server rolls back without
 this process.
@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 0.02
 
 
 class Killer:
-    """A killer of the target's current connection."""
+    """Kills the current connection to the target."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -29,7 +29,7 @@ class Killer:
         self._killed = 0
 
     def watch(self, identifier: int) -> None:
-        """Set the number of the connection that `kill` ends."""
+        """Set the connection that `kill` ends, by the server's number of it."""
         self._identifier = identifier
 
     def kill(self) -> None:
@@ -45,8 +45,8 @@ class Killer:
                 raise
 
     def lock_wait(self) -> str:
-        """Return the server's name of the lock that the connection waits for, or ''. Raises TargetError if the server
-        reports an error.
+        """Return the name of the lock for which the current connection waits, as the server shows it, or ''. Raises
+        TargetError if the server reports an error.
 
         Every account sees its own threads. Locks of rows are in INNODB_TRX, which requires PROCESS.
         """
@@ -72,7 +72,7 @@ class Killer:
         return bool(self._killed) and self._killed == self._identifier
 
     def is_gone(self) -> bool:
-        """True if the server has rolled back the killed connection's changes. Waits for at most one second."""
+        """True if the server has rolled back the changes of the killed connection. Waits for at most one second."""
         if not self._killed:
             return True
         sql = written("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {}", self._killed)

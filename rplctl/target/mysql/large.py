@@ -1,4 +1,5 @@
-"""Single row changes on MySQL and MariaDB. LOAD DATA LOCAL sends large values before the statement of a change.
+"""Applies single row changes on MySQL and MariaDB. Large values are sent by LOAD DATA LOCAL before the statement of a
+change.
 
 Invariant: a statement never has a large value, so max_allowed_packet does not limit the value and it is never copied;
 the result and the errors are the same as if the statement had it. The statement reads each value from a separate
@@ -32,14 +33,14 @@ _CLEAN = Loaded(records=1, replaced=0, skipped=0, warnings=0)
 
 
 class SingleChanges:
-    """The application of single changes. `send` executes SQL and returns the matched rows of each statement."""
+    """Applies single changes. `send`: executes SQL and returns the number of matched rows of each statement."""
 
     def __init__(self, send: Callable[[SqlBytes], Sequence[int]], driver: Callable[[], LoadingConnection]) -> None:
         self._send = send
         self._driver = driver
 
     def apply(self, change: RowChange, model: TableModel, *, may_load: bool) -> int:
-        """Apply the change, and return the number of changed rows."""
+        """Apply the change, and return the number of changed rows. `may_load`: True if LOAD DATA LOCAL may be used."""
         if not may_load or not _has_large_cell(change):
             return sum(self._send(change_statement(change, model)))
         if change.before is None and change.after is not None and self._inserted(change.after, model):
@@ -52,7 +53,7 @@ class SingleChanges:
                 self._send(written_bytes(b"DROP TEMPORARY TABLE %s", joined_bytes(b", ", tables)))
 
     def insert(self, model: TableModel, rows: RowSet) -> RowSet:
-        """Insert the rows with large values, one by one, and return the other rows. Raises CountMismatch if a
+        """Insert those rows that have large values, one by one, and return the other rows. Raises CountMismatch if a
         statement does not insert exactly one row.
         """
         large, small = _split_large(rows)
@@ -60,8 +61,8 @@ class SingleChanges:
         return small
 
     def update(self, model: TableModel, rows: RowSet) -> RowSet:
-        """Update the rows with large values, one by one, and return the other rows. Each row has its values, then its
-        key. Raises CountMismatch if a statement does not find exactly one row.
+        """Update those rows that have large values, one by one, and return the other rows. Each row has its values,
+        then its key. Raises CountMismatch if a statement does not find exactly one row.
         """
         large, small = _split_large(rows)
         key, width = key_of(model), len(rows.columns)
@@ -96,7 +97,9 @@ class SingleChanges:
         return False
 
     def _staged(self, change: RowChange, model: TableModel, tables: list[SqlBytes]) -> RowChange:
-        """Return the change with a StagedCell for each large value that its statement needs."""
+        """Load the large values of the change into temporary tables, whose names are added to `tables`. Return the
+        change with a StagedCell in place of each.
+        """
 
         def stage(value: Value, column: int) -> Value:
             if not _is_large(value) or model.columns[column].generated is not None:
@@ -137,8 +140,8 @@ def _split_large(rows: RowSet) -> tuple[list[Row], RowSet]:
 
 
 def _without_large_alike(before: RowSet, after: RowSet) -> RowSet:
-    """Return the new image without unchanged large values: sources log all columns of a row, but the UPDATE can skip
-    unchanged ones.
+    """Return the new image without those large values that are unchanged: sources log all columns of a row, but the
+    UPDATE can skip unchanged ones.
     """
     old = dict(zip(before.columns, before.rows[0], strict=True))
     kept = [(c, v) for c, v in zip(after.columns, after.rows[0], strict=True) if not _is_large(v) or old.get(c) != v]

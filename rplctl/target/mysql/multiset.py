@@ -1,4 +1,4 @@
-"""Bulk deletion of a number of copies of each row in a MySQL or MariaDB table without a key.
+"""Deletes a number of copies of each row in a MySQL or MariaDB table without a key, in bulk.
 
 Such a row has no identifier. The join therefore deletes all copies of a row, and the surplus copies are inserted again.
 Invariants: a row is deleted only if its bytes equal a staged row (a collation is not enough). All copies are counted
@@ -39,12 +39,14 @@ _WORTH = 4  # a row that an index finds costs as much as so many rows of a seque
 
 
 def compares(model: TableModel) -> bool:
-    """True if every column of the table can be compared."""
+    """True if the server can compare every column of the table."""
     return not any(column.type in _NOT_COMPARED for column in model.columns)
 
 
 class MultisetRemover:
-    """The deletion of copies. `send` executes SQL and returns the number of rows for each statement; `ask` queries."""
+    """Deletes copies of rows. `send`: executes SQL and returns the number of rows for each statement;
+    `ask`: queries.
+    """
 
     def __init__(
         self, send: Callable[[SqlBytes], Sequence[int]], ask: Callable[[SqlBytes], list[tuple[Any, ...]]]
@@ -135,7 +137,7 @@ class MultisetRemover:
         self._send(written_bytes(b"DELETE FROM %s WHERE %s=%d", STAGE, _ROW, row))
 
     def _pairs(self, model: TableModel, count: int) -> SqlBytes:
-        """Return the join of the table's rows with the staged rows that are equal to them."""
+        """Return the SQL join of the table's rows with the staged rows that are equal to them."""
         table, same = table_name(model), _same(model)
         if (index := self._telling_index(model, count)) is not None:
             return written_bytes(b"%s AS s STRAIGHT_JOIN %s FORCE INDEX (%s) ON %s", STAGE, table, quote(index), same)
@@ -150,7 +152,9 @@ class MultisetRemover:
         )
 
     def _telling_index(self, model: TableModel, count: int) -> str | None:
-        """Return an index that finds the rows faster than a read of the table, by the server's statistics; or None."""
+        """Return the name of an index that finds the rows faster than a read of the whole table, by the server's
+        statistics; None if there is none.
+        """
         names = [key.name for key in model.keys if _is_sought(key, model)]
         if not names:
             return None
@@ -166,7 +170,9 @@ class MultisetRemover:
 
 
 def _is_sought(key: Key, model: TableModel) -> bool:
-    """True if `_same` can use the index to find rows: it covers complete columns that `_same` compares unchanged."""
+    """True if the server can find rows by this index in the condition of `_same`: it covers complete columns that
+    `_same` compares unchanged.
+    """
     if key.kind not in ("unique", "index") or key.has_expression or any(part.length for part in key.parts):
         return False
     columns = [model.find(part.column) for part in key.parts]

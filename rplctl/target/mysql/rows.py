@@ -54,7 +54,9 @@ def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlByte
 
 
 def implicit_zeros(model: TableModel, columns: Sequence[int]) -> list[tuple[Column, SqlBytes]]:
-    """Return the columns outside of `columns` that need a value but have no default, with the zero of their type."""
+    """Return the columns that an INSERT of `columns` must also set, because they have no default, each with the zero
+    value of its type.
+    """
     given = set(columns)
     zeros = ((column, _ZEROS.get(column.type)) for number, column in enumerate(model.columns) if number not in given)
     return [(column, zero) for column, zero in zeros if zero is not None and _needs_value(column)]
@@ -65,7 +67,9 @@ def _needs_value(column: Column) -> bool:
 
 
 def kept_times(model: TableModel, columns: Collection[int]) -> list[Column]:
-    """Return the columns outside of `columns` that an UPDATE must set to themselves so that their values remain."""
+    """Return the columns outside of `columns` that an UPDATE must set to their own value, because the server would
+    change them otherwise.
+    """
     return [
         column
         for number, column in enumerate(model.columns)
@@ -111,8 +115,8 @@ def _itself(column: Column) -> SqlBytes:
 
 
 def _is_no_geometry(value: Value, column: Column) -> bool:
-    """True for the empty value that ALTER TABLE … ADD g GEOMETRY NOT NULL sets in existing rows. No statement can write
-    this value, so the target's row already has it.
+    """True if the value is the empty one that ALTER TABLE … ADD g GEOMETRY NOT NULL sets in existing rows. No statement
+    can write this value, so the target's row already has it.
     """
     return value == b"" and column.type in GEOMETRY_TYPES
 
@@ -141,8 +145,8 @@ def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlByte
 
 
 def where_row(model: TableModel, image: RowSet) -> SqlBytes:
-    """Return the condition for a row: by key if the image has all key columns, else by all columns of the image with
-    LIMIT 1, as a server does without a key.
+    """Return the condition that selects one row: by key if the image has all key columns, else by all columns of the
+    image with LIMIT 1, as a server does without a key.
     """
     row = image.rows[0]
     if finds_by_key(model, image):
@@ -169,7 +173,9 @@ def has_empty_enum(model: TableModel, sets: Iterable[RowSet]) -> bool:
 
 
 def parents_first(chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> list[TableChunk]:
-    """Return the chunks in an order in which parent tables precede child tables; cycles keep their order."""
+    """Return the chunks in an order in which parent tables precede child tables. If foreign keys form a cycle, its
+    tables keep their order.
+    """
     by_name = {(chunk.database, chunk.table): chunk for chunk in chunks}
     wanted = {*by_name}  # only names: a recursive function is a reference cycle, which keeps its variables alive
     ordered: list[tuple[str, str]] = []

@@ -34,8 +34,8 @@ CONNECT_TIMEOUT_S = 10
 
 
 def connection_options(url: URL) -> tuple[Security, dict[str, Any]]:
-    """Return the security of the login, and the driver's options. Raises ConfigError for unknown or contradictory
-    options.
+    """Return the security of the login, and the driver's options, from the target's URL. Raises ConfigError for unknown
+    or contradictory options.
     """
     words = {name.replace("-", "_"): str(value) for name, value in url.query.items()}
     unknown = sorted(words.keys() - _KNOWN)

@@ -1,8 +1,8 @@
-"""The session of a statement of the source: its variables are set on the target and reset afterwards (D10, D11, D21).
+"""Sets the session of a statement of the source on the target, and resets it afterwards (D10, D11, D21).
 
-Invariant: all statements of rplctl (positions, savepoints, rows, LOAD DATA, XA, SET) run in the session ROWS. Only
-`statement` enters a statement's session, and only `leave` leaves it. The connection itself calls `leave` before each
-command outside of `foreign` (`LoadingConnection.before_own`), so no caller can forget it.
+Invariant: all statements of rplctl (positions, savepoints, rows, LOAD DATA, XA, SET) run in rplctl's own session, the
+variables ROWS. Only `statement` enters a statement's session, and only `leave` leaves it. The connection itself calls
+`leave` before each command outside of `foreign` (`LoadingConnection.before_own`), so no caller can forget it.
 
 The text of `leave` has no quotes and only ASCII characters, because it writes texts in hex. It therefore means the same
 under every character_set_client, collation_connection and sql_mode, and one statement is enough.
@@ -98,8 +98,8 @@ class ServerKind:
 
 
 class Session:
-    """The session variables of one connection. `send` executes a statement; `collation_name` returns the target's name
-    of a collation's id, or ''.
+    """The session variables of one connection. `send`: executes a statement; `collation_name`: returns the target's
+    name of the collation with an id, or ''.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Session:
 
     @contextmanager
     def foreign(self) -> Iterator[None]:
-        """Send the texts of this block in the session of a statement of the source, not in rplctl's own session."""
+        """During the block, send texts in the session of a statement of the source, not in rplctl's own session."""
         before, self._is_speaking = self._is_speaking, True
         try:
             yield
@@ -144,7 +144,7 @@ class Session:
             self.leave()
 
     def leave(self) -> None:
-        """Restore rplctl's own session from any state. Sends nothing if it is already set."""
+        """Restore rplctl's own session, whatever the present one is. Sends nothing if it is already set."""
         if not self._is_foreign:
             return
         own = {name: self._home.get(name, DEFAULT) for name in sorted(self._ever_set - {_BETWEEN_TRANSACTIONS})}
@@ -154,7 +154,7 @@ class Session:
         self._is_foreign = False
 
     def rows(self, *, foreign_keys: bool, lenient: bool = False) -> None:
-        """Set the session for row changes. `lenient`: without strict mode."""
+        """Set the session for row changes. `lenient`: True to turn off strict mode."""
         wanted = dict(LENIENT if lenient else ROWS)
         wanted["foreign_key_checks"] = ON if foreign_keys else OFF
         if self._server.is_mariadb:
@@ -223,7 +223,8 @@ class Session:
     def statement(
         self, query: Query, variables: Sequence[StatementVariable], source: ServerKind, *, is_ddl: bool
     ) -> None:
-        """Set the session of the statement, including the variables of its INTVAR, RAND and USER_VAR events.
+        """Set the session of a statement of the source, including the variables of its INTVAR, RAND and USER_VAR
+        events.
 
         The caller must be inside of `foreign` until the statement has been sent.
         """
@@ -319,13 +320,13 @@ def primary_key_settings(policy: str, server: ServerKind) -> dict[str, Sql]:
 
 
 def _reads_alike(sql: bytes) -> bool:
-    """True if the text means the same in every session: it is ASCII and has no quoted text."""
+    """True if the text of a statement means the same in every session: it is ASCII and has no quoted text."""
     return sql.isascii() and b"'" not in sql
 
 
 def collations_sql(server: ServerKind) -> Sql:
-    """Return the query for the ids and names of collations. Since MariaDB 10.10, a collation of several character sets
-    has a full name for each of them.
+    """Return the query for the ids and names of a server's collations. Since MariaDB 10.10, a collation of several
+    character sets has a full name for each of them.
     """
     if server.is_mariadb and server.version >= 101001:
         return written("SELECT ID, FULL_COLLATION_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY")
@@ -335,11 +336,11 @@ def collations_sql(server: ServerKind) -> Sql:
 def statement_settings(
     query: Query, source: ServerKind, target: ServerKind, collation_name: Callable[[int], str]
 ) -> dict[str, Sql]:
-    """Return the statement's session variables as SQL text. Character sets are last, because they change how the
-    server reads the other values.
+    """Return the session variables of a statement of the source, as SQL text. Character sets are last, because they
+    change how the server reads the other values.
 
-    `collation_name` returns the target's name of a collation's id, or "". Raises TargetError 1231 or 1273 if the
-    target lacks an SQL mode or a collation.
+    `collation_name`: returns the target's name of the collation with an id, or "". Raises TargetError 1231 or 1273 if
+    the target lacks an SQL mode or a collation.
     """
     context = query.context
     stamp = f"{query.timestamp}.{context.microseconds:06d}" if context.microseconds else str(query.timestamp)

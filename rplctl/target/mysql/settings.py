@@ -1,4 +1,6 @@
-"""Session variables as SQL text, and the variables of rplctl's sessions. Every session reads a SET of them alike."""
+"""Session variables as SQL text, and the variables of rplctl's own sessions. A SET of them means the same in every
+session.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a statement for the target, and the check of the target's answer (design D10, D11, D27).
+"""Prepares the text of a statement for the target, and checks the target's answer (design D10, D11, D27).
 
 The bytes remain as the source logged them, because literals may have another character set than the client. Only these
 parts are rewritten:
@@ -116,7 +116,7 @@ def text_executed(query: Query, context: DdlContext) -> bytes:
 
 
 def changes_only_rows(sql: bytes) -> bool:
-    """True for statements that do not change the definition of any table."""
+    """True if the statement does not change the definition of any table."""
     words = _bare(sql)
     if words[:3].upper() == b"SET":  # SET STATEMENT a='…' FOR …: the statement after FOR counts
         words = _FOR_ONE_STATEMENT.sub(b"", _QUOTED.sub(b"''", words), count=1)
@@ -235,7 +235,9 @@ def _passive_event(sql: bytes, query: Query) -> bytes:
 
 
 def _behind_event_name(tokens: Sequence[Token]) -> int | None:
-    """Return the number of the token after `CREATE DEFINER=a@b EVENT IF NOT EXISTS d.e`; None for other statements."""
+    """Return the index of the token after the name in `CREATE DEFINER=a@b EVENT IF NOT EXISTS d.e`; None for other
+    statements.
+    """
     number = 1
     if tokens[0].value not in ("CREATE", "ALTER"):
         return None
@@ -252,7 +254,8 @@ def _behind_event_name(tokens: Sequence[Token]) -> int | None:
 
 
 def drop_of_those_there(query: Query, *, wanted: bool) -> SqlBytes | None:
-    """Return DROP TABLE, VIEW or SEQUENCE with IF EXISTS; None if it should not be changed, or for other statements.
+    """Return the text of DROP TABLE, VIEW or SEQUENCE with IF EXISTS, so that it drops the objects that exist; None if
+    the statement should not be changed.
 
     IF EXISTS is added if `wanted` (not for views), or if the source dropped a part of the list before the statement
     failed: MySQL drops the complete list or nothing.
@@ -264,7 +267,7 @@ def drop_of_those_there(query: Query, *, wanted: bool) -> SqlBytes | None:
 
 
 def judge(query: Query, error: TargetError | None) -> None:
-    """Compare the target's error with the source's error. Raises an error if they differ."""
+    """Compare the target's error (None: success) with the error that the source had. Raises an error if they differ."""
     found = 0 if error is None else error.errno
     if found == query.error_code:
         return
@@ -294,8 +297,9 @@ def _bare(sql: bytes) -> bytes:
 
 
 def printed_by_other_vendor(definition: Sql, failure: str, target: ServerKind) -> tuple[Sql, tuple[str, ...]]:
-    """Return a form of a refused definition that the target may accept, and notes on omissions. For a failure with
-    another reason, the definition is unchanged. `failure`: the text of the target's error.
+    """Return a form of a definition that the target may accept, if the target has refused it because the other vendor
+    printed it. Also return notes on omissions. `failure`: the text of the target's error; if it has another reason, the
+    definition is unchanged.
     """
     found, notes = in_words_of(definition, target)
     if found == definition:
@@ -304,8 +308,9 @@ def printed_by_other_vendor(definition: Sql, failure: str, target: ServerKind) -
 
 
 def with_near_collation(statement: Sql, failure: str) -> Sql:
-    """Replace the collation of a statement that was refused because only the other vendor has this collation. The new
-    one compares by the same rules (UCA 9 and UCA 14, or bytes, without padding). Other failures change nothing.
+    """Return the statement with another collation, if the target refused it because only the other vendor has its
+    collation. The new one compares by the same rules (UCA 9 and UCA 14, or bytes, without padding). After other
+    failures, return it unchanged.
     """
     found = re.search(r"Unknown collation: '(\w+)'", failure)
     name = found[1] if found else ""

@@ -52,7 +52,7 @@ GENERATED_KEY = "my_row_id"  # MySQL's name for the column of a generated invisi
 
 
 class TableFacts:
-    """The cached facts about a server's tables. `query` runs a SELECT in the session for row changes."""
+    """The cached facts about a server's tables. `query`: runs a SELECT in the session for row changes."""
 
     def __init__(self, query: Callable[[Sql], list[tuple[Any, ...]]]) -> None:
         self._query = query
@@ -70,7 +70,7 @@ class TableFacts:
             self.forget()
 
     def _names_one(self, statement: bytes) -> bool:
-        """True if the statement names a table of a cached answer, because it may drop the table or create it again."""
+        """True if the statement's text names a table of a cached answer. It may drop this table or create it again."""
         tables = {table for names in self._known.values() for _, table in names}
         return any(not table.isascii() or table.lower().encode() in statement for table in tables)
 
@@ -86,8 +86,8 @@ class TableFacts:
         return self._names(written("{} WHERE DELETE_RULE {} OR UPDATE_RULE {}", _PARENTS, _ACTS, _ACTS))
 
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> Names:
-        """Return the nontransactional tables that a statement may change in addition to `named`, through triggers or
-        through functions that it calls. If `named` is empty, return all of these tables.
+        """Return the nontransactional tables, in addition to `named`, that a statement may change through triggers or
+        through functions that it calls. If `named` is empty, return all nontransactional tables.
         """
         words, functions = statement.lower(), self._names(_FUNCTIONS)
         calls = any(not name.isascii() or name.lower().encode() in words for _, name in functions)
@@ -112,10 +112,10 @@ class TableFacts:
 def read_model(
     query: Callable[[Sql], list[tuple[Any, ...]]], database: str, table: str, server_version: str
 ) -> TableModel | None:
-    """Return the table that SHOW CREATE TABLE prints; None for a view or a missing table. Raises TargetError if the
+    """Return the model of a table from SHOW CREATE TABLE; None for a view or a missing table. Raises TargetError if the
     server reports an error.
 
-    `query` returns text as bytes.
+    `query`: returns text as bytes.
     """
     try:
         rows = query(written("SHOW CREATE TABLE {}", backticked(database, table)))
@@ -131,8 +131,8 @@ def read_model(
 
 
 def without_generated_key(model: TableModel) -> TableModel:
-    """Return the table without a primary key that sql_generate_invisible_primary_key has generated, because the rows in
-    the source's log lack this column.
+    """Return the model without a primary key that sql_generate_invisible_primary_key has generated, because the rows in
+    the source's log lack its column.
     """
     first = model.columns[0]
     if first.name != GENERATED_KEY or not (first.invisible and first.auto_increment):

@@ -1,8 +1,8 @@
-"""Execution of statements with the time zone SYSTEM on a target whose own SYSTEM may be another zone (design D21).
+"""Executes statements with the time zone SYSTEM on a target whose own SYSTEM may be another zone (design D21).
 
-The event of a statement has the time zone SYSTEM, but not the zone for which SYSTEM stands. The receiver has asked the
-source for the zone (source_zones.py), and the statement is executed in this zone: as SYSTEM if both servers have the
-same zone, else as an offset from UTC, or by the name of a zone that has the same offset at every time. Invariant: a
+The event of a statement has the time zone SYSTEM, but not the zone that SYSTEM means. The receiver has queried the
+source for this zone (source_zones.py), and the statement is executed in it: as SYSTEM if both servers have the same
+zone, else as an offset from UTC, or by the name of a zone that has the same offset at every time. Invariant: a
 statement that depends on the zone is executed in the source's zone, or stops the channel before it.
 """
 
@@ -37,7 +37,7 @@ _UNKNOWN_HINT: Final = (
 
 
 class _Need(Enum):
-    """The knowledge about the session's time zone that a statement needs."""
+    """The facts about the session's time zone that the execution of a statement requires."""
 
     NOTHING = 0
     MOMENT = 1  # the offset from UTC at the time of the statement
@@ -45,7 +45,7 @@ class _Need(Enum):
 
 
 class TimeZones:
-    """The time zones of one target. `ask` runs a SELECT on the target."""
+    """The names that the source's time zones have on one target. `ask`: runs a SELECT on the target."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -77,7 +77,7 @@ class TimeZones:
         return replace(query, context=replace(query.context, time_zone=text))
 
     def word_for(self, zone: SystemZone) -> str:
-        """Return the target's value of time_zone that stands for the zone; '' if the target has none."""
+        """Return the target's value of time_zone for the zone; '' if the target has none."""
         if read_zone(self._ask, known=zone) == zone:
             return SYSTEM
         if zone.fixed is not None and (text := offset_text(zone.fixed)):
@@ -102,7 +102,9 @@ def _stop(why: str, hint: str) -> TargetError:
 
 
 def _need(query: Query, context: DdlContext, table_model: Callable[[str, str], TableModel | None]) -> _Need:
-    """Return the knowledge that the statement needs. Servers log nearly every ALTER TABLE with SYSTEM."""
+    """Return the facts about the time zone that the statement requires. Servers log nearly every ALTER TABLE with
+    SYSTEM.
+    """
     if changes_only_rows(query.sql_bytes):
         return _Need.ZONE  # a column's default may depend on the zone
     words = _QUOTED.sub(b"''", query.sql_bytes)

@@ -1,4 +1,4 @@
-"""Translation of DDL for a target of the other vendor, or of an earlier version (design D33).
+"""Translates DDL for a target of the other vendor, or of an earlier version (design D33).
 
 The text of the statement is edited token by token; parts that the target reads alike remain byte for byte. A part that
 the target does not support and on which no row depends is omitted with a note: an index over an expression, a parser,
@@ -26,7 +26,9 @@ from rplctl.target.mysql.session import ServerKind
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The statements to send, in order; empty if no part of the statement remains. `notes`: the omitted parts."""
+    """The translated statements to send, in order; empty if no part of the statement remains. `notes`: the omitted
+    parts.
+    """
 
     queries: tuple[Query, ...]
     notes: tuple[str, ...] = ()
@@ -39,8 +41,8 @@ def translated(
     table_model: Callable[[str, str], TableModel | None],
     collations: Callable[[], Mapping[int, str]],
 ) -> Translation:
-    """Translate a statement that `as_executed` has returned. `context`: the source's. `table_model` returns a table of
-    the target; `collations` returns the target's collations: id → name.
+    """Translate a statement from `as_executed`. `context`: the session on the source. `table_model`: returns a table of
+    the target; `collations`: returns the target's collations, id → name.
     """
     is_earlier = target.version // 100 < context.version_number // 100
     if context.is_mariadb == target.is_mariadb and not is_earlier:
@@ -79,7 +81,7 @@ class _Statement(EditedElements):
     """The edits of a whole statement."""
 
     def rewrite(self) -> list[str] | None:
-        """Make the edits. Return statements to send before this one, or None if there is nothing to send."""
+        """Make the edits. Return statements to send before this one; None if nothing remains to send."""
         at = 0
         if not self.to_mariadb and self.reads(0, "SET STATEMENT"):
             while not self.is_word(at, "FOR") and at < self.end():

@@ -125,7 +125,7 @@ def _lock(prefix: str) -> Sql:
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """Return a connection without an open transaction, because servers refuse XA COMMIT inside a transaction."""
+    """Yield a connection without an open transaction, because servers refuse XA COMMIT inside a transaction."""
     with mapped_errors(), engine.connect() as plain:
         connection = plain.execution_options(isolation_level="AUTOCOMMIT")
         run(connection, written("ROLLBACK"))  # the pool's first queries may have begun a transaction

@@ -1,4 +1,6 @@
-"""Rows of MySQL and MariaDB as SQL text. Texts and bytes are in hex in the column's character set, so SQL is ASCII."""
+"""Writes rows of MySQL and MariaDB as SQL literals, for the statements that undo a repair (target.undo). Texts and
+bytes are in hex in the column's character set, so the SQL is ASCII.
+"""
 
 from __future__ import annotations
 

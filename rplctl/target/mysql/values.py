@@ -54,7 +54,9 @@ _PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
 
 @dataclass(frozen=True, slots=True)
 class StagedCell:
-    """A reference to a large value, which is in the LONGBLOB column `v` of a table with one row (see `large`)."""
+    """A reference to a large value: it is in the LONGBLOB column `v` of the temporary table `table`, which has one row
+    (see `large`).
+    """
 
     table: SqlBytes
 
@@ -84,7 +86,9 @@ def literal(value: Value | StagedCell, column: Column) -> SqlBytes:
 
 
 def comparand(value: Value, column: Column) -> SqlBytes:
-    """Return SQL to compare a key's column with the value. Text has the column's charset, so that an index is used."""
+    """Return SQL of the value for a comparison with a key's column. Text has the column's character set, so that an
+    index is used.
+    """
     if isinstance(value, bytes) and column.type in CHARACTER_TYPES and column.charset not in (None, "binary"):
         return written_bytes(b"_%s %s", as_bytes(word(str(column.charset))), hex_bytes(value))
     if column.type == "set" and isinstance(value, int) and value >> 63:
@@ -93,7 +97,9 @@ def comparand(value: Value, column: Column) -> SqlBytes:
 
 
 def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
-    """Return a condition that is true for exactly this value: it compares bytes, and NULL equals NULL."""
+    """Return a condition that is true if the column has exactly this value: bytes are compared, and NULL
+    equals NULL.
+    """
     name = quote(column.name)
     if isinstance(value, StagedCell):  # if one operand is binary, servers compare both as bytes
         return written_bytes(b"%s=%s", name, literal(value, column))

@@ -1,4 +1,4 @@
-"""Tables of plain Parquet files: each batch is a folder, which exists completely or not at all.
+"""The tables of a lake of plain Parquet files: each batch is a folder, which exists completely or not at all.
 
     FOLDER/DATABASE/TABLE/000000000012-CHANNEL/*.parquet      without -CHANNEL for the default channel
 
@@ -7,9 +7,9 @@ the number of the batch. A rename never replaces a folder with files, so of two 
 batch that is published again after a crash is recognized by its files. All files of a table have the same columns, as
 readers take the columns from any file.
 
-A table's folder is listed once, and again after its mtime shows that somebody else has changed it, so the cost of a
-batch does not grow with their number. A rename by somebody else between this check and the next rename, or within the
-same tick of the clock, is detected at their next rename or at the next start.
+A table's folder is listed once, and again after its mtime shows that another program has changed it, so the cost of a
+batch does not grow with the number of batches. A rename by another program between this check and the next rename, or
+within the same tick of the clock, is detected at the other program's next rename or at the next start.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class ParquetTables:
-    """The tables of one lake of plain Parquet files, as lake.LakeTables describes them."""
+    """The tables of one lake of plain Parquet files; implements lake.LakeTables."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -114,8 +114,8 @@ class ParquetTables:
                     break
 
     def _move_in(self, table: PendingTable, final: Path) -> None:
-        """Rename the files and the folder of the batch; after a crash, this can be repeated. Raises OSError if a file
-        is missing or truncated, or cannot be renamed.
+        """Rename the files of the batch into its folder, and the folder to `final`. After a crash, this can be
+        repeated. Raises OSError if a file is missing or truncated, or cannot be renamed.
         """
         making = self._place.written(table.folder, f"{table.files[0][0]}.batch")
         making.mkdir(exist_ok=True)

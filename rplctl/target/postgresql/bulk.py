@@ -1,4 +1,5 @@
-"""Row changes on a connection to PostgreSQL: few rows with parameters, many with COPY; row counts as in design D2.
+"""Applies row changes on a connection to PostgreSQL: few rows with parameters, many with COPY; row counts as in design
+D2.
 
 Invariant: a statement that changes an unexpected number of rows raises CountMismatch; the caller then rolls back. The
 text for COPY is bytes in pieces (`values.copy_lines`, or from tasks).
@@ -25,8 +26,8 @@ MOST_PATTERNS = 50  # maximum of different sets of NULL columns in the rows of a
 
 
 class RowWriter:
-    """A writer of row changes. `driver` returns the current connection; `may_stage` returns True if it may create
-    temporary tables; `nul`: the treatment of NUL in text.
+    """Writes row changes. `driver`: returns the current connection; `may_stage`: returns True if temporary tables may
+    be created; `nul`: the treatment of NUL in text.
     """
 
     def __init__(self, driver: Callable[[], PostgresqlDriver], may_stage: Callable[[], bool], nul: NulInText) -> None:
@@ -37,14 +38,14 @@ class RowWriter:
         self._stages: dict[tuple[str, str, tuple[int, ...]], Sql] = {}
 
     def begin(self, *, is_to_be_prepared: bool) -> None:
-        """Choose the kind of staged tables for a new transaction. PostgreSQL cannot prepare a transaction that used a
-        temporary table, so its rows are staged in ordinary tables, which the transaction creates and drops.
+        """Begin a transaction: choose the kind of tables into which it loads rows (stages). PostgreSQL cannot prepare a
+        transaction that used a temporary table, so such a transaction creates and drops ordinary tables.
         """
         self._is_temporary = not is_to_be_prepared
         self._stages.clear()  # the end of the previous transaction has dropped them
 
     def drop_stages(self) -> None:
-        """Drop the staged tables before PREPARE, and before DDL, after which their types could be wrong."""
+        """Drop the stages before PREPARE, and before DDL, after which their types could be wrong."""
         if self._stages:
             self.run(written("DROP TABLE {}", joined(", ", self._stages.values())))
             self._stages.clear()
@@ -103,9 +104,9 @@ class RowWriter:
             expect_rows(what, cursor.rowcount, len(update.rows))
 
     def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
-        """Delete a number of copies of each row of a table without a key. Each set of NULL columns needs one pass over
-        the table, because PostgreSQL joins with IS NOT DISTINCT FROM only row by row. Raises CountMismatch if the
-        table has fewer copies, or if there are more than MOST_PATTERNS sets.
+        """Delete a number of copies of each row of a table without a key; the number follows the row's values. Each set
+        of NULL columns needs one pass over the table, because PostgreSQL joins with IS NOT DISTINCT FROM only row by
+        row. Raises CountMismatch if the table has fewer copies, or if there are more than MOST_PATTERNS sets.
         """
         staged, width = self._staged(model, rows.columns, rows), len(rows.columns) - 1
         self.run(written("ANALYZE {}", staged))
@@ -118,7 +119,9 @@ class RowWriter:
         expect_rows(f"delete from {model.qualified_name}", found, expected)
 
     def update_encoded(self, model: TableModel, rows: EncodedRows, *, may_delete: bool) -> None:
-        """Update rows by key. `may_delete`: rows that exchange values of another unique key may be inserted again."""
+        """Update rows by key. `may_delete`: True if rows that exchange values of another unique key may be deleted and
+        inserted.
+        """
         if not rows:
             return
         staged = self._staged(model, rows.columns, rows)
@@ -162,8 +165,8 @@ class RowWriter:
         return self.run(sql, self._parameters(model, change.after.columns, change.after.rows) | values)
 
     def where(self, model: TableModel, image: RowSet, first: int) -> tuple[Sql, Parameters]:
-        """Return the condition for a row and its parameters: by key if the image has the key, else by all columns of
-        the image and limited to one row, as a server does.
+        """Return the condition that selects one row, and its parameters: by key if the image has the key, else by all
+        columns of the image and limited to one row, as a server does.
         """
         at = {column: i for i, column in enumerate(image.columns)}
         row, key = image.rows[0], key_of(model)
@@ -199,7 +202,7 @@ class RowWriter:
         return {f"c{number}": text for number, text in enumerate(texts, first)}
 
     def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> Sql:
-        """Load rows into a staged table with their columns' types, and return its name. The next rows with the same
+        """Load rows into a stage, a table with their columns' types, and return its name. The next rows with the same
         columns replace them.
         """
         asked = (model.database, model.name, columns)

@@ -49,7 +49,9 @@ class PostgresqlRows(ComparedRows):
         return values if how is None else [None if value is None else how(value) for value in values]
 
     def drift(self, model: TableModel) -> list[str]:
-        """Return the differences as ComparedRows.drift does. PostgreSQL itself prints the spelling of types."""
+        """Return the differences between the table's definitions, as ComparedRows.drift does. PostgreSQL itself prints
+        the types of both, so spellings do not matter.
+        """
         driver = self.driver
         with mapped_errors():
             found = dict(driver.execute(_TYPES, (table(model),)).fetchall())
@@ -129,7 +131,7 @@ def _plain(rows: list[Cells], columns: Sequence[Column]) -> Iterator[tuple[Plain
 
 
 def _read(texts: Iterable[str | None], column: Column) -> list[Any]:
-    """Convert the printed texts of a column to plain values."""
+    """Convert a column's values from the text that PostgreSQL prints to plain values."""
     kind = column.type
     how: Callable[[str], Any] | None = _PRINTED.get(kind)
     if kind == "bit":

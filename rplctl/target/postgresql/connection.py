@@ -109,7 +109,7 @@ _CLASSES: dict[str, tuple[int, bool, str]] = {
 
 
 class _LargeBytesDumper(psycopg.adapt.Dumper):
-    """A dumper for parameters of many megabytes, in the protocol's binary format."""
+    """Sends a parameter of many megabytes in the protocol's binary format, for psycopg."""
 
     format = psycopg.pq.Format.BINARY
     oid = psycopg.adapters.types["bytea"].oid
@@ -120,7 +120,9 @@ class _LargeBytesDumper(psycopg.adapt.Dumper):
 
 
 def open_engine(url: str) -> Engine:
-    """Return an engine whose sessions have these settings. Options of libpq follow the question mark in the URL."""
+    """Return an engine for the target's URL, whose sessions have the common settings. Options of libpq follow the
+    question mark in the URL.
+    """
     parsed = with_driver(make_url(url))
     nul = NulInText.REPLACE if parsed.query.get(NUL_IN_TEXT) == NulInText.REPLACE.value else NulInText.STOP
     parsed = parsed.difference_update_query([NUL_IN_TEXT])
@@ -148,7 +150,7 @@ def open_engine(url: str) -> Engine:
 
 
 def nul_in_text(engine: Engine) -> NulInText:
-    """Return the setting for NUL from the target's URL."""
+    """Return the treatment of NUL in text that the target's URL sets."""
     found: NulInText = engine.get_execution_options().get(NUL_IN_TEXT, NulInText.STOP)
     return found
 
@@ -184,7 +186,9 @@ def with_driver(url: URL) -> URL:
 
 
 def target_error(error: psycopg.Error) -> TargetError:
-    """Convert a driver's error to a TargetError with MySQL's number and the server's text, and set `transient`."""
+    """Convert a driver's error to a TargetError with MySQL's number and the server's text. `transient` is True if
+    another attempt may succeed.
+    """
     state = error.sqlstate or ""
     text = error.diag.message_primary or str(error).strip() or type(error).__name__
     if not state and isinstance(error, psycopg.OperationalError):
@@ -198,7 +202,7 @@ def target_error(error: psycopg.Error) -> TargetError:
 
 
 def _unreachable(text: str) -> TargetError:
-    """Convert an error of connecting, which has no SQLSTATE: only its text shows if the password is wrong."""
+    """Convert an error of an attempt to connect. It has no SQLSTATE: only its text shows if the password is wrong."""
     for words, state in _REFUSALS.items():
         if words in text:
             errno, _, hint = STATES[state]

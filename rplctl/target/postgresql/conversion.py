@@ -115,7 +115,7 @@ class PostgresqlModify(TypedModify):
         return self.impossible()
 
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Cut or round surplus digits before the cast, which would always round."""
+        """Cut or round surplus digits of a second before the cast, because the cast would always round."""
         if new >= old:
             same = declared(self.old) == declared(self.new) and value == self.value
             return Conversion(value if same else written("({})::{}", value, declared(self.new)))
@@ -150,7 +150,7 @@ class PostgresqlModify(TypedModify):
 
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Return the conversion of a column's stored values; the unchanged value if nothing changes."""
+    """Return the SQL with which MODIFY converts a column's stored values; `value` itself if nothing changes."""
     value = written("rpad({}, {})", value, old.length or 1) if keeps_blanks(old, new, context) else value
     change = PostgresqlModify(old, new, value, context)
     return change.with_default(change.by_rule())

@@ -1,4 +1,4 @@
-"""DdlPlan → PostgreSQL statements, to execute in order in the position's transaction.
+"""Translates a DdlPlan into PostgreSQL statements, to execute in order in the position's transaction.
 
 The `guards` run first: SELECTs that must find no row; otherwise the result would differ from the source, and the
 channel stops. A source's database is a schema, and names keep their case. Tables are never rebuilt; only the order of

@@ -67,8 +67,8 @@ def _primary(model: TableModel) -> Sql:
 
 
 def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[Sql]:
-    """Return statements that drop the removed foreign keys; with `everything`, also the foreign keys that are created
-    again after the change.
+    """Return statements that drop the foreign keys that the statement removes; with `everything`, also those that are
+    created again after the change.
     """
     kept = set() if everything else {key.name for key in step.new.foreign_keys}
     found = [parts.drop_foreign_key(step.old, key) for key in step.old.foreign_keys if key.name not in kept]

@@ -68,7 +68,9 @@ def create_table(model: TableModel, catalog: Catalog) -> list[Sql]:
 
 
 def default_sql(column: Column) -> Sql:
-    """Return the default for other writers on the target; '' for none. Rows of the source have all their values."""
+    """Return the default that the column has for other writers on the target; '' for none. Rows of the source have all
+    their values.
+    """
     text = (column.default or "").upper()
     if text.startswith(_NOW) and column.type in ("datetime", "timestamp"):
         word = written("CURRENT_TIMESTAMP") if column.type == "timestamp" else written("LOCALTIMESTAMP")
@@ -85,7 +87,9 @@ def primary_key_sql(key: Key) -> Sql:
 
 
 def add_primary_key(model: TableModel) -> list[Sql]:
-    """Return a statement that adds a missing primary key; [] if the model has none or the key has a prefix."""
+    """Return a statement that adds the primary key to a table without one; [] if the model has none, or if its key has
+    a prefix.
+    """
     if (primary := model.primary_key) is None or has_prefix(primary):
         return []
     is_there = written(
@@ -124,7 +128,9 @@ def indexes(model: TableModel) -> dict[str, Sql]:
 
 
 def drop_index(model: TableModel, name: str) -> Sql:
-    """Return DROP INDEX IF EXISTS: an operator may have dropped the index, as the hint for long values suggests."""
+    """Return DROP INDEX IF EXISTS, because an operator may have dropped the index, as the hint for long values
+    suggests.
+    """
     return written("DROP INDEX IF EXISTS {}.{}", quote(model.database), quote(name))
 
 
@@ -143,7 +149,9 @@ def _comment(text: str) -> Sql:
 
 
 def foreign_keys(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """Return statements that create the table's foreign keys to existing parents, and its children's foreign keys."""
+    """Return statements that create the table's foreign keys to existing parents, and the foreign keys of other tables
+    to this table.
+    """
     possible = [key for key in model.foreign_keys if is_enforceable(key, model, catalog)]
     own = [add_foreign_key(model, key, is_new=True) for key in possible]
     others = children(model, catalog)
@@ -193,7 +201,9 @@ def drop_foreign_key(model: TableModel, key: ForeignKey) -> Sql:
 
 
 def without_children(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """Return statements that drop the children's foreign keys; CASCADE would also drop an operator's views."""
+    """Return statements that drop other tables' foreign keys to this table. CASCADE would also drop an operator's
+    views.
+    """
     found = children(model, catalog)
     return [drop_foreign_key(child, key) for child, key in found if child.qualified_name != model.qualified_name]
 
@@ -223,7 +233,8 @@ def rename_table(old: TableModel, new: TableModel) -> list[Sql]:
 
 
 def each_primary_key(model: TableModel, action: Sql, *, but_ours: bool = False) -> Sql:
-    """Return an ALTER TABLE for the primary key, whose name PostgreSQL or an operator has chosen.
+    """Return a statement that executes an ALTER TABLE for the primary key, whose name PostgreSQL or an operator has
+    chosen.
 
     In `action`, %1$I is this name and %2$I a name that no other table has in any schema. `but_ours`: skip a key that
     already has the second name from an earlier move.

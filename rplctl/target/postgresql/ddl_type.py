@@ -72,7 +72,9 @@ def is_zero_date(text: str) -> bool:
 
 
 def is_odd_date(value: Value, column: Column) -> bool:
-    """True for a date that PostgreSQL cannot store: not the zero date, but with a zero in it or otherwise invalid."""
+    """True if PostgreSQL cannot store this date: it is not the zero date, but has a zero in it or is
+    otherwise invalid.
+    """
     if column.type not in DATED or not isinstance(value, str) or is_zero_date(value):
         return False
     try:
@@ -100,7 +102,9 @@ def literal(value: Value, column: Column) -> Sql:
 
 
 def text_literal(text: str) -> Sql:
-    """Return a string literal for standard_conforming_strings. Raises TargetError 1366 for text with a NUL."""
+    """Return the text as a string literal, for sessions with standard_conforming_strings. Raises TargetError 1366 for
+    text with a NUL.
+    """
     if "\0" in text:
         raise TargetError(
             "PostgreSQL's text cannot contain the character NUL, which a statement of the source contains",
@@ -125,7 +129,7 @@ def short_name(name: str) -> str:
 
 
 def index_of(model: TableModel, key: Key) -> str:
-    """Return the unquoted name of a key's index, which is unique in its schema, as PostgreSQL requires."""
+    """Return the name of the index of a key, not quoted. It is unique in its schema, as PostgreSQL requires."""
     return short_name(index_name(model, key))
 
 

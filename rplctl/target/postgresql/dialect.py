@@ -48,7 +48,7 @@ class PostgresqlDialect(Dialect):
     power_cut = staticmethod(power_cut)
 
     def log_syncs(self, target: Target) -> int:
-        """Return the number of fsyncs of the server's log. A backend reports its own fsyncs when its connection calls
+        """Return how often the server has synced its log. A backend reports its own syncs when its connection calls
         pg_stat_force_next_flush().
         """
 

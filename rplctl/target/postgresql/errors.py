@@ -17,7 +17,7 @@ from rplctl.target.postgresql.ddl_type import DATED, index_of, is_odd_date, tabl
 
 
 def change_error(error: psycopg.Error | TargetError, change: RowChange, model: TableModel) -> TargetError:
-    """Return the error of one change, with the row that it concerns."""
+    """Return the error for a row change that PostgreSQL refused, with the row's key and values."""
     image = change.after or change.before
     assert image is not None
     if isinstance(error, TargetError):
@@ -48,7 +48,9 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
 
 
 def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
-    """Return the error of a statement. For an invalid date from a conversion, the text names the possible columns."""
+    """Return the error for a DDL statement that PostgreSQL refused. For an invalid date from a conversion, the text
+    names the possible columns.
+    """
     for step in plan.steps:
         if isinstance(step, AlterStep) and error.errno == er.TRUNCATED_WRONG_VALUE:
             filled = DDL.filled_columns(step, plan.context, original_names=True)

@@ -26,7 +26,9 @@ def select_list(model: TableModel, columns: Sequence[int]) -> Sql:
 
 
 def stage(model: TableModel, columns: Sequence[int], name: Sql, *, is_temporary: bool) -> Sql:
-    """Return CREATE of an empty staged table with the columns' types; a temporary table is dropped at COMMIT."""
+    """Return the CREATE statement of an empty stage, a table for rows with these columns; a temporary one is dropped at
+    COMMIT.
+    """
     names = (written("0") if c == COPIES else quote(model.columns[c].name) for c in columns)
     columns_sql = joined(", ", (written("{} AS c{}", name, i) for i, name in enumerate(names)))
     if is_temporary:
@@ -41,7 +43,7 @@ def copy_into(name: Sql, columns: Sql) -> Sql:
 
 
 def delete_staged(model: TableModel, name: Sql, first: int = 0) -> Sql:
-    """Return the DELETE by staged keys, which begin at the staged column `first`."""
+    """Return the DELETE of the rows whose keys are in the stage, from its column number `first` on."""
     return written("DELETE FROM {} AS t USING {} AS s WHERE {}", table(model), name, _joined(model, first))
 
 
@@ -50,8 +52,8 @@ def count_staged(model: TableModel, name: Sql) -> Sql:
 
 
 def delete_copies(model: TableModel, nulls: Sequence[bool], name: Sql) -> Sql:
-    """Return the DELETE of copies of staged complete rows with NULLs in exactly these columns (`nulls`). The number of
-    copies follows each row's values. JSON is compared as text, as in `by_row`.
+    """Return the DELETE of copies of the rows in the stage that have NULLs in exactly these columns (`nulls`). The
+    number of copies follows each row's values. JSON is compared as text, as in `by_row`.
     """
     terms = []
     for i, (column, is_null) in enumerate(zip(model.columns, nulls, strict=True)):
@@ -73,7 +75,7 @@ def delete_copies(model: TableModel, nulls: Sequence[bool], name: Sql) -> Sql:
 
 
 def update_staged(model: TableModel, columns: Sequence[int], name: Sql) -> Sql:
-    """Return the UPDATE by staged rows, which have the new values, then the keys."""
+    """Return the UPDATE with the rows in the stage, which have the new values, then the keys."""
     values = {c: written("s.c{}", i) for i, c in enumerate(columns)}
     assignments = joined(
         ", ",
@@ -135,13 +137,13 @@ def update_row(model: TableModel, columns: Sequence[int], where: Sql) -> Sql:
 
 
 def by_key(model: TableModel, first: int) -> Sql:
-    """Return the condition for a row by key; the key's values begin at parameter number `first`."""
+    """Return the condition that selects a row by its key, whose values begin at parameter number `first`."""
     names = (escaped(quote(model.columns[c].name)) for c in key_of(model))
     return joined(" AND ", (written("{} = %(c{})s", name, first + i) for i, name in enumerate(names)))
 
 
 def by_row(model: TableModel, columns: Sequence[int], nulls: Sequence[bool], first: int) -> Sql:
-    """Return the condition for one row that is equal in these columns; NULL equals NULL. JSON is compared as text."""
+    """Return the condition that selects one row by these columns; NULL equals NULL. JSON is compared as text."""
     terms = []
     for i, (c, is_null) in enumerate(zip(columns, nulls, strict=True)):
         name = escaped(quote(model.columns[c].name))

@@ -190,7 +190,7 @@ class PostgresqlTarget(OneConnection):
         _ = self.connection
 
     def _take_fence(self, channel: str) -> None:
-        """Take the channel's lock, after terminating this applier's last connection, which may still be open on the
+        """Take the channel's lock. First terminate this applier's last connection, which may still be open on the
         server after a network fault. Raises LockBusy if another connection has the lock, and TargetError if the target
         reports an error.
         """
@@ -234,7 +234,7 @@ class PostgresqlTarget(OneConnection):
                 return  # an unreachable server is not an error
 
     def is_idle(self) -> bool:
-        """True unless the engine was cut off: a rollback in PostgreSQL takes effect at once."""
+        """True unless the connections were ended by `abort`: a rollback in PostgreSQL takes effect at once."""
         return not is_aborted(self.engine)
 
     # tables
@@ -320,7 +320,7 @@ class PostgresqlTarget(OneConnection):
         self._rows.run(written("RELEASE SAVEPOINT rplctl_update"))
 
     def _acts(self, model: TableModel, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        """True if a DELETE would also change rows of other tables."""
+        """True if a DELETE of the table's rows would also change rows of other tables."""
         if not self._foreign_keys_wanted and self._may_rest_foreign_keys:
             return False
         return any(

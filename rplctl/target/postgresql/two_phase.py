@@ -105,6 +105,8 @@ def _object(prefix: str) -> int:
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """Return a connection without an open transaction, in which PostgreSQL would refuse COMMIT PREPARED."""
+    """Yield a connection without an open transaction, because PostgreSQL refuses COMMIT PREPARED inside a
+    transaction.
+    """
     with mapped_errors(), engine.connect() as plain:
         yield plain.execution_options(isolation_level="AUTOCOMMIT")

@@ -93,7 +93,7 @@ def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator
 def parameters(
     values: Sequence[Value], columns: Sequence[Column], nul: NulInText = NulInText.STOP
 ) -> Iterator[str | LargeBytes | None]:
-    """Yield the parameters of a row as `parameter` returns them; large values as LargeBytes. Raises TargetError if
+    """Yield the values of a row as parameters, like `parameter`; large values as LargeBytes. Raises TargetError if
     PostgreSQL cannot store a value, and TargetError 1153 for a row that is too long for a message.
     """
     sizes = (len(value) for value in values if isinstance(value, str | bytes | memoryview | LargeText))
@@ -119,7 +119,9 @@ def parameters(
 
 
 def copy_lines(columns: Sequence[Column], rows: Sequence[Row], nul: NulInText = NulInText.STOP) -> Iterator[bytes]:
-    """Yield rows as COPY text, in pieces. Raises TargetError 1366 for text that PostgreSQL cannot store."""
+    """Yield rows as COPY text, in pieces of ROWS_PER_PIECE rows. Raises TargetError 1366 for text that PostgreSQL
+    cannot store.
+    """
     for start in range(0, len(rows), ROWS_PER_PIECE):
         piece = rows[start : start + ROWS_PER_PIECE]
         pairs = zip(columns, zip(*piece, strict=True), strict=True)
@@ -171,7 +173,7 @@ def _date_text(value: Value) -> str:
 
 
 def _is_encodable(text: str) -> bool:
-    """False for half a surrogate pair, which MySQL's ucs2 can contain."""
+    """True if the text can be in UTF-8: it has no half of a surrogate pair, which MySQL's ucs2 can contain."""
     try:
         text.encode()
     except UnicodeEncodeError:

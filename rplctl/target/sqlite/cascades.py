@@ -1,7 +1,8 @@
-"""Foreign key actions in a SQLite transaction that began without foreign keys: triggers that can be turned on and off.
+"""Executes foreign key actions in a SQLite transaction that began without foreign keys, by triggers that can be turned
+on and off.
 
-A source's transaction may change some rows with foreign_key_checks and others without, but SQLite accepts
-`PRAGMA foreign_keys` only outside of transactions. (Manual: CREATE TRIGGER; InnoDB foreign keys.)
+A source's transaction may change some rows with foreign_key_checks and others without, but SQLite accepts `PRAGMA
+foreign_keys` only outside of transactions. (Manual: CREATE TRIGGER; InnoDB foreign keys.)
 
 Invariant: all objects are temporary; they are created and dropped inside of the transaction. The triggers do not check
 constraints, because the source has checked them.
@@ -52,7 +53,9 @@ def _is_made(driver: SqliteDriver) -> bool:
 
 
 def trigger_bodies(models: Iterable[TableModel], there: set[str]) -> Iterator[Sql]:
-    """Yield the text after `CREATE TRIGGER name` for each action of each foreign key. `there`: the existing tables."""
+    """Yield the text after `CREATE TRIGGER name` for each action of each foreign key. `there`: the names of the
+    existing tables.
+    """
     for model in models:
         child = physical_name(model.database, model.name)
         for key in model.foreign_keys:

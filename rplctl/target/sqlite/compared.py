@@ -101,7 +101,7 @@ def _select(columns: Sequence[Column], name: Sql) -> Sql:
 
 
 def _lossless(driver: SqliteDriver) -> SqliteDriver:
-    """Let the driver also return text that is not valid UTF-8, and return the driver."""
+    """Make the driver also return text that is not valid UTF-8, and return the driver."""
     driver.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     return driver
 

@@ -130,7 +130,9 @@ class SqliteModify(Modify):
         return self.only(expression, joined(" OR ", bad)) if bad else Conversion(expression)
 
     def _rounded_decimal(self, old: int, new: int) -> Conversion:
-        """Round half away from zero with integer arithmetic. `old`, `new`: digits after the point."""
+        """Convert a DECIMAL to fewer digits after the point, rounded half away from zero with integer arithmetic.
+        `old`, `new`: digits after the point.
+        """
         digits, unit = written("CAST(replace({}, '.', '') AS INTEGER)", self.value), 10 ** (old - new)
         rounded = written("((abs({}) + {}) / {})", digits, unit // 2, unit)
         text = written("printf('%0{}d', {})", new + 1, rounded)
@@ -153,7 +155,9 @@ class SqliteModify(Modify):
         )
 
     def decimal_to_float(self) -> Conversion:
-        """Divide the digits by a power of ten: with up to 15 digits, both are exact, and the quotient is correct."""
+        """Convert a DECIMAL by dividing its digits by a power of ten: with up to 15 digits, both are exact, and the
+        quotient is correct.
+        """
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
         return Conversion(written("CAST(replace({}, '.', '') AS INTEGER) / 1e{}", self.value, self.old.scale or 0))
@@ -272,7 +276,7 @@ class SqliteModify(Modify):
 
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Return the conversion of a column's stored values; the unchanged value if nothing changes."""
+    """Return the SQL with which MODIFY converts a column's stored values; `value` itself if nothing changes."""
     change = SqliteModify(old, new, value, context)
     if not keeps_blanks(old, new, context):
         return change.with_default(change.by_rule())

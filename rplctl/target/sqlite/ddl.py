@@ -1,4 +1,5 @@
-"""DdlPlan → SQLite statements, to execute in order in the position's transaction with `PRAGMA foreign_keys=OFF`.
+"""Translates a DdlPlan into SQLite statements, to execute in order in the position's transaction with `PRAGMA
+foreign_keys=OFF`.
 
 The `guards` run first: SELECTs that must find no row; otherwise the result would differ from the source, and the
 channel stops. A change that does not affect SQLite's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns
@@ -177,7 +178,9 @@ def _foreign_key_sql(key: ForeignKey) -> Sql:
 
 
 def _indexes(model: TableModel) -> dict[str, Sql]:
-    """Return index name → CREATE INDEX. A prefix key indexes complete values: unique prefixes imply unique values."""
+    """Return index name → CREATE INDEX. The index of a prefix key has complete values: unique prefixes imply unique
+    values.
+    """
     found = {}
     for key in model.keys:
         if is_indexed(key):
@@ -195,7 +198,9 @@ def _indexes(model: TableModel) -> dict[str, Sql]:
 
 
 def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[Sql]:
-    """Return statements that rename columns in place, and then change the table at the lowest cost."""
+    """Return the statements of ALTER TABLE: first columns are renamed in place, then the table is changed in the
+    cheapest way.
+    """
     renames, old = rename_columns(step, table(step.old), _REBUILT, str.casefold)
     before, now = _indexes(old), _indexes(step.new)
     dropped = [written("DROP INDEX {}", quote(name)) for name, sql in before.items() if now.get(name) != sql]
@@ -245,8 +250,8 @@ def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn
 
 
 def _rebuild(old: TableModel, new: TableModel, values: list[Sql], after: Catalog) -> list[Sql]:
-    """Return the statements of the procedure in SQLite's manual. With legacy_alter_table, foreign keys of other tables
-    still reference the old name.
+    """Return the statements that rebuild a table by the procedure in SQLite's manual. With legacy_alter_table, foreign
+    keys of other tables still reference the old name.
     """
     names = joined(", ", (quote(column.name) for column in new.columns))
     return [

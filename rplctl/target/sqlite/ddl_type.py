@@ -50,7 +50,7 @@ def stored_value(column: Column, value: Value) -> Value:
 
 
 def row_number(columns: Iterable[Column]) -> Sql:
-    """Return a name of the rowid that no column of the table has. Raises TargetError 1166 if there is none."""
+    """Return a name of SQLite's rowid that no column of the table has. Raises TargetError 1166 if there is none."""
     taken = {column.name.lower() for column in columns}
     for name in (written("rowid"), written("_rowid_"), written("oid")):
         if name not in taken:

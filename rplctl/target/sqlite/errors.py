@@ -51,7 +51,9 @@ _WORDS: tuple[tuple[re.Pattern[str], int], ...] = (
 
 
 def target_error(error: sqlite3.Error) -> TargetError:
-    """Convert an error of sqlite3 to a TargetError with MySQL's number; busy and full are transient."""
+    """Convert an error of sqlite3 to a TargetError with MySQL's number. A lock of another program and a full disk are
+    transient.
+    """
     text = str(error)
     extended = getattr(error, "sqlite_errorcode", 0)
     code = _AS_CODE.get(extended, extended & 0xFF)

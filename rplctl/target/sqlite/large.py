@@ -1,4 +1,4 @@
-"""Writing of large bytes and texts into SQLite in pieces: the statement writes zeros, and the pieces replace them.
+"""Writes large bytes and texts into SQLite in pieces: the statement writes zeros, and the pieces replace them.
 
 Invariant: nobody sees the zeros. Both happen in the applier's transaction, and if an index, check, generated column or
 trigger reads the column, the value is bound to the statement as usual. For bytes, SQLite reserves the space without
@@ -36,7 +36,9 @@ sqlite3.register_adapter(LargeText, str)  # for a text that is bound to a parame
 
 @dataclass(frozen=True, slots=True)
 class BoundColumns:
-    """The columns of a statement's parameters ?1 …: first `columns`, and in an UPDATE also the columns of the `key`."""
+    """The columns to which a statement's parameters ?1 … belong: first `columns`, and in an UPDATE then those of the
+    `key`.
+    """
 
     model: TableModel
     columns: tuple[int, ...]

@@ -1,11 +1,10 @@
-"""Bulk deletion of a number of copies of each row in a SQLite table without a key, in one pass over the table.
+"""Deletes a number of copies of each row in a SQLite table without a key, in one pass over the table.
 
 A temporary table contains the rows. For each row of the target's table, an index over the values finds the equal row
 there, and the first `rplctl_copies` equal rows are deleted. If an index of the target's table is selective, the search
-is reversed.
-Invariant: a row is deleted only if every column IS the source's value, the same comparison that finds single rows
-(`SqliteTarget._where`). The total number of deleted rows must be the expected one; since each row counts once, each
-staged row then had enough copies.
+is reversed. Invariant: a row is deleted only if every column IS the source's value, the same comparison that finds
+single rows (`SqliteTarget._where`). The total number of deleted rows must be the expected one; since each row counts
+once, each staged row then had enough copies.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ def is_all_there_is(driver: SqliteDriver, name: str, columns: int) -> bool:
 
 
 def remove_copies(driver: SqliteDriver, model: TableModel, rows: Sequence[Row]) -> None:
-    """Delete copies of each row; the number of copies follows the row's values. Raises CountMismatch if the table has
-    fewer copies.
+    """Delete copies of each row; in `rows`, the number of copies follows the row's values. Raises CountMismatch if the
+    table has fewer copies.
     """
     expected = sum(cast(int, row[-1]) for row in rows)
     with _staged(driver, model, rows):

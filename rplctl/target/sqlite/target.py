@@ -191,7 +191,7 @@ class SqliteTarget(OneConnection):
         self._interrupted = True
 
     def abort(self) -> None:
-        """Interrupt only, because a SQLite call can wait for nothing but a lock."""
+        """Interrupt the running statement, because a call of SQLite waits for nothing but a lock."""
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
@@ -304,8 +304,8 @@ class SqliteTarget(OneConnection):
         return cast(Value, found[0])
 
     def _where(self, model: TableModel, image: RowSet) -> tuple[Sql, Row]:
-        """Return the condition for a row and its parameters: by key if the image has the key, else by all columns of
-        the image and limited to one row, as a server does.
+        """Return the condition that selects one row, and its parameters: by key if the image has the key, else by all
+        columns of the image and limited to one row, as a server does.
         """
         at = {column: i for i, column in enumerate(image.columns)}
         key = key_of(model)
@@ -388,7 +388,9 @@ def _begin_when_unlocked(
 
 
 def _values(model: TableModel, columns: Sequence[int], first: int = 1) -> dict[int, Sql]:
-    """Return column index → parameter, or the expression of a generated column that the image lacks."""
+    """Return column index → SQL of its value: a parameter, or the expression of a generated column that the image
+    lacks.
+    """
     given = {column: written("?{}", number) for number, column in enumerate(columns, first)}
     return given | computed_values(model, given, lambda c: given.get(c, quote(model.columns[c].name)))
 

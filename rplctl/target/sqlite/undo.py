@@ -1,4 +1,6 @@
-"""SQLite's rows as SQL text in the format of its shell: by the type of the value, not of its column."""
+"""Writes SQLite's rows as SQL literals, for the statements that undo a repair (target.undo). The format is that of
+SQLite's shell, by the type of the value, not of its column.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class SqliteUndo(UndoSql):
         return standard_literal(value) if value.isprintable() else written("CAST({} AS TEXT)", hex_literal(raw))
 
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Return SQL of the literals. Text with other than printable ASCII is written in hex: quote() ends at a NUL."""
+        """Return the columns with SQL of their literals. Text with other characters than printable ASCII is in hex:
+        quote() ends at a NUL.
+        """
         found = self.rows(target, written("PRAGMA main.table_xinfo({})", table(model)))
         return {quote(name): _literal(quote(name)) for _, name, *_, hidden in found if not hidden}
 
