@@ -118,7 +118,9 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
 
 
 def _snapshots(logs: list[TargetLog], folder: Path) -> dict[str, tuple[str, ...]]:
-    """Copy each target that is a SQLite file. Return its file in the backup → the channels that apply to it."""
+    """Copy each target that is a SQLite file. Return the name of each copy in the backup, with the channels whose
+    target it is.
+    """
     found = {}
     for target in logs:
         name = TARGET_FILE if target.is_default else f"target{Channel(target.channels[0], folder).suffix}.db"
@@ -155,7 +157,8 @@ def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
 
 
 def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | None) -> dict[str, str]:
-    """Copy the files of one channel. Return folder of the backup → folder outside of the instance that it replaces.
+    """Copy the files of one channel. Return each folder of the backup that replaces a folder outside of the instance,
+    with the path of this folder.
 
     `target`: the snapshot of the channel's target, or None.
     """
@@ -209,8 +212,8 @@ def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Pa
 
 
 def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
-    """Return the record at the position of the snapshot's marker. If the marker is marked as being in step with the
-    file, no applier has run since, and the record is returned unchanged.
+    """Return RelayLogInfo at the position that the channel's marker has in the snapshot. If the marker is in step with
+    the file, no applier has run since, and `info` is returned unchanged.
     """
     from sqlalchemy import inspect
 
@@ -228,8 +231,8 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
 
 
 def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
-    """Copy at most `size` bytes, fewer if the file is shorter. `_described` makes the copy durable later. False if
-    there is no file.
+    """Copy at most `size` bytes of a file, fewer if the file is shorter. `_described` makes the copy durable later.
+    False if there is no such file.
     """
     try:
         reader = open_plain(source, follow=False)
@@ -245,7 +248,7 @@ def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
 
 
 def _described(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (relative name, size and SHA-256) of every file, and make each file durable."""
+    """Make every file of the backup durable, and yield its relative name with its size and SHA-256."""
     for path in folder.glob(".*.synced"):  # second names of the files just written (repository/file.py)
         path.unlink()
     for path in sorted(folder.rglob("*")):

@@ -106,7 +106,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
 
 
 def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
-    """Return the record without `left_at` if the operator names a position and the target is lost. Then the position
+    """Return RelayLogInfo without `left_at` if the operator names a position and the target is lost. Then the position
     needs no marker until a transaction is committed (design D29).
     """
     is_given = plan.names_position(changes) or changes.relay_log_pos is not None
@@ -118,8 +118,8 @@ def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, re
 def _lost(
     repositories: Repositories, changes: MasterChanges, master: MasterInfo, *, dry_run: bool
 ) -> RelayLogInfo | None:
-    """Return RelayLogInfo from the marker, because the record is lost. Raises RplError 1201 if there is no marker
-    either and the changes name neither a position nor another source.
+    """Return RelayLogInfo with the position of the marker, because the stored record is lost. Raises RplError 1201 if
+    there is no marker either and the changes name neither a position nor another source.
     """
     found = made_again(repositories, master, dry_run=dry_run)
     if found is None and not (plan.names_position(changes) or plan.names_other_source(changes, master)):
@@ -128,7 +128,7 @@ def _lost(
 
 
 def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> BinlogPosition:
-    """Return the position up to which the source's log is applied. If nothing is applied, return the position at which
+    """Return the position up to which the source's log is applied or, if nothing is applied, the position at which
     fetching began.
     """
     index = RelayLogIndex(channel)
@@ -141,8 +141,8 @@ def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> Binlog
 
 
 def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetError, channel: str) -> Note:
-    """Return the note that the applier continues in the present relay logs, because the target does not answer: as
-    under a running applier, only the receiver changes its source. Raises TargetError if the changes move the applier's
+    """Return the note that the applier continues in the present relay logs, because the target does not answer: only
+    the receiver changes its source, as if the applier ran. Raises TargetError if the changes move the applier's
     position, because only the target knows the position of its rows.
     """
     moved = [row.name for row in changes.given() if row.concerns != RECEIVE or row.name in _POSITION]

@@ -106,7 +106,7 @@ def change_target(
 
 
 def _moved(config: Config, name: str | None, given: dict[str, Value]) -> Config:
-    """Return the channel's options after the change."""
+    """Return the channel's options as they will be after the change."""
     return load_config(config.datadir, name, given, config_file=config.config_file)
 
 
@@ -136,7 +136,7 @@ def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -
 
 
 def _channels(config: Config, given: dict[str, Value]) -> list[str]:
-    """Return every channel without a target of its own, including channels whose records exist only as rows of the new
+    """Return every channel that has no target of its own. Some channels may have their records only as rows of the new
     target.
     """
     moved = replace(config, target=str(given["target"]), target_password=str(given.get("target_password", "")))
@@ -186,7 +186,7 @@ def _why(belonging: Belonging, shown: str, name: str) -> str:
 
 
 def _recorded(repositories: Repositories) -> RelayLogInfo:
-    """Return the channel's position according to the records outside of the target."""
+    """Return RelayLogInfo with the channel's position, from the records outside of the target."""
     if repositories.relay_log_info.kind is RepositoryKind.FILE:
         return repositories.relay()
     said = read_status(repositories.channel.status_path(APPLIER))

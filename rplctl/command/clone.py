@@ -71,7 +71,7 @@ __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
 
 @dataclass(frozen=True, slots=True)
 class CloneRequest:
-    """The parameters of clone. `max_load` and the later fields: see clone.throttle.Limits; None: unchanged."""
+    """The parameters of clone. `max_load` and the later fields are those of clone.throttle.Limits; None: unchanged."""
 
     choice: Choice = field(default_factory=Choice)
     max_load: int | None = None
@@ -86,7 +86,7 @@ class CloneRequest:
 
 @dataclass(frozen=True, slots=True)
 class CloneResult:
-    """The result of clone. `refusal`: the error that the command would raise without --dry-run."""
+    """The result of clone. `refusal`: for a dry run, the error that the command itself would raise."""
 
     channel: str
     listed: tuple[TableToClone, ...] = field(metadata={"column": ""})
@@ -100,7 +100,7 @@ class CloneResult:
 @one_engine()
 def clone(config: Config, channel_name: str, request: CloneRequest | None = None) -> CloneResult:
     """Start the copy of tables. Raises UsageError if a table cannot be copied (3081: a channel without a position
-    runs), and SourceError or TargetError if this server does not answer or refuses.
+    runs), SourceError if the source and TargetError if the target does not answer or reports an error.
     """
     request = request or CloneRequest()
     if request.dry_run:
@@ -177,7 +177,9 @@ def _wishes(plan: ClonePlan) -> tuple[Note, ...]:
 
 
 def _not_copied(plan: ClonePlan, *, is_listed: bool) -> Iterator[Note]:
-    """Yield a note about the views, triggers and other objects that clone does not copy: their names or numbers."""
+    """Yield a note about the views, triggers and other objects that clone does not copy. `is_listed`: True for their
+    names, False for their numbers.
+    """
     if plan.source.objects and not is_listed:
         text = f"clone does not copy {in_words(plan.source.objects)}; to list them, run: rplctl clone --dry-run"
         yield Note(text)
@@ -188,8 +190,8 @@ def _not_copied(plan: ClonePlan, *, is_listed: bool) -> Iterator[Note]:
 
 
 def _foreign_keys(config: Config, plan: ClonePlan) -> Iterator[Note]:
-    """Yield a note with the missing grant. Without it, the copy of a child table may fail because the parent table is
-    not copied yet (error 1452).
+    """Yield a note with the GRANT that the target's account lacks. Without it, the copy of a child table may fail
+    because the parent table is not copied yet (error 1452).
     """
     if not any(model.foreign_keys for model in plan.models.values()):
         return
@@ -251,7 +253,9 @@ def _refuse_purged(config: Config, channel: Channel, stored: Stored) -> None:
 
 
 def _refuse_unseen(config: Config, master: MasterInfo, request: CloneRequest) -> None:
-    """Raise UsageError or SourceError if a value that the copy would wait for cannot be read."""
+    """Raise UsageError or SourceError if a limit in the request depends on a value that cannot be read: the copy would
+    wait forever.
+    """
     password = reveal(master.user_password, config.datadir)
     if request.max_history:
         with survey(master, password, config) as query:
@@ -261,8 +265,8 @@ def _refuse_unseen(config: Config, master: MasterInfo, request: CloneRequest) ->
 
 
 def _begin(config: Config, channel_name: str, position: BinlogPosition, gtids: str) -> None:
-    """Set the channel's position to the source's end. With GTIDs the log position is stored, too, so that the channel
-    can continue if GTIDs are turned off.
+    """Set the position of a new channel to the source's end. With GTIDs the log position is stored, too, so that the
+    channel can continue if GTIDs are turned off.
     """
     with administer(config, channel_name) as repositories:
         master, relay = stored_records(repositories, dry_run=False)

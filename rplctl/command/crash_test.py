@@ -62,10 +62,12 @@ def crash_test(
     modes: Sequence[str] = (),
     kinds: Sequence[str] = (),
 ) -> list[CrashLine]:
-    """Run all cases, or the selected ones. The target must not have the scratch database yet.
+    """Run all cases, or the selected ones, and return one line per case. The target must not have the scratch database
+    yet.
 
-    `target`: its URL; '' is a SQLite file. `target_password`: see Config. Raises UsageError if a name is unknown or no
-    case is selected, TargetError if the target reports an error, and RplError if the preparation fails.
+    `target`: the target's URL; '' is a SQLite file. `target_password`: the option of this name. Raises UsageError if a
+    name is unknown or no case is selected, TargetError if the target reports an error, and RplError if the preparation
+    fails.
     """
     kind = target_kind(target or DEFAULT_KIND)
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]
@@ -115,8 +117,8 @@ def clone_crash_test(config: Config, channel_name: str, tables: str, points: Seq
 
 
 def arm(config: Config, channel_name: str, text: str) -> ArmResult:
-    """Kill a running thread of the channel when it next reaches the crash point; '' cancels this. Raises ConfigError
-    if the text is not valid, and NotRunning if no thread runs.
+    """Make a running thread of the channel kill itself when it next reaches the crash point `text`; '' cancels this.
+    Raises ConfigError if the text is not valid, and NotRunning if no thread runs.
     """
     failpoint.parse_failpoints(text)
     with administer(config, channel_name) as repositories:

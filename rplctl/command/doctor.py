@@ -119,8 +119,8 @@ def doctor(
 
 
 def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]:
-    """Return the lines of one channel, including the findings of `check`. If the source does not answer, `check` does
-    not access it again.
+    """Return the lines about one channel, including the findings of `check`. If the source does not answer, `check`
+    does not query it again.
     """
     what = f"channel '{name}'"
     seen = _in_time(deadline, f"the source of {what}, or its target,", what, lambda: _channel(config, name))
@@ -134,7 +134,9 @@ def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]
 
 
 def _result(finding: Finding) -> str:
-    """Return the result of a finding. A channel that was never started is OK; a stopped thread is a warning at most."""
+    """Return the result (OK, WARN or FAIL) for a finding of `check`. A channel that was never started is OK; a stopped
+    thread is a warning at most.
+    """
     if finding.code in _RESULTS:
         return _RESULTS[finding.code]
     return (OK, WARN, FAIL)[finding.level]
@@ -290,7 +292,7 @@ def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
 
 
 def _two_phases(config: Config, engine: Engine) -> Iterator[DoctorLine]:
-    """Check that the target can prepare transactions, if an option needs this."""
+    """If an option needs two-phase commit, check that the target can prepare transactions."""
     if wants_two_phases(config):
         weaknesses = two_phases_for(config, engine)
         yield from (DoctorLine(TWO_PHASES, WARN, text) for text in weaknesses)
@@ -323,8 +325,8 @@ def _channel(config: Config, name: str) -> Iterator[DoctorLine]:
 
 
 def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
-    """Check the channel's binary log. Without log_bin there is no line. Raises ConfigError if `log_bin` is not valid,
-    and BinlogFormatError if the log is damaged.
+    """Check the channel's binary log of applied transactions. Without log_bin there is no line. Raises ConfigError if
+    `log_bin` is not valid, and BinlogFormatError if the log is damaged.
     """
     files = binary_log_files(config, Channel(name, config.datadir))
     if files is None:
@@ -394,7 +396,7 @@ def _time_zones(config: Config, zone: SystemZone, check: str) -> Iterator[Doctor
 def judge_source(
     variables: dict[str, str], server_id: int, check: str, lower_case_table_names: int = 0
 ) -> Iterator[DoctorLine]:
-    """Check the source's variables for a replica that applies rows."""
+    """Check the source's variables: whether they suit a replica that applies rows."""
     if variables.get("log_bin") != "ON":
         yield DoctorLine(
             check, FAIL, "log_bin is OFF: the source writes no binary log", "set log_bin on the source and restart it"

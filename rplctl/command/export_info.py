@@ -50,8 +50,8 @@ class ExportResult:
 
 
 def export_info(config: Config, channel_name: str, destination: Destination, *, dry_run: bool = False) -> ExportResult:
-    """Write the files. Raises UsageError if threads run (3081) or the files already exist, NotConfigured if there is
-    no such channel, and ConfigError if the password cannot be read.
+    """Write the channel's records as files of a server. Raises UsageError if threads run (3081) or the files already
+    exist, NotConfigured if there is no such channel, and ConfigError if the password cannot be read.
     """
     server, folder = destination.server, destination.folder
     if server not in set(Server):

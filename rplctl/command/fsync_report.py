@@ -93,8 +93,8 @@ class FsyncLine:
 
 
 def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = False) -> list[FsyncLine]:
-    """Measure on a new SQLite file, or on the configured target. Raises UsageError if `transactions` is out of range,
-    and TargetError if the target reports an error.
+    """Measure all variants on a new SQLite file or, with `on_target`, on the configured target. Raises UsageError if
+    `transactions` is out of range, and TargetError if the target reports an error.
     """
     if not 1 <= transactions <= 10_000:
         raise UsageError(f"--transactions {transactions}: the number must be 1 to 10000")
@@ -107,7 +107,7 @@ def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = Fa
 
 
 def _file_of(kind: str, folder: str) -> str:
-    """Return the URL of a new file of the kind."""
+    """Return the URL of a new file in the folder for a target of this kind."""
     return f"{kind}:///{folder}/target.db"
 
 
@@ -135,7 +135,9 @@ def _measured(config: Config, transactions: int, measure: Measure) -> list[Fsync
 
 
 def _prepares_twice(config: Config) -> bool:
-    """True for MySQL, which syncs twice in XA PREPARE (measured on 9.7). MariaDB and PostgreSQL sync once."""
+    """True if the target is MySQL, which syncs twice in XA PREPARE (measured on 9.7). MariaDB and
+    PostgreSQL sync once.
+    """
     if not dialect_of(target_kind(config.target_place)).executes_statements:
         return False
     engine = open_engine(config.target_url)
@@ -147,7 +149,9 @@ def _prepares_twice(config: Config) -> bool:
 
 
 def _with_strace(config: Config, variant: str, transactions: int) -> float:
-    """Return the number of fsyncs between the two marks of a child process, by rplctl and by the target."""
+    """Return the number of fsyncs, by rplctl and by the target, that strace counts in a child process between two
+    marks.
+    """
     strace = shutil.which("strace")
     kind = target_kind(config.target_place)
     if strace is None:
@@ -184,7 +188,7 @@ def _with_engine_counter(config: Config, variant: str, transactions: int) -> flo
 
 
 def probe(folder: str, variant: str, transactions: int, kind: str) -> None:
-    """Run the transactions of the traced child process, with a mark before and after them."""
+    """Run the transactions in the child process that strace traces, with a mark before and after them."""
     run = _Run(Config(Path(folder), target=_file_of(kind, folder)), variant)
     run.commit(3)  # open everything before the count begins
     os.getpriority(os.PRIO_PROCESS, 0)
@@ -193,7 +197,7 @@ def probe(folder: str, variant: str, transactions: int, kind: str) -> None:
 
 
 def _logged_insert() -> LoggedEvents:
-    """Return the part of a transaction in the binary log. The events themselves need no fsync, but their position
+    """Return the part of the binary log for one transaction. The events themselves need no fsync, but their position
     record does.
     """
     from rplctl.applied_log.binary_log import LoggedEvents, no_events
@@ -204,7 +208,7 @@ def _logged_insert() -> LoggedEvents:
 
 
 class _Run:
-    """A target, a table of numbers, and the position store of the variant (None: only data)."""
+    """A target with a table of numbers, and the position store of the variant (None: only data)."""
 
     def __init__(self, config: Config, variant: str) -> None:
         from rplctl.own_tables.tables import create_own_tables
@@ -251,7 +255,7 @@ class _Run:
         self.store.open()
 
     def _move_table(self, engine: str) -> None:
-        """Change the engine of the empty repository table. `remove` restores the old engine."""
+        """Change the storage engine of the empty repository table. `remove` restores the old engine."""
 
         if not getattr(self.target.engine.dialect, "is_mariadb", False):
             raise RplError(f"not counted: {engine} is an engine of MariaDB")

@@ -97,9 +97,9 @@ def heartbeat(config: Config, name: str) -> Heartbeat:
 
 
 def update(config: Config, name: str, *, creates: bool, beat: Callable[[], bool]) -> None:
-    """Write the row until `beat` returns False; `beat` waits between two writes. If the source goes away after the
-    first row, wait for it. Raises UsageError if the channel has no server, and SourceError if the source rejects the
-    row: 1044 or 1142 without the privileges, 1146 without the table.
+    """Write the heartbeat row on the channel's source, again and again until `beat` returns False; `beat` waits between
+    two writes. If the source goes away after the first row, wait for it. Raises UsageError if the channel has no
+    server, and SourceError if the source rejects the row: 1044 or 1142 without the privileges, 1146 without the table.
     """
     info, rows_written = _info(config, name), 0
 
@@ -133,7 +133,9 @@ def _write(info: MasterInfo, config: Config, *, creates: bool, beat: Callable[[]
 
 
 def _row(ask: Query) -> Iterator[Sql]:
-    """Yield the values of the columns as SQL. The time is read last, because the lag is measured from it."""
+    """Yield the values for the columns of the heartbeat row as SQL. The time is read last, because the lag is measured
+    from it.
+    """
     end = _end(ask)
     moment, server = ask(written("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f'), @@GLOBAL.server_id"))[0]
     yield from (text_literal(str(moment)), written("{}", int(server)))

@@ -47,7 +47,7 @@ _PLACE = ("host", "port", "master_log_name", "master_log_pos")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The files to import. `gtids`: the GTIDs applied so far, for a channel that uses GTIDs."""
+    """The files from which to import. `gtids`: the GTIDs applied so far, for a channel that uses GTIDs."""
 
     kind: str  # one of KINDS
     path: Path
@@ -56,7 +56,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The content of the files. `is_connection`: True if they hold settings, not only a position."""
+    """The content of the imported files. `is_connection`: True if they hold settings, not only a position."""
 
     master: MasterInfo
     relay: RelayLogInfo

@@ -80,7 +80,7 @@ def init(
 
 def from_root(options: Mapping[str, Value]) -> dict[str, Value]:
     """Return the options with absolute paths, because the threads run in another folder than this command. Raises
-    UsageError for a target with a password.
+    UsageError for a target's URL with a password.
     """
     given = dict(options)
     if has_password(str(given.get("target", ""))):

@@ -57,8 +57,8 @@ class RowsLoadedResult:
 def load_schema(
     config: Config, channel_name: str, dump: Path | None, *, from_source: bool = False, dry_run: bool = False
 ) -> LoadSchemaResult:
-    """Load the definitions. Raises UsageError 3085 if the applier runs, RplError for a statement that cannot be
-    parsed, and SourceError if the source does not answer or refuses.
+    """Load the table definitions from the file `dump` or from the source. Raises UsageError 3085 if the applier runs,
+    RplError for a statement that cannot be parsed, and SourceError if the source does not answer or refuses.
     """
     if (dump is None) == (not from_source):
         raise UsageError("load-schema needs a FILE or --from-source")
@@ -102,7 +102,9 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResu
 
 
 def forget_made_empty(repositories: Repositories, equal: Collection[TableName]) -> None:
-    """Remove the marks of tables that now have the source's rows, so that `check` no longer reports them."""
+    """Remove the marks of the tables in `equal`, which were created empty and now have the source's rows, so that
+    `check` no longer reports them.
+    """
     if repositories.target_has("rplctl_table_models"):
         loaded = {*_made_empty(repositories).values()}.intersection(equal)
         _keep_marks(repositories.engine(), repositories.channel.name, loaded)
@@ -127,8 +129,8 @@ def _keep_marks(engine: Engine, channel: str, loaded: set[TableName]) -> None:
 
 
 def _with_rows(config: Config, master: MasterInfo, names: list[TableName]) -> list[TableName]:
-    """Return the tables that have rows on the source, or may have rows because they cannot be read. A table without
-    rows on the source is complete although it is empty.
+    """Return those of the tables that have rows on the source, or may have some because they cannot be read. A table
+    without rows on the source is complete although it is empty.
     """
     if not names or not master.host:
         return names

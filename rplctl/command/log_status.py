@@ -55,8 +55,8 @@ def log_status(config: Configs, layout: str = "") -> LogStatus:
 
 @contextmanager
 def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]]]:
-    """Yield the collected positions and the logs of the targets. The targets' snapshots of that moment exist until the
-    block ends.
+    """Yield the collected positions and the logs of the targets. The snapshots of the targets at the moment of the
+    collection exist until the block ends.
     """
     try:
         options = config("")
@@ -81,8 +81,8 @@ def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]
 
 
 def _targets(config: Configs) -> dict[TargetKey, list[str]]:
-    """Return target → its channels, or the target of the default channel if there are no channels. Raises RplError
-    3722 if the channels cannot be listed.
+    """Return each target with its channels; without channels, the target of the default channel. Raises RplError 3722
+    if the channels cannot be listed.
     """
     targets: dict[TargetKey, list[str]] = {}
     try:
@@ -126,7 +126,7 @@ def sqlite_file(config: Config) -> Path | None:
 
 
 def row_of(config: Config, collected: Collected, layout: str) -> dict[str, Any]:
-    """Return the row with the column names of that format."""
+    """Return the row of log_status with the column names of this layout."""
     master, channels, position = FORMATS[layout]
     rows = [
         {"channel_name": log.name, "relay_log_file": log.relay_log_file, position: log.relay_log_position}

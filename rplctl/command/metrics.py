@@ -49,7 +49,7 @@ def samples(channels: Sequence[Seen], at: float) -> list[dict[str, object]]:
 
 
 def alert_rules() -> str:
-    """Return Prometheus alert rules for these samples, as YAML."""
+    """Return Prometheus's alert rules for the samples of `metrics`, as YAML."""
     return files("rplctl.command.watching").joinpath("alerts.yml").read_text()
 
 
@@ -68,7 +68,7 @@ def write_textfile(path: Path, text: bytes) -> None:
 
 
 class _OnDemand(CollectorRegistry):
-    """The metric families for `generate_latest`, built for each call instead of being registered."""
+    """A registry of metric families that builds them for each call of `generate_latest`."""
 
     def __init__(self, channels: Sequence[Seen], at: float) -> None:
         self._found = _metrics_of(channels, at)
@@ -190,8 +190,8 @@ def _server_metric(column: str, there: Iterable[SlaveStatus]) -> Iterator[Metric
 
 
 def as_number(value: object) -> float | None:
-    """Return a column's value as mysqld_exporter does: 1 or 0 for words that mean yes or no, a number for digits, else
-    None.
+    """Return a column's value as the number that mysqld_exporter makes of it: 1 or 0 for words that mean yes or no, a
+    number for digits, else None.
     """
     text = "" if value is None else str(value)
     if text.lower() in _WORDS:

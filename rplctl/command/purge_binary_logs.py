@@ -16,12 +16,12 @@ from rplctl.errors import UsageError
 def purge_binary_logs(
     config: Config, channel_name: str, *, to: str = "", before: str = "", dry_run: bool = False
 ) -> RemovedLogs:
-    """Remove the logs before the log `to`, or those last written before the time `before`. The last log is never
+    """Remove the binary logs before the log `to`, or those last written before the time `before`. The last log is never
     removed.
 
-    A log that a replica reads from `serve --mysql` and all later logs are not removed (note 1867). rplctl does not
-    know whether a disconnected replica needs a log. Raises UsageError 1381 without `log_bin`, UsageError 1373 if the
-    index does not list `to`, and NotConfigured if there is no such channel.
+    A log that a replica reads from `serve --mysql` and all later logs are not removed (note 1867). rplctl does not know
+    whether a disconnected replica needs a log. Raises UsageError 1381 without `log_bin`, UsageError 1373 if the index
+    does not list `to`, and NotConfigured if there is no such channel.
     """
     if bool(to) == bool(before):
         raise UsageError(

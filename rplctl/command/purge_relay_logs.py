@@ -13,7 +13,7 @@ from rplctl.relay_log.purge import purge_applied
 
 @dataclass(frozen=True, slots=True)
 class RemovedLogs:
-    """The removed logs: relay logs, or binary logs of purge-binary-logs."""
+    """The logs that a command has removed: relay logs, or binary logs of purge-binary-logs."""
 
     channel: str
     removed: tuple[str, ...]

@@ -28,8 +28,8 @@ class RecoverResult:
 
 
 def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run: bool = False) -> RecoverResult:
-    """Run the recovery that each start runs. `refetch`: also remove all relay logs, so that the next start fetches
-    everything that is not executed.
+    """Run the recovery of the relay logs that each start runs. `refetch`: also remove all relay logs, so that the next
+    start fetches everything that is not executed.
 
     Raises UsageError 3021 if the receiver runs; with `refetch`, 3081 if any thread runs.
     """

@@ -76,7 +76,7 @@ def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False)
 
 
 def _resolve(repositories: Repositories) -> None:
-    """Finish the commands that a crash has interrupted, because they refer to the old name."""
+    """Finish other commands that a crash has interrupted, because their files have the old name of the channel."""
     from rplctl.commit.resolve import finish_prepared
 
     config, channel = repositories.config, repositories.channel
@@ -123,7 +123,7 @@ def _own_sections(config: Config) -> list[str]:
 
 
 def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
-    """Yield the reasons for which the new name is in use."""
+    """Yield reasons why the new name is already in use."""
     config = repositories.config
     if there.name.casefold() in {name.casefold() for name in known_channels(config)}:
         yield "there is such a channel"
@@ -143,7 +143,7 @@ def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
 
 
 def _steps(repositories: Repositories, there: Channel) -> Iterator[str]:
-    """Yield descriptions of the steps of the rename, in this order."""
+    """Yield descriptions of the steps of the rename, in their order."""
     here = repositories.channel
     yield f"rows of channel '{here.name}' in the target become those of '{there.name}'"
     count = len(RelayLogIndex(here).files())

@@ -54,9 +54,9 @@ _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.BAD_FIELD_ERROR,
 
 @dataclass(frozen=True, slots=True)
 class RepairedTable:
-    """The result for one table, in numbers of keys: `Reported` in the report, `Equal` by now, rows that were written,
-    and `Left_over` keys with the reasons in `Note`. For a dry run these are the planned changes, with the first
-    `Statements`.
+    """The result of a repair for one table, in numbers of keys: `Reported` in the report, `Equal` by now, rows that
+    were written, and `Left_over` keys with the reasons in `Note`. For a dry run these are the planned changes, with the
+    first `Statements`.
     """
 
     Database_name: str
@@ -96,13 +96,13 @@ def repair(
     dry_run: int | None = None,
     says: Says = lambda *_: None,
 ) -> RepairResult:
-    """Repair the rows that differ.
+    """Repair the rows that differ according to a report.
 
-    `report`: the report of a verify; None: the last one. `dry_run`: write and start nothing, and return this number of
-    statements for each table. `says`: called with the progress. Raises UsageError if there is no usable report or the
-    kind of the source or target does not permit a repair, SourceError or TargetError if this server reports an error,
-    NotRunning if the applier does not run, LockBusy if a verify or repair runs, and WaitTimeout if the applier makes
-    no progress.
+    `report`: the file with the report of a verify; None: the channel's last one. `dry_run`: write and start nothing,
+    and return this number of statements for each table. `says`: called with the progress. Raises UsageError if there is
+    no usable report or the kind of the source or target does not permit a repair, SourceError if the source and
+    TargetError if the target reports an error, NotRunning if the applier does not run, LockBusy if a verify or repair
+    runs, and WaitTimeout if the applier makes no progress.
     """
     if dry_run is not None:
         refuse_pending_rename(config, channel_name)
@@ -181,7 +181,9 @@ def _report_of(channel: Channel, path: Path | None) -> Report:
 
 
 def _wait(seconds: float) -> bool:
-    """Wait, and return False: `Resolver.stopped` is never True here, because a signal ends this process directly."""
+    """Wait for some seconds, and return False, as `Resolver.stopped`: it is never True here, because a signal ends this
+    process directly.
+    """
     time.sleep(seconds)
     return False
 
@@ -281,7 +283,7 @@ class _Repair:
 
 
 def _key(pair: Pair, found: Difference) -> Key | None:
-    """Return the key, or None if the report has other key columns than the table."""
+    """Return the key of the difference; None if the report has other key columns than the table."""
     names = [pair.names[c] for c in pair.key]
     if {*found.key} != {*names}:
         return None

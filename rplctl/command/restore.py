@@ -75,13 +75,17 @@ def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()
 
 
 def _place(name: str, datadir: Path, manifest: Manifest) -> Path:
-    """Return the path of the restored file: in the instance folder, or in the folder that its binary log had."""
+    """Return the path to which the file is restored: in the instance folder, or in the folder that its
+    binary log had.
+    """
     outside = manifest.folder_of(name)
     return Path(outside, Path(name).name) if outside else datadir / name
 
 
 def _refuse_taken(places: list[Path]) -> None:
-    """Raise UsageError if a binary log exists at such a path: two instances must not write the same binary log."""
+    """Raise UsageError if a binary log already exists at one of these paths: two instances must not write the same
+    binary log.
+    """
     for place in places:
         base = place.name.rpartition(".")[0]
         taken = sorted(place.parent.glob(f"{glob.escape(base)}.*"))
@@ -100,7 +104,9 @@ def _order(name: str) -> tuple[int, str]:
 
 
 def copy_file(folder: Path, name: str, destination: Path, wanted: str, *, replaced: bytes | None) -> None:
-    """Copy one file, and compare its digest. Raises RplError if the file is missing or its digest is not `wanted`."""
+    """Copy one file of the backup, and compare its digest. Raises RplError if the file is missing or its digest is not
+    `wanted`.
+    """
     source = folder / name
     private_folder(destination.parent)
     with _opened(folder, source) as reader:
@@ -130,8 +136,8 @@ def _opened(folder: Path, source: Path) -> BufferedReader:
 
 
 def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
-    """Return the options with the SQLite files of this instance folder instead of the original's, or None if nothing
-    changes.
+    """Return the option file with the paths of this instance folder's SQLite files instead of the original's; None if
+    nothing changes.
 
     The target of the instance or a channel is unchanged if it is a server.
     """

@@ -121,8 +121,8 @@ class Server(ThreadingHTTPServer):
                 self._open.pop(request, None)
 
     def answers(self, request: Any, until: float) -> None:
-        """Record that the connection is the newest one and that its answer must end at `until`, as time.monotonic(). 0:
-        the answer is complete.
+        """Note that a connection is the newest one, and that its answer must end at `until`, as time.monotonic(). 0
+        means that the answer is complete.
         """
         with self._changing:
             if self._open.pop(request, None) is not None:
@@ -148,7 +148,7 @@ def serve(request: Request, watch: Watch) -> Iterator[Server]:
 
 
 def is_local(listen: str, flag: str = "--listen") -> bool:
-    """True if only this machine can connect to the address. Raises UsageError as `address_of`."""
+    """True if only this machine can connect to the address. Raises the errors of `address_of`."""
     host, _ = address_of(listen, flag)
     return host == "localhost" or _is_address(host) and ipaddress.ip_address(host).is_loopback
 
@@ -333,7 +333,9 @@ _ROUTES: Final[dict[str, Callable[[Moment, _Query], _Answer]]] = {
 
 
 def _policy() -> str:
-    """Return the Content-Security-Policy: only the page's own script and style, and only requests to this server."""
+    """Return the Content-Security-Policy of the page: only its own script and style, and only requests to
+    this server.
+    """
     script, style = (_PAGE.split(f"<{tag}>".encode())[1].split(f"</{tag}>".encode())[0] for tag in ("script", "style"))
     digests = [base64.b64encode(hashlib.sha256(part).digest()).decode() for part in (script, style)]
     return (

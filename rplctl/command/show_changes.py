@@ -47,7 +47,7 @@ def show_changes(  # noqa: PLR0913 - the conditions of the search
     path: Path | None = None,
     more: Mapping[str, str] | None = None,
 ) -> Iterator[ShownChange]:
-    """Yield the changes of the table.
+    """Yield the changes of a table, or of the row with a key.
 
     `key`: column → value as the server prints it, or 'NULL'. `path`: see Options; None: the logs that the channel
     reads. `more`: options of the data source. Raises UsageError if there are no logs or an option is not valid (1146:

@@ -14,9 +14,9 @@ from rplctl.status import ThreadStatus, read_status
 
 @dataclass(frozen=True, slots=True)
 class CloneProgress:
-    """The progress of an unfinished copy. Rates are per second. `left_s` None: unknown. `paused`: the threads that do
-    not run. `incident`: the chunk that is read again, how often and why. `error`: the error of the reader, with number
-    and time.
+    """The progress of an unfinished copy. Rates are per second. `left_s`: the remaining seconds; None: unknown.
+    `paused`: the threads that do not run. `incident`: the chunk that is read again, how often and why. `error`: the
+    error of the cloner, with number and time.
     """
 
     tables: int
@@ -42,7 +42,7 @@ def show_clone(config: Config, channel: str) -> list[ClonedTable]:
 
 
 def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> CloneProgress | None:
-    """Return the progress, or None if all tables are copied. The rates are used only while the threads run."""
+    """Return the progress of the copy; None if all tables are copied. The rates are used only while the threads run."""
     if not any(row.is_open for row in rows):
         return None
     channel = Channel(channel_name, config.datadir)

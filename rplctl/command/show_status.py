@@ -36,8 +36,9 @@ _IGNORED_IDS_SHOWN = 20
 
 
 def _from(source: str = "") -> Any:
-    """Return a column with its source: a field of MasterInfo, RelayLogInfo, the options, or the status of the receiver
-    (io), the applier (sql; live: only while it runs) or the copy's reader (clone). '': `_status_at` computes the value.
+    """Return a column of the status whose value comes from `source`: a field of MasterInfo, RelayLogInfo, the options,
+    or the status of the receiver (io), the applier (sql; live: only while it runs) or the cloner (clone). '':
+    `_status_at` computes the value.
     """
     return field(metadata={"source": source})
 
@@ -189,7 +190,7 @@ def status_and_threads(config: Config, channel_name: str, now: float | None = No
 
 
 def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStatus, Threads]:
-    """Return the status in the repositories that `config` names."""
+    """Return the status and the reports of the threads, with the repositories that `config` names."""
     repositories = open_repositories(config, channel_name)
     channel, master, relay = repositories.channel, repositories.master(), repositories.relay()
     threads = threads_of(channel, now)
@@ -242,8 +243,8 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
 
 
 def _target_state(repositories: Repositories, relay: RelayLogInfo, applier: ThreadReport) -> dict[str, object]:
-    """Return the target's state that the last start or the applier found. It is read only if the target's file does not
-    exist, or lacks the record: a FILE needs no target (design D16).
+    """Return the columns about the state of the target that the last start or the applier found. The target itself is
+    read only if its file does not exist, or lacks the record: a FILE needs no target (design D16).
     """
     state = applier.status.target_state
     is_table = repositories.relay_log_info.kind is RepositoryKind.TABLE
@@ -338,7 +339,7 @@ def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, no
 
 
 def _foreseen(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> dict[str, object]:
-    """Return the lag by the source's clock, and the forecasts for purging and the disk."""
+    """Return the columns with the lag by the source's clock, and with the forecasts for purging and the disk."""
     said, applier = threads.receiver.status, threads.applier.status
     lag = true_lag(master, relay, threads, now)
     is_known = bool(said.clock_error)

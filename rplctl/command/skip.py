@@ -87,8 +87,8 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
 
 
 def _left_out(repositories: Repositories, count: int, gtids: tuple[str, ...]) -> Iterator[SkippedTransaction]:
-    """Yield the next `count` transactions in the relay logs, and those of the GTIDs. Raises RelayLogError if the relay
-    log is damaged.
+    """Yield the transactions that would be skipped: the next `count` ones in the relay logs, and those with the GTIDs.
+    Raises RelayLogError if the relay log is damaged.
     """
     master = repositories.master()
     reader = RelayLogReader(repositories.channel, by_gtid=master.uses_gtid, source_place=master.place)
@@ -134,7 +134,7 @@ def _transaction(groups: RelayGroups, number: int, gtid: str) -> SkippedTransact
 
 
 def _rows_of(run: EventRun) -> Counter[str]:
-    """Return the number of rows of each table."""
+    """Return the number of rows that the run changes in each table."""
     maps = {}
     counts: Counter[str] = Counter()
     for number in np.flatnonzero(np.isin(run.types, [EventType.TABLE_MAP, *PLAIN_ROWS])).tolist():
@@ -168,7 +168,9 @@ def _parts(gtids: str) -> tuple[str, ...]:
 
 
 def _executed(executed: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the GTIDs whose transactions are already executed. Raises UsageError for GTIDs of the other vendor."""
+    """Return those of the GTIDs whose transactions are already executed. Raises UsageError for GTIDs of the other
+    vendor.
+    """
     if executed and any((":" in gtid) != (":" in executed) for gtid in wanted):
         kind = "UUID:NUMBER" if ":" in executed else "DOMAIN-SERVER-NUMBER"
         raise UsageError(

@@ -49,12 +49,12 @@ def start(
     progress: Progress | None = None,
     begun: Begun = lambda result: None,
 ) -> StartResult:
-    """Start the threads.
+    """Start the threads of the channel.
 
-    Raises NotConfigured if there is no such channel, UsageError 1277 for a wrong UNTIL condition, RepositoryConflict
-    if both repositories hold data, and the error of a thread that ends at once. If start waits for a condition, it
-    also raises WaitTimeout or StoppedEarly if the wait ends before the condition is met. `begun`: called when all
-    threads run, if start waits.
+    Raises NotConfigured if there is no such channel, UsageError 1277 for a wrong UNTIL condition, RepositoryConflict if
+    both repositories hold data, and the error of a thread that ends at once. If start waits for a condition, it also
+    raises WaitTimeout or StoppedEarly if the wait ends before the condition is met. `begun`: called when all threads
+    run, if start waits.
     """
     check_request(request)
     if not (request.foreground or request.until_synced):
@@ -90,8 +90,8 @@ def _stay(ready: Prepared, started: list[Child], progress: Progress | None, serv
 def _bring_up_in_time(
     config: Config, channel_name: str, request: StartRequest, service: Service
 ) -> tuple[Prepared, list[Child]]:
-    """Start the threads; under systemd, wait for a target that is not up yet and holds the records, as the applier
-    does.
+    """Start the threads. Under systemd, first wait for a target that holds the records and is not up yet, as the
+    applier does.
     """
     may_be_early = True
     while True:
@@ -138,7 +138,8 @@ def bring_up(
 
 @contextmanager
 def begun_early(repositories: Repositories, request: StartRequest) -> Iterator[Child | None]:
-    """Start an applier before its channel is prepared if its rows wait for Spark, because Java needs seconds to start.
+    """Start the applier before its channel is prepared, because Java needs seconds to start. This is done only if its
+    rows wait for Spark.
 
     Yield None if no applier must be started, or if no file shows that the channel exists. An applier that is not used
     is stopped at the end of the block.

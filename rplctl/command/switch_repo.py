@@ -18,7 +18,7 @@ REPOSITORIES = ("master-info", "relay-log-info", "both")
 
 @dataclass(frozen=True, slots=True)
 class SwitchStep:
-    """One cell of the matrix of REQ-6 and the steps that follow from it."""
+    """One cell of the matrix of REQ-6, with the steps that follow from it for one record."""
 
     Repository: str
     Channel_name: str

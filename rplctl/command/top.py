@@ -13,8 +13,8 @@ from rplctl.command.watching.watch import Moment, Point
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line. `lags`: the lags of the last hour in seconds, None if unknown. `incident`: the problem and
-    its repair.
+    """One line about a channel. `lags`: the lags of the last hour in seconds, None if unknown. `incident`: the problem
+    and its repair.
     """
 
     channel: str
@@ -40,7 +40,7 @@ ORDERS: Final[dict[str, _Order]] = {
 
 
 def lines(moment: Moment, order: str = "state") -> list[Line]:
-    """Return the lines of a moment. `order`: one of ORDERS."""
+    """Return the lines of all channels at a moment. `order`: one of ORDERS."""
     found = [
         _line(each, moment.verdicts.get(each.channel), moment.history.get(each.channel, ())) for each in moment.channels
     ]
@@ -66,7 +66,7 @@ def _line(each: Seen, verdict: Verdict | None, history: Sequence[Point]) -> Line
 
 
 def _incident(error: str, verdict: Verdict | None) -> str:
-    """Return a thread's own error, else the worst finding of check, else ''."""
+    """Return the text about a channel's problem: a thread's own error, else the worst finding of check, else ''."""
     if error:
         return error
     serious = [each for each in verdict.findings if each.level] if verdict else []

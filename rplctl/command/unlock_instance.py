@@ -8,5 +8,5 @@ from rplctl.config import Config
 
 
 def unlock_instance(config: Config) -> ReleasedLock:
-    """Release the instance lock. Raises as `unlock`."""
+    """Release the instance lock. Raises the errors of `unlock`."""
     return unlock(config, INSTANCE)

@@ -8,5 +8,5 @@ from rplctl.config import Config
 
 
 def unlock_tables(config: Config) -> ReleasedLock:
-    """Release the tables lock. Raises as `unlock`."""
+    """Release the tables lock. Raises the errors of `unlock`."""
     return unlock(config, TABLES)

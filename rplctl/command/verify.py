@@ -98,8 +98,8 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True)
 class VerifyProgress:
-    """The progress. `rows`: rows read on both sides, of about `expected`. `totals`: of the table that was just
-    compared. `waits`: the reason for waiting, or ''.
+    """The progress of a verify. `rows`: rows read on both sides, of about `expected`. `totals`: of the table that was
+    just compared. `waits`: the reason for waiting, or ''.
     """
 
     tables: int
@@ -112,7 +112,7 @@ class VerifyProgress:
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """The result. `resumed`: the number of tables that an earlier verify had compared. `path`: the report."""
+    """The result of verify. `resumed`: the number of tables that an earlier verify had compared. `path`: the report."""
 
     channel: str
     totals: tuple[Totals, ...]
@@ -121,7 +121,7 @@ class VerifyResult:
 
     @property
     def compared(self) -> tuple[Totals, ...]:
-        """The tables that were compared."""
+        """The totals of the tables that were compared."""
         return tuple(table for table in self.totals if is_compared(table))
 
     @property
@@ -144,7 +144,7 @@ def is_equal(table: Totals) -> bool:
 
 
 def is_compared(table: Totals) -> bool:
-    """True if the table was compared: at least one of its rows or, for an empty table, none."""
+    """True if the table was compared. It was not if each of its rows changed during all attempts."""
     return not table.not_comparable and (not table.in_motion or bool(table.equal + table.differences))
 
 
@@ -155,9 +155,9 @@ Says = Callable[[VerifyProgress], None]
 def verify(
     config: Config, channel_name: str, request: VerifyRequest | None = None, says: Says = lambda _: None
 ) -> VerifyResult:
-    """Compare the tables. Raises UsageError if the request is not valid, SourceError or TargetError if this server
-    reports an error, NotRunning if a thread stops, WaitTimeout if the applier makes no progress, and RplError if there
-    is no table to compare. For a stopped channel, also raises the errors of `start`.
+    """Compare the tables. Raises UsageError if the request is not valid, SourceError if the source and TargetError if
+    the target reports an error, NotRunning if a thread stops, WaitTimeout if the applier makes no progress, and
+    RplError if there is no table to compare. For a stopped channel, also raises the errors of `start`.
     """
     request = request or VerifyRequest()
     refuse_changes(config)
@@ -264,7 +264,7 @@ class _Verify:
             self._resolver(source, side).catch_up()
 
     def _tables(self, progress: Progress, *, restart: bool) -> dict[TableName, TableModel]:
-        """Return name in the target → the source's definition."""
+        """Return the source's definitions of the tables to compare, by their names in the target."""
         choice, rules = self._request.choice, self._rules
         try:
             source = read_source_tables(self._config, self._reached, wanted(rules, choice), is_new=False)
@@ -441,7 +441,7 @@ class _Verify:
 
 
 def is_copied(table: ClonedTable) -> bool:
-    """True if the table's rows are in the target and replicated."""
+    """True if the table's rows are in the target, and its events are replicated."""
     return not table.is_open and table.State is not CopyState.LEFT_OUT
 
 

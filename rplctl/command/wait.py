@@ -111,8 +111,8 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
 
 
 def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> ThreadReport | None:
-    """Return the first thread that the condition needs and that will not continue by itself, else None. A thread that
-    stopped without an error does not prevent waiting for `running`, because somebody may start it.
+    """Return the first thread that the condition needs and that will not continue by itself; None if there is none. A
+    thread that stopped without an error does not prevent waiting for `running`, because somebody may start it.
     """
     if goal.state == "stopped":
         return None
@@ -149,7 +149,9 @@ def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition)
 
 
 def _held_up_by(threads: Threads, away: str) -> list[str]:
-    """Return the reasons for the delay: an unreachable target, a thread with an error, a silent or stopped thread."""
+    """Return reasons why the wait takes long: an unreachable target, a thread with an error, a silent or stopped
+    thread.
+    """
     reasons = [f"the target: {away}"] if away else []
     for thread in (threads.receiver, threads.applier):
         status = thread.status

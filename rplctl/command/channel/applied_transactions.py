@@ -24,7 +24,7 @@ _RESTART_S: Final = 20.0  # seconds that a killed applier has to come back
 
 
 class Applied:
-    """The channel's applied transactions, as `resolve.Applied` needs them."""
+    """The transactions that the channel has applied, as `resolve.Applied` needs them."""
 
     def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
         self._repositories, self._threads, self._ran_at = repositories, threads, float("-inf")
@@ -50,7 +50,7 @@ class Applied:
         return now - self._ran_at < _RESTART_S
 
     def model(self, side: TargetSide, name: TableName) -> TableModel | None:
-        """Return the definition of the target's table that the applier uses."""
+        """Return the definition with which the applier uses the target's table; None if there is none."""
         server = statement_target(side.target)
         if server is not None:
             return server.table_model(*name)

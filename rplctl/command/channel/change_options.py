@@ -32,8 +32,8 @@ RECEIVE, EXECUTE, BOTH = "receive", "execute", "both"
 
 @dataclass(frozen=True, slots=True)
 class ChangeOption:
-    """One row of the table. `stores`: the field `master.FIELD` or `relay.FIELD`; '' if the command computes
-    the fields.
+    """One option of CHANGE MASTER TO, a row of the table. `stores`: the field `master.FIELD` or `relay.FIELD`; '' if
+    the command computes the fields.
     """
 
     name: str  # field of MasterChanges
@@ -49,7 +49,7 @@ class ChangeOption:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The option's flag, such as `--master-host`, and its alias `--source-host`."""
+        """The flags of the command line for this option, such as `--master-host` and its alias `--source-host`."""
         flag = "--" + self.name.replace("_", "-")
         if "master-" in flag:
             return (flag, flag.replace("master-", "source-", 1))
@@ -66,14 +66,16 @@ class ChangeOption:
 
 
 def _row(kind: str, stores: str, help: str, **rest: Any) -> Any:
-    """Return a field of MasterChanges. The option concerns the thread whose record stores it, unless `rest` differs."""
+    """Return a field of MasterChanges for one option. The option concerns the thread whose record stores it, unless
+    `rest` differs.
+    """
     concerns = RECEIVE if stores.startswith("master.") else EXECUTE
     return field(default=None, metadata={"concerns": concerns, "kind": kind, "stores": stores, "help": help, **rest})
 
 
 @dataclass(frozen=True, slots=True)
 class MasterChanges:
-    """The operator's changes as typed values. None: the option was not given."""
+    """The operator's changes as typed values. None means that the option was not given."""
 
     master_host: str | None = _row("text", "master.host", "host name or address of the source")
     master_port: int | None = _row(
@@ -215,7 +217,7 @@ class MasterChanges:
     password_reference: str | None = field(default=None, metadata={})
 
     def given(self) -> list[ChangeOption]:
-        """Return the rows of the given options, in the table's order."""
+        """Return the options that the operator has given, in the table's order."""
         return [row for name, row in CHANGE_OPTIONS.items() if getattr(self, name) is not None]
 
 
@@ -225,15 +227,17 @@ CHANGE_OPTIONS: dict[str, ChangeOption] = {
 
 
 def parse_changes(texts: dict[str, str], password: str | None = None, reference: str | None = None) -> MasterChanges:
-    """Return the typed values of the texts that the operator typed. Raises UsageError if a text is not a value of its
-    option.
+    """Return the changes with typed values from the texts that the operator typed. Raises UsageError if a text is not a
+    value of its option.
     """
     parsed: dict[str, Any] = {name: parse_value(CHANGE_OPTIONS[name], text) for name, text in texts.items()}
     return MasterChanges(**parsed, password=password, password_reference=reference)
 
 
 def parse_value(row: ChangeOption, text: str) -> object:
-    """Return the value in the option's type. `check_changes` checks the ranges that have a MySQL error of their own."""
+    """Return the text as a value of the option's type. `check_changes` checks the ranges that have a MySQL error of
+    their own.
+    """
     if any(ord(c) < 0x20 or ord(c) == 0x7F for c in text):
         raise incorrect(row, "control characters are not allowed")
     if row.kind == "number":
@@ -322,7 +326,7 @@ def check_changes(changes: MasterChanges) -> None:
 
 
 def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[ChangeOption]:
-    """Yield the rows whose stored value is not supported. The files of a server, or an older rplctl, may have
+    """Yield the options whose stored value has no effect in rplctl. The files of a server, or an older rplctl, may have
     set them.
     """
     records = {"master": master, "relay": relay}
@@ -333,7 +337,7 @@ def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[Change
 
 
 def _is_off(row: ChangeOption, value: Any) -> bool:
-    """True if the value asks only for the behaviour that rplctl always has."""
+    """True if the value turns the option off, so that it requests only the behaviour that rplctl always has."""
     if row.name == "master_compression_algorithms":
         return not value or "uncompressed" in [name.strip().lower() for name in value.split(",")]
     record, _, name = row.stores.partition(".")

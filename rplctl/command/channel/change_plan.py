@@ -1,4 +1,4 @@
-"""CHANGE MASTER TO as a pure function: stored records and given options → new records.
+"""CHANGE MASTER TO as a pure function: it computes the new records from the stored records and the given options.
 
 The semantics are MySQL's (MySQL manual), except for options that move a position (design D22). Invariant: an option
 moves the executed position, or the position to fetch from, only if it names a position, another source or another way
@@ -37,7 +37,7 @@ _RECEIVED_BY = ("ignore_server_ids", "do_domain_ids", "ignore_domain_ids")  # ev
 
 
 def first_place(channel: Channel) -> RelayLogPosition:
-    """Return the position at which the first relay log begins."""
+    """Return the position at which the channel's first relay log begins."""
     return RelayLogPosition(numbered_log_name(channel.relay_log_base, 1), FIRST_EVENT_POSITION)
 
 
@@ -116,8 +116,8 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
 
 
 def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
-    """Return the new MasterInfo.using_gtid. As with MariaDB, a position without MASTER_USE_GTID turns GTIDs
-    off (4190).
+    """Return the value of MasterInfo.using_gtid after the change. As with MariaDB, a position without MASTER_USE_GTID
+    turns GTIDs off (4190).
     """
     if changes.master_use_gtid is not None:
         return USE_GTID.index(str(changes.master_use_gtid))
@@ -175,9 +175,7 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
 
 
 def _unknown_gtids(executed: str) -> str:
-    """Return a text about a gap in these GTIDs, which should be all GTIDs before a position; '' if no gap is
-    visible.
-    """
+    """Return a text about a gap in these GTIDs; '' if no gap is visible. They should be all GTIDs before a position."""
     if not executed:
         return "the applied GTIDs are unknown"
     begun = [part for part in executed.split(",") if ":" in part and not re.search(r":1(-|:|$)", part.strip())]
@@ -214,8 +212,8 @@ def names_other_source(changes: MasterChanges, master: MasterInfo) -> bool:
 
 
 def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo:
-    """Return an empty record with the given source. The old MasterInfo was lost, but the position in RelayLogInfo was
-    not.
+    """Return `master`, an empty record, with the given source. The old MasterInfo was lost, but the position in
+    RelayLogInfo was not, so the source counts as the same.
     """
     folder = os.path.realpath(changes.master_binlog_dir) if changes.master_binlog_dir else ""
     return replace(
@@ -224,7 +222,7 @@ def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo
 
 
 def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
-    """True if the relay logs are useless after this change; they are removed if both threads are stopped."""
+    """True if the change makes the relay logs useless, so that they are removed if both threads are stopped."""
     if changes.relay_log_file is not None or changes.relay_log_pos is not None:
         return False
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
@@ -232,15 +230,15 @@ def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
 
 
 def _ways(changes: MasterChanges, master: MasterInfo) -> tuple[bool, bool]:
-    """Return how the channel will find its position: (by MySQL's GTIDs, by MariaDB's GTIDs). If both are False, the
-    channel uses file and position.
+    """Return two bools for the way in which the channel will find its position: by MySQL's GTIDs, and by MariaDB's
+    GTIDs. If both are False, the channel uses file and position.
     """
     auto = changes.master_auto_position
     return master.enabled_auto_position if auto is None else auto, bool(_use_gtid(changes, master))
 
 
 def _moves(changes: MasterChanges, record: str) -> dict[str, Any]:
-    """Return the new values of the record's fields that the options set, by field name."""
+    """Return the fields of the record `record` that the options set, with their new values."""
     stores = ((row.name, *row.stores.split(".")) for row in changes.given())
     return {field: getattr(changes, name) for name, owner, field in stores if owner == record}
 
@@ -335,7 +333,7 @@ def _assigned_gtids(value: str) -> dict[str, str]:
 
 
 def repeats(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo) -> bool:
-    """True if the given position makes the applier apply transactions again.
+    """True if the applier would apply transactions again, because the given position is before the executed one.
 
     With MySQL's GTIDs the applier skips them, as in MySQL (applier/feed/skip.py).
     """
@@ -353,7 +351,9 @@ def repeats(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo) -
 
 
 def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo, purges: bool) -> Iterator[Note]:
-    """Yield notes about the position if the change may surprise the operator. `relay`: the record before the change."""
+    """Yield notes about the channel's position if the change may surprise the operator. `relay`: RelayLogInfo before
+    the change.
+    """
     after, executed = any(_ways(changes, previous)), relay.exec_position
     if names_other_source(changes, previous) and not (after or names_position(changes)) and executed.log_name:
         yield Note(
@@ -371,7 +371,7 @@ def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLog
 
 
 def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, master: MasterInfo) -> Iterator[Note]:
-    """Yield notes about the change. `previous`, `master`: the record before and after the change."""
+    """Yield notes about the change. `previous`, `master`: MasterInfo before and after the change."""
     if changes.master_log_file is not None and changes.master_log_pos is None:
         yield Note(
             "CHANGE MASTER TO with a MASTER_LOG_FILE clause but no MASTER_LOG_POS clause may not be safe. "

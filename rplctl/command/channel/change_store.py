@@ -1,4 +1,4 @@
-"""Write both records of a channel as one change, for change-master, import-info and every start.
+"""Writes both records of a channel as one change, for change-master, import-info and every start.
 
 Invariant: both records are durable when `store_change` returns. A change needs two writes: `change_master.pending` in
 the run folder holds both records until both writes are durable. If the command is killed in between, the next start or
@@ -66,9 +66,9 @@ class ChangeResult:
 
 
 def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
-    """Update a stopped applier's position before a command reads or moves it: the target may have transactions that a
-    crash kept out of a file (modes marker and xa). True if the record may have changed. Raises TargetError if the
-    target reports an error.
+    """Bring the stored position of a stopped applier up to date, before a command reads or moves it: the target may
+    have transactions that a crash kept out of a file (modes marker and xa). True if the record may have changed. Raises
+    TargetError if the target reports an error.
     """
     config, channel = repositories.config, repositories.channel
     if APPLIER in running(channel) or not repositories.relay_log_info.exists():
@@ -111,8 +111,8 @@ def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[Master
 
 
 def _refuse_a_second_record(repositories: Repositories) -> None:
-    """Raise RepositoryConflict if the other kind of repository already holds the channel, after a switch or a change of
-    options. A second record would be the case that REQ-6 cannot decide.
+    """Raise RepositoryConflict if the other kind of repository already has a record of the channel, after a switch or a
+    change of options. With a second record, REQ-6 could not decide which one counts.
     """
     config, name, here = repositories.config, repositories.channel.name, repositories.master_info
     other = RepositoryKind.FILE if here.kind is RepositoryKind.TABLE else RepositoryKind.TABLE
@@ -134,8 +134,8 @@ def _refuse_a_second_record(repositories: Repositories) -> None:
 
 
 def store_change(repositories: Repositories, result: ChangeResult, statement: str) -> None:
-    """Write both records durably by the pending file. The caller holds the admin lock, has resolved the position and
-    has refused invalid changes.
+    """Write both records durably, by way of the pending file. The caller holds the admin lock, has resolved the
+    position and has refused invalid changes.
     """
     channel = repositories.channel
     master = None if RECEIVER in result.untouched else result.master_info
@@ -201,8 +201,8 @@ def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:
 
 
 def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
-    """If the source changes, or the channel goes back to a position from which executed GTIDs are skipped, make the
-    present table definitions valid from the start of the logs.
+    """Make the present table definitions valid from the start of the logs, if the source changes, or if the channel
+    goes back to a position from which executed GTIDs are skipped.
     """
     stored = repositories.relay()
     old, new = result.previous, result.master_info
@@ -216,7 +216,7 @@ def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
 
 
 def keep_models(repositories: Repositories, stored: RelayLogInfo) -> None:
-    """Make the definitions that are valid at the stored position valid from the start of any log."""
+    """Make the table definitions that are valid at the stored position valid from the start of any log."""
     if repositories.target_has("rplctl_table_models"):
         from rplctl.own_tables.models import load_models, rebase_models
 
@@ -261,7 +261,9 @@ def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
 
 
 def finish_pending_change(config: Config, channel: Channel) -> bool:
-    """Complete a CHANGE MASTER that was killed. True if there was one. The caller holds the admin lock."""
+    """Complete a CHANGE MASTER that was killed in the middle. True if there was one. The caller holds the
+    admin lock.
+    """
     found = _pending_change(channel)
     if found is None:
         return False
@@ -270,8 +272,8 @@ def finish_pending_change(config: Config, channel: Channel) -> bool:
 
 
 def after_pending_change(repositories: Repositories, *, dry_run: bool) -> tuple[Repositories, tuple[Note, ...]]:
-    """Finish an interrupted change, and return a note about it. A dry run changes nothing and returns repositories that
-    show the finished change.
+    """Finish an interrupted CHANGE MASTER, and return the repositories and a note about it. A dry run changes nothing,
+    and returns repositories that show the finished change.
     """
     found = _pending_change(repositories.channel)
     if found is None:
@@ -288,7 +290,7 @@ def after_pending_change(repositories: Repositories, *, dry_run: bool) -> tuple[
 
 
 class _Foreseen(Generic[Info]):
-    """A repository as it will be after the unfinished change. It can only be read."""
+    """A repository as it will be after an interrupted change is finished. It can only be read."""
 
     def __init__(self, place: InfoRepository[Info], info: Info) -> None:
         self.guard = place.guard

@@ -67,7 +67,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Repositories:
-    """Both repositories of one channel. `engine` connects to the target at its first call."""
+    """Both repositories of one channel. `engine`: connects to the target at its first call."""
 
     config: Config
     channel: Channel
@@ -100,25 +100,23 @@ class Repositories:
         refuse_unfit(self.config, self.channel, self.engine)
 
     def target_is_fit(self) -> bool:
-        """False if the target does not belong to the stored position. Raises TargetError if the target does not
-        answer.
-        """
+        """True if the target belongs to the stored position. Raises TargetError if the target does not answer."""
         return self.belonging().error is None
 
     def belonging(self) -> Belonging:
-        """Return the owner of the target's rows, and the error if the target does not belong to the stored position.
-        Raises TargetError if the target does not answer.
+        """Return whether the target belongs to the stored position, with the error if it does not. Raises TargetError
+        if the target does not answer.
         """
         from rplctl.commit.belonging import belonging_of
 
         return belonging_of(self.config, self.channel, self.engine)
 
     def relay(self) -> RelayLogInfo:
-        """Return RelayLogInfo. If there is no record, return a new one. After RESET, the record has only settings."""
+        """Return RelayLogInfo, or a new one if none is stored. After RESET, it has only settings."""
         return self.relay_log_info.stored() or RelayLogInfo(channel_name=self.channel.name)
 
     def target_has(self, table: str) -> bool:
-        """True if the target has this internal table. Before the applier's first start it has none."""
+        """True if the target has this internal table. It has none before the applier's first start."""
         from rplctl.repository.table import is_file_missing, mapped_errors
         from rplctl.repository.tables import own_table_exists
 
@@ -129,8 +127,8 @@ class Repositories:
             return own_table_exists(connection, table)
 
     def marker(self) -> tuple[RelayLogInfo | None, bool]:
-        """Return the position that the transactions themselves have written; see commit.marker.read_marker. Raises
-        TargetError if the target reports an error.
+        """Return the position that the transactions themselves have written to the target, as commit.marker.read_marker
+        does. Raises TargetError if the target reports an error.
         """
         if not self.target_has("rplctl_commit_marker"):
             return None, False
@@ -173,7 +171,7 @@ def administer(
 
 
 def kinds_now(config: Config, channel: str) -> Config:
-    """Return the options with the present kinds of the repositories: a `switch-repo` may have changed them since the
+    """Return the options with the present kinds of the repositories. A `switch-repo` may have changed them since the
     options were read. Raises ConfigError if an option file is not valid.
     """
     path = config.datadir / INSTANCE_FILE
@@ -215,8 +213,8 @@ _shared: ContextVar[dict[str, Engine] | None] = ContextVar("_shared", default=No
 
 
 def engine_of(config: Config) -> Callable[[], Engine]:
-    """Return a function that connects to the target at its first call. This call raises TargetError if the server is
-    silent. Inside `one_engine`, all options with the same target share one engine.
+    """Return a function that connects to the target at its first call. It raises TargetError if the server is silent.
+    Inside `one_engine`, all options with the same target share one engine.
     """
     shared = _shared.get()
     opened: dict[str, Engine] = {} if shared is None else shared
@@ -245,7 +243,7 @@ def source_shown(master: MasterInfo) -> str:
 
 
 def reach_engine(engine: Engine) -> None:
-    """Check that the target answers. An error message of the target is an answer, too."""
+    """Check that the target answers. An error message from the target counts as an answer."""
     from sqlalchemy.exc import SQLAlchemyError
 
     with suppress(RplError, SQLAlchemyError, OSError), engine.connect() as connection:
@@ -267,15 +265,13 @@ def ask_source(config: Config, master: MasterInfo) -> Iterator[Query]:
 
 
 def refuse_lake(config: Config, hint: str) -> None:
-    """Raise UsageError if the target is a lake. It is for commands that write rows of the target in addition to the
-    applier.
-    """
+    """Raise UsageError if the target is a lake, for commands that themselves write rows of the target."""
     if dialect_of(target_kind(config.target_place)).commits_per_table:
         raise UsageError("a lake accepts rows only from the binary log", hint=hint)
 
 
 def refuse_changes(config: Config) -> None:
-    """Raise UsageError if the target is a lake of changes. It is for commands that read the target's rows."""
+    """Raise UsageError if the target is a lake of changes, for commands that read the target's rows."""
     if not dialect_of(target_kind(config.target_place)).has_rows(config.target_place):
         hint = "To list the changes of a table, run: rplctl show-changes --table DB.TABLE; a Delta mirror has rows"
         raise UsageError("a lake stores changes, not rows that could be compared", hint=hint)
@@ -307,7 +303,7 @@ def one_engine() -> Iterator[None]:
 
 
 def _close_at_return(engine: Engine) -> None:
-    """Close connections that are returned after the block, because their query was slow."""
+    """Close a connection of the engine when it is returned after the block, because its query was slow."""
     from sqlalchemy import event
 
     event.listen(engine.pool, "checkin", lambda _, record: record.invalidate())
@@ -333,9 +329,9 @@ def open_repositories(config: Config, name: str) -> Repositories:
 
 
 def known_channels(config: Config, says: Callable[[Note], None] = lambda note: None) -> list[str]:
-    """Return the channels of `list_channels`. If the target does not answer, return the channels that the options and
-    the folder name, and report this by `says`: viewing or stopping channels needs no target. Raises TargetError if
-    there are no such names.
+    """Return the names of all channels, as `list_channels` does. If the target does not answer, return the channels
+    that the options and the folder name, and report this by `says`: viewing or stopping channels needs no target.
+    Raises TargetError if there are no such names.
     """
     found = find_channels(config, engine_of)
     known = {name.casefold() for name in (*found.names, *found.perhaps)}
@@ -361,8 +357,8 @@ def _has_applied(config: Config, name: str) -> bool:
 
 
 def one_channel(config: Config, given: str | None) -> str:
-    """Return the channel that a command means: the named one, else the only channel. Raises UsageError 3079 if there
-    are several channels and no name.
+    """Return the channel that a command means: `given`, else the only channel. Raises UsageError 3079 if there are
+    several channels and no name is given.
     """
     if given is not None:
         return given
@@ -401,7 +397,9 @@ def refuse_unknown(config: Config, channel: str) -> None:
 
 
 def running(channel: Channel) -> dict[str, int]:
-    """Return role → pid of the threads that run now. A thread counts as running while a process holds its lock."""
+    """Return the pids of the threads that run now, by role. A thread counts as running while a process
+    holds its lock.
+    """
     pids = {role: lock_holder(channel, role) for role in ROLES}
     return {role: pid for role, pid in pids.items() if pid is not None}
 

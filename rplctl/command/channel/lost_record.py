@@ -25,8 +25,8 @@ def is_lost(repositories: Repositories, master: MasterInfo) -> bool:
 
 
 def made_again(repositories: Repositories, master: MasterInfo, *, dry_run: bool = False) -> RelayLogInfo | None:
-    """Create the record from the target's marker, store and return it. Return None if there is no marker. Raises
-    TargetError if the target reports an error.
+    """Create RelayLogInfo from the target's marker, and return it; it is stored unless this is a dry run. Return None
+    if there is no marker. Raises TargetError if the target reports an error.
     """
     if not may_have_target(repositories.config):
         return None
@@ -43,7 +43,7 @@ _UNSURE = "this position is right only if nothing was applied or purged; otherwi
 
 
 def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
-    """Return error 1201 with the known positions and the command that continues."""
+    """Return error 1201 for a lost RelayLogInfo, with the known positions and the command that continues."""
     channel = repositories.channel
     status = read_status(channel.status_path(APPLIER))
     last = status.exec_position

@@ -31,7 +31,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """The servers that a command queries, all within one deadline. A late answer raises TargetError or SourceError."""
+    """The servers that a command queries, all within one deadline. After the deadline, a query raises TargetError or
+    SourceError.
+    """
 
     config: Config
     deadline: Deadline = field(default_factory=Deadline)
@@ -58,12 +60,12 @@ def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool 
 
 
 def reach_target(config: Config) -> None:
-    """Check that the target answers. An error message of the target is an answer, too."""
+    """Check that the target answers. An error message from the target counts as an answer."""
     with suppress(RplError):
         reach_engine(engine_of(config)())
 
 
 def reach_source(config: Config, master: MasterInfo) -> None:
-    """Check that the source answers. An error message of the source is an answer, too."""
+    """Check that the source answers. An error message from the source counts as an answer."""
     with suppress(RplError, OSError), ask_source(config, master) as query:
         query(written("SELECT 1"))

@@ -49,8 +49,8 @@ def _read_position(channel: Channel, master: MasterInfo) -> BinlogPosition:
 
 
 def _look(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> tuple[bool, bool]:
-    """Return (True if the executed position belongs to the present source, True if no transaction follows it). Raises
-    RelayLogError if the relay log is damaged.
+    """Return two bools: True if the executed position belongs to the present source, and True if no transaction follows
+    it in the relay log. Raises RelayLogError if the relay log is damaged.
     """
     from rplctl.event.scan import GroupKind
     from rplctl.relay_log.reader import RelayLogReader

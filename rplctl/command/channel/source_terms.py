@@ -14,5 +14,7 @@ def to_source(text: str) -> str:
 
 
 def to_source_text(column: str, value: object) -> object:
-    """Translate the state texts, which are rplctl's own. Errors, file names and host names are not translated."""
+    """Return a text of rplctl, such as a state, in the new words. Errors, file names and host names are not
+    translated.
+    """
     return to_source(value) if column in _TEXT_COLUMNS and isinstance(value, str) else value

@@ -30,7 +30,9 @@ class TrueLag:
 
 
 def true_lag(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> TrueLag:
-    """Return the channel's lag and its origin (`heartbeat` or `source`). `now`: Unix seconds by the local clock."""
+    """Return the channel's lag, and whether it is from a heartbeat or from the source's log. `now`: Unix seconds by the
+    local clock.
+    """
     said, applied = threads.receiver.status, threads.applier.status
     there = now + said.clock_difference
     beats = heartbeats(applied.heartbeats)
@@ -54,12 +56,14 @@ def _seconds(value: float) -> float:
 
 
 def _whole_seconds(value: float) -> float:
-    """Return whole seconds, because the log's timestamps have no fractions."""
+    """Return the lag in whole seconds, because the log's timestamps have no fractions."""
     return float(max(0, int(value)))
 
 
 def heartbeats(text: str) -> dict[int, float]:
-    """Return server id → Unix seconds from `ThreadStatus.heartbeats`. Damaged entries are skipped."""
+    """Return the newest heartbeat of each server in Unix seconds, by server id, from `ThreadStatus.heartbeats`. Damaged
+    entries are skipped.
+    """
     found = {}
     for row in text.split(","):
         server, _, moment = row.partition(":")
@@ -69,8 +73,9 @@ def heartbeats(text: str) -> dict[int, float]:
 
 
 def purge_moment(receiver: ThreadReport) -> float:
-    """Return the time of the purge in Unix seconds by the local clock, or 0 if it is unknown. For a disconnected
-    receiver this is the earliest possible time: its last log was written at least until the time of the last event.
+    """Return the time at which the source purges the log that the receiver needs, in Unix seconds by the local clock; 0
+    if it is unknown. For a disconnected receiver this is the earliest possible time: its last log was written at least
+    until the time of the last event.
     """
     said = receiver.status
     if receiver.is_connected:

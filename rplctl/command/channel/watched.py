@@ -1,4 +1,4 @@
-"""Detect servers that become silent while a command reads their rows.
+"""Detects servers that become silent while a command reads their rows.
 
 A query may take hours, so the reading sessions have no timeout. Invariant: a server that answers on another connection
 is working, however long its query takes. If the server does not answer on the other connection, it is silent, and the
@@ -30,7 +30,9 @@ MOST_LATE: Final = 3  # failed checks in a row: a busy server may need long to a
 
 @contextmanager
 def watched_peers(config: Config, channel_name: str, *, asks_source: bool = True) -> Iterator[None]:
-    """If a server becomes silent, raise TargetError or SourceError instead of the error of the block."""
+    """Watch the target, and the source if `asks_source`, during the block. If one of them becomes silent, end the block
+    with a TargetError or SourceError that names it.
+    """
     master = open_repositories(config, channel_name).master()
     asks_source = asks_source and not master.master_binlog_dir
     asks_target = bool(authority(config.target_place))  # files do not hang
@@ -51,7 +53,7 @@ def watched_peers(config: Config, channel_name: str, *, asks_source: bool = True
 
 
 class _Watch:
-    """Check the servers until the block ends."""
+    """Checks the servers in a thread until the block ends."""
 
     def __init__(self, config: Config, master: MasterInfo | None, *, asks_target: bool) -> None:
         self._config, self._master, self._asks_target = config, master, asks_target

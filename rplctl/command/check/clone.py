@@ -28,8 +28,8 @@ _MOST_NAMED: Final = 10
 
 
 def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
-    """Yield the findings. There are none if the target does not answer, because another finding reports this
-    failure.
+    """Yield the findings about a copy of tables. There are none if the target does not answer, because another finding
+    reports this failure.
     """
     try:
         with one_engine():
@@ -58,7 +58,7 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
 
 
 def _channels(repositories: Repositories) -> frozenset[str]:
-    """Return the channels in the clone state, in lower case."""
+    """Return the channels that have rows in the clone state, in lower case."""
     if not repositories.target_has("rplctl_clone"):
         return frozenset()
     with repositories.engine().connect() as connection:

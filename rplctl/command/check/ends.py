@@ -1,4 +1,6 @@
-"""`check`, target and source: whether the target accepts writes and has the tables, and the source has the next log."""
+"""`check`, target and source: whether the target accepts writes and has the tables, and whether the source has the log
+that is needed next.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
 
 
 def _channels_with_models(engine: Engine) -> frozenset[str] | None:
-    """Return the channels with definitions, in lower case, or None if the target lacks the internal table."""
+    """Return the channels whose table definitions the target has, in lower case; None if it lacks the internal table
+    for them.
+    """
     from sqlalchemy import inspect
 
     from rplctl.own_tables.tables import channels_in, table_models
@@ -133,7 +137,7 @@ def _version(engine: Engine) -> Iterator[Finding]:
 
 
 def _write(engine: Engine) -> Iterator[Finding]:
-    """Test a write that changes no row: it shows missing privileges and read-only modes."""
+    """Yield findings from the test of a write that changes no row: it shows missing privileges and read-only modes."""
     from sqlalchemy import false, update
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -200,7 +204,9 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
 
 
 def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
-    """Return the later one of the read position and the executed position (WL#4621)."""
+    """Return the position of the event that the channel fetches next: the later one of the read position and the
+    executed position (WL#4621).
+    """
     read, executed = master.read_position, relay.exec_position
     return executed if executed.log_name and (not read.log_name or read.is_before(executed)) else read
 
@@ -223,7 +229,9 @@ def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: 
 
 
 def judge_beginning(sizes: Mapping[str, int]) -> Iterator[Finding]:
-    """Yield a finding if the logs of a channel that never began lack the creation of the source's tables."""
+    """Yield a finding if the channel has never begun, and the source's logs do not contain the creation of
+    its tables.
+    """
     if sizes and (first := min(sizes, key=log_number)) and log_number(first) > 1:
         text = f"the channel never began, and the source's logs begin with {first}: they do not contain the older rows"
         yield found("source_purged", text, "rplctl clone")
@@ -248,8 +256,8 @@ def judge_gtids(purged: str, executed: str, retrieved: str) -> Iterator[Finding]
 
 
 def judge_position(sizes: Mapping[str, int], position: BinlogPosition, repair: str = COPY_AGAIN) -> Iterator[Finding]:
-    """Yield a finding if the next event is no longer, or not yet, in the source's logs. `sizes`: the source's binary
-    logs and their sizes in bytes.
+    """Yield a finding if the source's logs do not contain the next event any more, or not yet. `sizes`: the source's
+    binary logs and their sizes in bytes.
     """
     if not position.log_name or not sizes:
         return

@@ -1,4 +1,5 @@
-"""Find the end of a folder of binary logs for a channel: after the last complete transaction that the channel accepts.
+"""Finds the end of a folder of binary logs for a channel: the position after the last complete transaction that the
+channel accepts.
 
 Incomplete transactions of a killed server, and transactions that the channel ignores, do not count, because they will
 never be applied.
@@ -64,8 +65,8 @@ def folder_end(folder: Path, left_out: LeftOut | None = None) -> BinlogPosition:
 
 
 def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
-    """Yield the complete groups of the log, with the boundary after them. Raises SourceError if the file is not a
-    binary log.
+    """Yield the complete groups of the log in scans, each with the boundary after them. Raises SourceError if the file
+    is not a binary log.
     """
     read_head(log)  # raises a clear error for an encrypted or foreign file
     with mapped_file(log) as data:
@@ -75,8 +76,8 @@ def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
 
 
 def gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: LeftOut) -> str:
-    """Return the executed GTIDs together with the GTIDs of the folder that the channel accepts. Raises SourceError
-    1236 if the folder lacks transactions that follow the executed GTIDs.
+    """Return the executed GTIDs, and those GTIDs of the folder's logs that the channel accepts, as one set. Raises
+    SourceError 1236 if the folder lacks transactions that follow the executed GTIDs.
     """
     is_mariadb = not master.enabled_auto_position
     names = log_names(folder)

@@ -69,7 +69,7 @@ def _has_read(receiver: ThreadReport, master: MasterInfo, relay: RelayLogInfo, e
 
 
 def _is_within(gtids: str, retrieved: str, executed: str) -> bool:
-    """True if all of these GTIDs are read or executed."""
+    """True if the channel has received or executed all of `gtids`."""
     if ":" in gtids:
         return is_executed(gtids, str(MysqlGtidSet.parse(retrieved).union(MysqlGtidSet.parse(executed))))
     return is_executed(gtids, str(MariadbGtidState.parse(retrieved).union(MariadbGtidState.parse(executed))))

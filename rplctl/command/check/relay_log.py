@@ -24,7 +24,9 @@ _FETCHES = "rplctl start (fetches it again)"
 def check_relay_log(
     channel: Channel, master: MasterInfo, relay: RelayLogInfo | None, *, deep: bool
 ) -> Iterator[Finding]:
-    """Yield the findings. `deep`: check the checksum of every event, too, which reads every byte."""
+    """Yield the findings about a channel's relay logs. `deep`: also check the checksum of every event, which reads
+    every byte.
+    """
     index = RelayLogIndex(channel)
     names, files = index.names(), _files(index)
     if names != files:  # a log of this channel was created or removed since the folder was read
@@ -140,5 +142,5 @@ def _intact(index: RelayLogIndex, name: str, relay: RelayLogInfo | None) -> Iter
 
 
 def _set_position(position: BinlogPosition) -> str:
-    """Return the command that removes the relay logs and fetches everything from the position on again."""
+    """Return the command that removes the relay logs and fetches everything from this position on again."""
     return f"rplctl change-master --master-log-file {position.log_name} --master-log-pos {position.log_pos}"

@@ -29,14 +29,16 @@ from rplctl.target.registry import dialect_of
 
 @dataclass(slots=True)
 class Stored:
-    """The records that could be read; None if a record could not be read."""
+    """The channel's records. A record that could not be read is None."""
 
     master: MasterInfo | None = None
     relay: RelayLogInfo | None = None
 
 
 def check_repositories(config: Config, channel: Channel, stored: Stored, *, is_fit: bool = True) -> Iterator[Finding]:
-    """Yield the findings, and fill `stored` meanwhile. `is_fit`: the target belongs to the stored position."""
+    """Yield the findings about the repositories, and set the records that can be read in `stored`. `is_fit`: True if
+    the target belongs to the stored position.
+    """
     yield from _interrupted(channel)
     repositories = open_repositories(config, channel.name)
     damaged = False
@@ -92,7 +94,7 @@ def _interrupted(channel: Channel) -> Iterator[Finding]:
 
 
 def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:
-    """Yield settings from a server's files that have no effect in rplctl."""
+    """Yield findings about settings, from a server's files, that have no effect in rplctl."""
     where = f" --channel {channel.name}" if channel.name else ""
     for row in ignored_settings(stored.master or MasterInfo(), stored.relay or RelayLogInfo()):
         off = "0" if row.kind == "switch" else "''"

@@ -20,8 +20,9 @@ from rplctl.source.replica_id import replica_identity
 
 @dataclass(frozen=True, slots=True)
 class SourceEnd:
-    """The end of the source's log. `gtids`: the executed GTIDs and those in the log that the channel accepts; '' if the
-    channel does not use GTIDs, or if they are unknown. Positions of two sources cannot be compared, GTIDs can.
+    """The end of the source's log. `gtids`: the executed GTIDs together with those in the log that the channel accepts;
+    '' if the channel does not use GTIDs, or if they are unknown. Positions of two sources cannot be compared, GTIDs
+    can.
     """
 
     position: BinlogPosition

@@ -1,4 +1,4 @@
-"""The record of the last time at which a channel had everything that its source had. It is for channels run from cron.
+"""Records the last time at which a channel had everything that its source had, for channels run from cron.
 
 A successful `start --until-synced` writes the record with the time at which it read the end of the source's log,
 because the rows are as old as this time. A start whose threads stay running removes the mark of cron, not the time.
@@ -26,7 +26,7 @@ class SyncRecord:
 
 
 def read_sync_record(channel: Channel) -> SyncRecord | None:
-    """Return the record, or None if there is none or it cannot be read."""
+    """Return the channel's record; None if there is none or it cannot be read."""
     try:
         stored = parsed_json(read_plain(_path(channel)))
         return SyncRecord(float(stored["at"]), str(stored["to"]), bool(stored["is_from_cron"]))
@@ -39,19 +39,23 @@ def note_synced(channel: Channel, at: float, to: str) -> None:
 
 
 def note_stays(channel: Channel) -> None:
-    """Record that a start has left its threads running: from now on a stopped thread is a finding."""
+    """Note in the record that a start has left its threads running: from now on a stopped thread is a finding."""
     record = read_sync_record(channel)
     if record is not None and record.is_from_cron:
         _write(channel, replace(record, is_from_cron=False))
 
 
 def forget_sync(channel: Channel) -> None:
-    """Remove the record after RESET or CHANGE MASTER to another source, because the channel is not synced then."""
+    """Remove the channel's record after RESET or CHANGE MASTER to another source, because the channel is not synced
+    then.
+    """
     _path(channel).unlink(missing_ok=True)
 
 
 def runs_from_cron(config: Config, record: SyncRecord | None) -> bool:
-    """True if `run_mode` is cron; if it is auto, True if the last successful start was one for cron."""
+    """True if cron runs the channel: by the option `run_mode`, or, if this is auto, because the last successful start
+    was one for cron.
+    """
     if config.run_mode == "auto":
         return record is not None and record.is_from_cron
     return config.run_mode == "cron"

@@ -33,7 +33,7 @@ class Limits:
 def limits_of(
     config: Config, warning_s: int, critical_s: int, sync_age_s: float | None = None, verify_age_s: float | None = None
 ) -> Limits:
-    """Return the limits. None: the value of the configuration."""
+    """Return the limits. For a value of None, the limit is the one in the configuration."""
     ages = (config.max_sync_age, sync_age_s), (config.max_verify_age, verify_age_s)
     return Limits(warning_s, critical_s, *(own if asked is None else int(asked) for own, asked in ages))
 

@@ -87,8 +87,8 @@ def check(
     scope: Scope = Scope.LOCAL,
     deadline: Deadline | None = None,
 ) -> Verdict:
-    """Return the verdict. An error is never raised as RplError: an unknown state is UNKNOWN. `deadline`: for all
-    queries to servers.
+    """Return the verdict on a channel. An error is never raised as RplError: an unknown state is UNKNOWN. `deadline`:
+    for all queries to servers.
     """
     channel, now = Channel(channel_name, config.datadir), time.time()
     peers = _Peers(config, deadline or Deadline())
@@ -140,7 +140,7 @@ def _live(status: SlaveStatus) -> Verdict:
 
 
 def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verdict:
-    """Return the verdict for a channel that runs from cron."""
+    """Return the verdict for a channel that runs from cron. `record`: when it was last synced."""
     if record is None:
         return Verdict(status.Channel_Name, 0, "never synced", None)
     age = max(0, int(now - record.at))
@@ -152,13 +152,13 @@ def worst(levels: Iterable[int]) -> int:
 
 
 def worst_first(level: int) -> int:
-    """Return a rank: the higher, the worse. As in monitoring plugins, CRITICAL is worse than UNKNOWN."""
+    """Return a rank for the level: the higher, the worse. As in monitoring plugins, CRITICAL is worse than UNKNOWN."""
     return (0, 1, 3, 2)[level]
 
 
 @dataclass(frozen=True, slots=True)
 class _Peers(Peers):
-    """The servers, with queries that yield findings."""
+    """The servers that `check` queries; the queries yield findings."""
 
     def of_target(self, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
         return self.ask_target(lambda: list(_or_finding(look)))

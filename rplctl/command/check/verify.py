@@ -12,8 +12,8 @@ from rplctl.verify.report_file import read_report
 
 
 def check_verify(channel: Channel, max_age_s: int) -> Iterator[Finding]:
-    """Yield the findings. `max_age_s`: the maximum age in seconds; 0: no limit, and a missing verify is not reported.
-    Raises UsageError if the report is damaged.
+    """Yield the findings about the last verify. `max_age_s`: the maximum age in seconds; 0: no limit, and a missing
+    verify is not reported. Raises UsageError if the report is damaged.
     """
     try:
         report = read_report(channel.verify_report_path)

@@ -43,8 +43,8 @@ class CancelResult:
 
 @one_engine()
 def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> CancelResult:
-    """Cancel the copy. Raises UsageError 3081 if a thread runs, NotConfigured if there is no such channel, and
-    TargetError if the target reports an error.
+    """Cancel the unfinished part of the copy. Raises UsageError 3081 if a thread runs, NotConfigured if there is no
+    such channel, and TargetError if the target reports an error.
     """
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         channel = repositories.channel
@@ -69,8 +69,8 @@ def _forget_progress(channel: Channel) -> None:
 
 
 def _take_back(target: Target, channel: str, position: BinlogPosition, taken: list[ClonedTable]) -> None:
-    """Remove the tables whose copy has begun. A table that is not copied yet has no rows of the copy: an older table of
-    that name in the target is kept.
+    """Remove the tables whose copy has begun from the target. A table that is not copied yet has no rows of the copy:
+    an older table of that name in the target is kept.
     """
     made = [row for row in taken if row.State is CopyState.COPYING]
     server = statement_target(target)

@@ -1,4 +1,4 @@
-"""Choose the tables of a copy, by the target's names, from those that the channel's filters accept.
+"""Chooses the tables of a copy, by the target's names, from those that the channel's filters accept.
 
 Invariant: a table that the target already has is copied only with `replace`, and together with all tables that
 reference it: foreign keys change their rows when its rows change, but its events are skipped during the copy. Tables
@@ -38,8 +38,8 @@ _ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # measured with MariaDB on 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The tables to copy. `databases`, `tables`: their names in the target; if both are empty, all tables that the
-    target lacks are copied. `replace`: tables that the target already has are copied, too.
+    """The operator's choice of tables to copy. `databases`, `tables`: their names in the target; if both are empty, all
+    tables that the target lacks are copied. `replace`: tables that the target already has are copied, too.
     """
 
     databases: tuple[str, ...] = ()
@@ -69,9 +69,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class TableToClone:
-    """One row of the list. The field names are the column names. `Row_count` and `Byte_count` are the source's
-    estimates, and `Seconds` an estimate for a machine with two cores. They are None for tables that the account may not
-    see.
+    """One row of the list of tables to copy. The field names are the column names. `Row_count` and `Byte_count` are the
+    source's estimates, and `Seconds` an estimate for a machine with two cores. They are None for tables that the
+    account may not see.
     """
 
     Database_name: str
@@ -85,8 +85,8 @@ class TableToClone:
 
 @dataclass(frozen=True, slots=True)
 class ClonePlan:
-    """The plan. `models`: the definitions of the tables to copy, by the source's names; `refusal`: the reason against
-    the copy.
+    """The plan of a copy. `models`: the definitions of the tables to copy, by the source's names; `refusal`: the reason
+    why they cannot be copied.
     """
 
     source: SourceTables
@@ -123,13 +123,13 @@ class _Chosen:
 
     @property
     def stay(self) -> set[TableName]:
-        """The tables that have rows without this copy."""
+        """The tables that have rows already and keep them: they are not part of this copy."""
         return {*self.there, *self.begun}
 
 
 def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *, is_new: bool) -> ClonePlan:
-    """Return the plan. Raises SourceError or TargetError if this server reports an error, and UsageError for a table
-    that cannot be copied.
+    """Return the plan for the chosen tables. Raises SourceError if the source and TargetError if the target reports an
+    error, and UsageError for a table that cannot be copied.
     """
     config = repositories.config
     rules = ReplicationFilter.from_config(config)
@@ -175,7 +175,7 @@ def wanted(rules: ReplicationFilter, choice: Choice) -> Wanted:
 
 
 def _sources(database: str, rules: ReplicationFilter) -> list[str]:
-    """Return the names of the database on the source."""
+    """Return the names that the target's database has on the source."""
     return [old for old in (*(o for o, new in rules.rewrite_db if new == database), database)
             if rules.rewritten(old) == database]  # fmt: skip
 
@@ -222,7 +222,7 @@ def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
 
 
 def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Missing]) -> Iterator[RplError]:
-    """Yield the reasons against the copy, the most important reason first."""
+    """Yield the reasons why the chosen tables cannot be copied, the most important reason first."""
     choice, there = chosen.choice, sorted(_shown(name) for name in chosen.there if chosen.choice.takes(name))
     if left_out := [_shown(name) for name in choice.tables if not rules.accepts_rows(*name)]:
         text = f"the channel's filters exclude {some(left_out)}"

@@ -134,7 +134,9 @@ def _taken(config: Config, lock: BackupLock, wait_s: float) -> closing[InstanceL
 
 
 def _seat(config: Config, lock: BackupLock) -> FileLock:
-    """Return the lock file that the separate process holds, with its pid inside. At most one process holds it."""
+    """Return the lock file of the separate process: this process holds it, and its pid is in it. At most one process
+    holds it.
+    """
     return FileLock(config.datadir / "run" / f"{lock.kind}.holder")
 
 

@@ -1,4 +1,6 @@
-"""Tell when an option that `init` changes takes effect: at once, or at the next start of the threads that read it."""
+"""Determines when an option that `init` changes takes effect: at once, or at the next start of the threads that read
+it.
+"""
 
 from __future__ import annotations
 

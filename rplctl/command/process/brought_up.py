@@ -1,4 +1,4 @@
-"""Run threads while another command needs them: `verify` and `repair` of a channel that is stopped or run from cron.
+"""Runs threads while another command needs them: `verify` and `repair` of a channel that is stopped or run from cron.
 
 If only one process can open the target, the target cannot be compared while the applier has it open. For such a target,
 the channel is first synced as by `start --until-synced`; then the applier is kept stopped while the receiver runs.
@@ -31,7 +31,9 @@ _POLL_S: Final = 0.1
 
 
 class BroughtUp:
-    """The threads. `holds_still`: the applier is kept stopped, so the target does not change."""
+    """The threads that a command has started. `holds_still`: True if the applier is kept stopped, so that the target
+    does not change.
+    """
 
     def __init__(self, config: Config, channel: Channel) -> None:
         self._config, self._channel, self._lock = config, channel, Lock()
@@ -43,14 +45,14 @@ class BroughtUp:
         return bool(self._own)
 
     def run(self) -> None:
-        """Start the threads that do not run. Raises the errors of `start`."""
+        """Start those threads of the channel that do not run. Raises the errors of `start`."""
         roles = (RECEIVER,) if self.holds_still else ROLES
         if not set(roles).issubset(running(self._channel)):
             self._own += bring_up(self._config, self._channel.name, StartRequest(roles, is_passing=True))[1]
 
     def keep(self) -> None:
-        """Start threads again that a run from cron has stopped. Raises the error of a thread that was started here and
-        failed.
+        """If a run from cron has stopped threads, start them again. Raises the error of a thread that this command
+        started and that failed.
         """
         with self._lock:
             codes = [(child, child.exit_code()) for child in self._own]
@@ -73,8 +75,9 @@ class BroughtUp:
 
 @contextmanager
 def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
-    """Yield the running threads. Raises the errors of `start`, StoppedEarly at SIGTERM, TargetError 1205 if an applier
-    has the target's file open, and NotRunning if the channel's applier has never run: there is no copy to compare.
+    """Start the channel's threads for the block if they do not run, and yield them. Raises the errors of `start`,
+    StoppedEarly at SIGTERM, TargetError 1205 if an applier has the target's file open, and NotRunning if the channel's
+    applier has never run: there is no copy to compare.
     """
     _refuse_nothing_applied(channel)
     threads = BroughtUp(config, channel)
@@ -106,8 +109,8 @@ def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
 
 @contextmanager
 def left_as_it_is(config: Config, channel: Channel) -> Iterator[bool]:
-    """Start and stop nothing, for a dry run. Yield True if no applier runs or can be started within the block, so that
-    the target does not change.
+    """Leave the threads as they are, for a dry run. Yield True if no applier runs or can be started within the block,
+    so that the target does not change.
 
     Raises LockBusy if another command holds the channel's lock, NotRunning like `brought_up`, and TargetError 1205 if
     an applier has the target's file open.
@@ -137,8 +140,8 @@ def _is_open(config: Config, channel: Channel, commands: str) -> TargetError:
 
 
 def _wait_for_cron(config: Config, channel: Channel, deadline: float) -> bool:
-    """Wait until no applier has the file open. True if an applier had it open. Raises TargetError 1205 if the applier
-    does not end.
+    """Wait until no applier has the target's file open. True if one had it open. Raises TargetError 1205 if that
+    applier does not end.
     """
     has_waited = False
     while is_held_by_applier(config, channel):

@@ -153,8 +153,8 @@ def open_log(path: Path) -> IO[bytes]:
 
 
 def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None:
-    """Wait until the child holds its lock or has already done its work. Raises the child's error, RplError after the
-    timeout.
+    """Wait until the child holds its lock or has already done its work. Raises the error with which the child has
+    ended, or RplError after the timeout.
     """
     deadline = time.monotonic() + timeout_s
     while lock_holder(child.channel, child.role) != child.popen.pid:
@@ -179,7 +179,7 @@ def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None
 
 
 def _has_ended(child: Child) -> bool:
-    """True if the channel's thread in a shared process has started and ended since."""
+    """True if the channel's thread in a shared process has started and has ended again."""
     status = read_status(child.channel.status_path(child.role))
     return status.updated >= child.started and not status.state
 
@@ -289,8 +289,8 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
 
 
 def _asked_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word: str = "") -> bool:
-    """True if the process ended in time. The request is also written to a file of the channel, because the process may
-    serve several channels. `word` follows the pid in the file.
+    """Request a process to stop the channel's thread. True if it has stopped in time. The request is also written to a
+    file of the channel, because the process may serve several channels. `word` follows the pid in the file.
     """
     try:
         replace_file(channel.asked_path(role), f"{pid}{word}\n".encode(), durable=False)
@@ -301,12 +301,12 @@ def _asked_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word
 
 
 def _is_gone(pid: int, channel: Channel, role: str, timeout_s: float) -> bool:
-    """True if the process releases the lock within that time."""
+    """True if the process has released the lock of the channel's thread within the timeout."""
     return any(lock_holder(channel, role) != pid for _ in attempts(timeout_s, POLL_S))
 
 
 def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
-    """Return the other channels that the process serves (`--shared-session`)."""
+    """Return the names of the other channels that the process serves (`--shared-session`)."""
     folders = [path.parent for path in channel.run_folder.parent.glob(f"*/{role}.lock")]
     names = ["" if folder.name == "@" else decode_channel_name(folder.name) for folder in folders]
     others = [Channel(name, channel.datadir) for name in sorted(names)]
@@ -318,8 +318,8 @@ def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
 
 
 def _holder(channel: Channel, role: str) -> int | None:
-    """Return the pid of the lock's holder, waiting for a process that has not written its pid yet. Raises LockBusy if
-    the pid stays unknown.
+    """Return the pid of the process that holds the lock, after waiting for it to write its pid. Raises LockBusy if the
+    pid stays unknown.
     """
     for _ in range(100):
         pid = lock_holder(channel, role)

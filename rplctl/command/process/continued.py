@@ -16,8 +16,8 @@ from rplctl.relay_log.purge import purge_all
 
 
 def continue_by_gtid(repositories: Repositories) -> None:
-    """Move the channel to the GTIDs in the target. This may be interrupted and repeated. The caller holds the fence.
-    Raises TargetError if the target reports an error.
+    """Move the channel's position to the GTIDs in the target. This may be interrupted and repeated. The caller holds
+    the fence. Raises TargetError if the target reports an error.
     """
     from rplctl.commit.belonging import claim_restored
 

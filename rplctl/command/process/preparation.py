@@ -52,7 +52,7 @@ from rplctl.target import open_target
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A channel that is ready to start. Its admin lock is held."""
+    """A channel whose threads are ready to start. The channel's admin lock is held."""
 
     config: Config
     channel: Channel
@@ -75,7 +75,7 @@ class Prepared:
         return spawn(self.channel, role, arguments, environment)
 
     def take_back(self) -> None:
-        """Restore the skip counter, because no thread was started."""
+        """Undo the change of the skip counter, because no thread was started."""
         if self.skip_count:
             skip_list.write_count(self.channel.run_folder, self.skip_count)
 
@@ -142,8 +142,8 @@ def note_started(config: Config, channel: Channel, request: StartRequest, starte
 
 
 def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
-    """Raise UsageError if the applier assigns GTIDs: such a GTID is known only when the transaction is applied, too
-    late to stop before it.
+    """Raise UsageError if the applier itself assigns GTIDs: UNTIL could not stop before such a GTID, which is known
+    only when its transaction is applied.
     """
     if stored.assign_gtids_to_anonymous_transactions_type != "OFF":
         raise UsageError(
@@ -156,7 +156,9 @@ def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
 
 
 def _refuse_other_vendors(gtids: str, executed: str) -> None:
-    """Raise UsageError if the GTIDs are of the other vendor: the applier could never compare them with its own."""
+    """Raise UsageError if these GTIDs are of the other vendor: the applier could never compare them with the executed
+    ones.
+    """
     if executed and (":" in gtids) != (":" in executed):
         vendor = "MySQL" if ":" in executed else "MariaDB"
         raise UsageError(
@@ -168,7 +170,7 @@ def _refuse_other_vendors(gtids: str, executed: str) -> None:
 
 
 def _prepare(config: Config, channel: Channel) -> MasterInfo:
-    """Bring the repositories into order and return MasterInfo. The caller holds the admin lock."""
+    """Finish what a crash has left in the repositories, and return MasterInfo. The caller holds the admin lock."""
     finish_pending_change(config, channel)
     if not running(channel):
         for folder in (channel.datadir, channel.run_folder):
@@ -245,7 +247,7 @@ def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) 
 
 
 def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...]:
-    """Move the record back to the position of a target restored from a backup. This must precede the receiver's
+    """If the target was restored from a backup, move the record back to its position. This must precede the receiver's
     request, which would otherwise begin too late.
     """
     repositories = open_repositories(config, channel.name)

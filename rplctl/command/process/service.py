@@ -35,7 +35,7 @@ class Service:
         return bool(self._address)
 
     def say(self, **words: str) -> None:
-        """Send a message such as READY, STATUS, STOPPING or WATCHDOG, without waiting for the receiver."""
+        """Send a message to systemd, such as READY, STATUS, STOPPING or WATCHDOG, without waiting for its reader."""
         if not self._address:
             return
         name = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
@@ -45,7 +45,7 @@ class Service:
             sending.sendto(text.encode(errors="replace"), name)
 
     def look(self, channel: Channel, children: Sequence[Child]) -> None:
-        """Send the status and the watchdog message, if they are due and all threads have reported."""
+        """Send the status and the watchdog message to systemd, if they are due and all threads have reported."""
         if not self._address or time.monotonic() - self._notified < self._every_s:
             return
         self._notified = time.monotonic()

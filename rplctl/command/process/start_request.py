@@ -71,8 +71,8 @@ def _wrong_until() -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """The parameters of a start. `is_passing`: the threads end together with the command that needs them, so the start
-    does not change how the channel is run.
+    """The parameters of a start. `is_passing`: True if the threads end together with the command that needs them, so
+    that the start does not change how the channel is run.
     """
 
     roles: tuple[str, ...] = ROLES

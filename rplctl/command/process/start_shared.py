@@ -81,8 +81,8 @@ def start_shared(
 
 
 def _stay(children: Sequence[Child], signals: Sequence[int]) -> None:
-    """Wait for a signal or the end of a process, then stop the other process. Raises the same RplError as
-    `start_shared`.
+    """Wait for a signal or the end of a process, then stop the other processes. Raises RplError if a process ended by
+    itself.
     """
     service, each = Service(), {child.popen.pid: child for child in children}
     service.say(READY="1")
@@ -146,7 +146,7 @@ def _spawn(role: str, those: Sequence[Prepared]) -> list[Child]:
 
 
 def _end(one: Prepared, children: Sequence[Child]) -> None:
-    """Stop the started threads of a channel whose threads did not all start, as `start` does."""
+    """Stop the started threads of a channel if some of its threads did not start, as `start` does."""
     for child in children:
         if child.role == RECEIVER and child.exit_code() is None:
             stop_running(child.channel, RECEIVER, STOP_TIMEOUT_S)

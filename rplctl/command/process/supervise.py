@@ -50,8 +50,8 @@ class Ending(StrEnum):
 
 @dataclass(slots=True)
 class Run:
-    """A started channel. `wanted`: the position to reach; None: run until the channel is stopped or reaches
-    its UNTIL.
+    """A started channel, for which `start` waits. `wanted`: the position to reach; None: run until the channel is
+    stopped or reaches its UNTIL.
     """
 
     config: Config
@@ -65,13 +65,13 @@ class Run:
 
     @property
     def goal(self) -> str:
-        """The goal of the run, or '' if the run has no end."""
+        """The goal of the run as words for a message; '' if the run has no end."""
         return str(self.wanted.position) if self.wanted else "its UNTIL" if self.has_until else ""
 
 
 def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> Ending:
-    """Wait for the end of the run and return it. Raises the error of a thread that failed; WaitTimeout or StoppedEarly
-    if the goal was not reached; KeyboardInterrupt caused by these errors.
+    """Wait until the run ends, and return how it ended. Raises the error of a thread that failed; WaitTimeout or
+    StoppedEarly if the goal was not reached; KeyboardInterrupt caused by these errors.
     """
     deadline = time.monotonic() + max_time_s if max_time_s is not None else None
     caught: list[int] = []
@@ -115,7 +115,7 @@ def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: l
 
 
 def _ending(run: Run) -> Ending | None:
-    """Return the end of the run, or None while it continues. Raises the error of a thread that failed, LockBusy if
+    """Return how the run has ended; None while it continues. Raises the error of a thread that failed, LockBusy if
     another command stopped the applier, which ran before this command.
     """
     for child in run.children:
@@ -161,8 +161,8 @@ def _tell_killed(config: Config, child: Child, error: RplError) -> None:
 
 
 def _cannot_come(run: Run) -> bool:
-    """True if no receiver runs and everything received is applied. While this command's own receiver is ending, its
-    exit code will show whether that is an error.
+    """True if the goal cannot be reached any more: no receiver runs, and everything received is applied. While this
+    command's own receiver is ending, its exit code will show whether that is an error.
     """
     if RECEIVER in running(run.channel) or any(
         child.role == RECEIVER and child.exit_code() is None for child in run.children
@@ -177,7 +177,7 @@ def _cannot_come(run: Run) -> bool:
 
 
 def _is_reached(run: Run) -> bool:
-    """True if the goal was reached, after the threads that this command started have stopped."""
+    """True if the run has reached its goal. Called after the threads that this command started have stopped."""
     own = [child for child in run.children if child.role == APPLIER]
     status = read_status(run.channel.status_path(APPLIER))
     if own and status.is_done and status.updated >= own[0].started:
@@ -203,7 +203,9 @@ def _not_reached(run: Run, ending: Ending, max_time_s: float, caught: list[int])
 
 
 def _is_synced(run: Run, wanted: SourceEnd) -> bool:
-    """True if the wanted end is applied according to the repository, which is authoritative."""
+    """True if the applier has reached the wanted end of the source's log, according to the repository, which is
+    authoritative.
+    """
     repositories = open_repositories(run.config, run.channel.name)
     if not wanted.gtids:
         return is_applied(repositories, wanted.position)

@@ -23,7 +23,7 @@ ER_KILLED: Final = er.UNKNOWN_ERROR
 
 @dataclass(frozen=True, slots=True)
 class ThreadReport:
-    """The report of one thread, with a status that may be shown. Timestamps are Unix seconds."""
+    """The report of one thread, with a status that may be shown to people. Timestamps are Unix seconds."""
 
     role: str
     pid: int | None  # None: the thread does not run
@@ -58,7 +58,7 @@ class Threads:
 
 
 def threads_of(channel: Channel, now: float | None = None) -> Threads:
-    """Return the reports of both threads."""
+    """Return the reports of the channel's two threads."""
     receiver, applier = (report_of(channel, role, now) for role in (RECEIVER, APPLIER))
     return Threads(receiver, applier)
 
@@ -82,7 +82,9 @@ def report_of(channel: Channel, role: str, now: float | None = None) -> ThreadRe
 
 
 def _seen(channel: Channel, role: str) -> tuple[int | None, ThreadStatus]:
-    """Return pid and status of the same moment: a start takes the lock first, a stop releases it last."""
+    """Return the pid and the status that a thread had at the same moment: a start takes the lock first, a stop releases
+    it last.
+    """
     while True:
         pid = lock_holder(channel, role)
         status = read_status(channel.status_path(role))
@@ -93,7 +95,7 @@ def _seen(channel: Channel, role: str) -> tuple[int | None, ThreadStatus]:
 
 
 def _locked_at(channel: Channel, role: str) -> float:
-    """Return the time at which the holder took the lock and wrote its pid."""
+    """Return the time at which the thread's process took the lock and wrote its pid."""
     try:
         return channel.lock_path(role).stat().st_mtime
     except OSError:
@@ -101,8 +103,8 @@ def _locked_at(channel: Channel, role: str) -> float:
 
 
 def _killed(role: str, status: ThreadStatus, channel: str) -> ThreadStatus:
-    """Return the status with an error about the kill, which the thread could not write. An earlier error is part of the
-    text.
+    """Return the status of a killed thread, with an error about the kill, which the thread itself could not write. An
+    earlier error is part of the text.
     """
     text = (
         f"the {role} did not stop by itself: it was killed at about {clock(status.updated)} (SIGKILL, out of memory or "
@@ -115,5 +117,5 @@ def _killed(role: str, status: ThreadStatus, channel: str) -> ThreadStatus:
 
 
 def clock(timestamp: float) -> str:
-    """Return the local time, such as `2026-11-23 06:40:12`."""
+    """Return the time as text in the local time zone, such as `2026-11-23 06:40:12`."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp))

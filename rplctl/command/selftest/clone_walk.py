@@ -70,7 +70,7 @@ def walk_clone(
 
 
 def _changes(config: Config, master: MasterInfo) -> MasterChanges:
-    """Return the options of a CHANGE MASTER TO the same source."""
+    """Return options with which CHANGE MASTER TO sets the same source for the scratch instance."""
     given: dict[str, Any] = {}
     for name, row in CHANGE_OPTIONS.items():
         thread, _, stored = row.stores.partition(".")
@@ -119,7 +119,7 @@ def _said(outcome: Outcome) -> tuple[Any, ...]:
 
 
 def _done(outcome: Outcome) -> Outcome:
-    """Return the outcome. Raises RplError with its error if the child failed or was killed."""
+    """Return the outcome of a child. Raises RplError with its error if the child failed or was killed."""
     if outcome.error or outcome.killed:
         raise RplError(outcome.error or "killed, unasked")
     return outcome

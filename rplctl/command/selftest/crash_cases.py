@@ -113,7 +113,7 @@ def all_cases(target_kind: str) -> Iterator[CrashCase]:
 
 
 def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
-    """Return crash point → outcome, for the points that a group of the kind reaches in the mode."""
+    """Return the expected outcome for each crash point that a group of this kind reaches in this commit mode."""
     is_xa = "commit_mode" in MODES[mode]
     dialect = dialect_of(target_kind)
     if (is_xa and dialect.two_phase is None) or mode.startswith(PER_TABLE) is not dialect.commits_per_table:

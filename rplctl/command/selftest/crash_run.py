@@ -77,7 +77,7 @@ Work = Callable[[Say], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a child process."""
+    """The outcome of a child process, with its reports."""
 
     killed: bool
     said: tuple[Any, ...]
@@ -139,7 +139,9 @@ def _be_child(work: Work, crash_points: str, writing: int) -> None:
 
 
 def load_what_is_loaded_by(work: Work) -> None:
-    """Do the work in a child, then import the modules here that the child imported, so that later children need not."""
+    """Do the work in a child, then import the modules in this process that the child imported, so that later children
+    need not import them.
+    """
 
     def tell(say: Say) -> None:
         work(say)
@@ -184,7 +186,8 @@ def receive(config: Config, _say: Say) -> None:
 
 
 def apply_by_spark(config: Config, end: State, say: Say) -> None:
-    """Run the applier like `apply`, but with tasks of a real Spark. Report the number of failed attempts at a range.
+    """Run the applier like `apply`, but with tasks of a real Spark. Report the number of failed attempts to decode a
+    range.
 
     Raises RplError if the applier fails.
     """
@@ -239,7 +242,9 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline
 
 
 def _fence(target: Target) -> None:
-    """Fence the target, waiting if the server has not noticed yet that the previous child is dead."""
+    """Take the channel's lock on the target, waiting if the server has not noticed yet that the previous
+    child is dead.
+    """
     for _ in attempts(PATIENCE_S, 0.05):
         try:
             return target.fence(CHANNEL)
@@ -305,7 +310,9 @@ def lake_states() -> list[State]:
 
 
 def leftovers(config: Config, engine: Engine) -> list[str]:
-    """Return leftovers that must not exist after the channel has continued: prepared transactions, temporary files."""
+    """Return what must not exist any more after the channel has continued: prepared transactions and
+    temporary files.
+    """
     left = [path.name for path in config.datadir.rglob(".*.tmp*")]
     verbs = two_phase_verbs(engine.dialect.name)
     if verbs is not None and instance_name(config.datadir):
@@ -338,8 +345,8 @@ def recorded() -> list[tuple[str, str]]:
 
 
 def logged(config: Config) -> list[str]:
-    """Return digests of the events in the binary log of applied transactions, without the fields that may differ in a
-    copy.
+    """Return digests of the events in the binary log of applied transactions, computed without the fields that may
+    differ in a copy.
     """
     files = binary_log_files(config, channel_of(config))
     if files is None:
@@ -348,7 +355,7 @@ def logged(config: Config) -> list[str]:
 
 
 def recorded_events(end: State) -> list[str]:
-    """Return digests like `logged`, of the events in the source's own logs up to `end`."""
+    """Return digests of the events in the source's own logs up to `end`, computed as `logged` does."""
     last = BinlogPosition(end.log_name, end.log_pos)
     return [digest for at, digest in _events(sorted(FOLDER.glob("binlog.0*"))) if not last.is_before(at)]
 

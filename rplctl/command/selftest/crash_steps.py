@@ -88,14 +88,16 @@ def stored(config: Config) -> Config:
 
 
 class Scratch:
-    """A scratch database on a server."""
+    """A scratch database for the test on a server."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._has_own = True
 
     def claim(self, say: Say) -> None:
-        """Report whether the database exists, which may belong to somebody, and whether rplctl's tables exist."""
+        """Report whether the scratch database exists, which may belong to somebody, and whether rplctl's
+        tables exist.
+        """
         from sqlalchemy import inspect
 
         from rplctl.repository.table import mapped_errors
@@ -107,7 +109,7 @@ class Scratch:
         say({"is_taken": DATABASE in names, "has_own": SCHEMA in names})
 
     def claimed(self, *, is_taken: object, has_own: object) -> None:
-        """Use the answer of `claim`. Raises UsageError if the database exists."""
+        """Take the answers that `claim` has reported. Raises UsageError if the scratch database exists."""
         if is_taken:
             raise UsageError(
                 f"the target already has a database '{DATABASE}'",

@@ -82,8 +82,8 @@ class Walk:
             _must(in_child(self._scratch.clear))
 
     def run(self, case: CrashCase) -> str:
-        """Return the observed outcome in the words of the table. Any other text is a failure. Raises RplError if the
-        case cannot begin.
+        """Run one case, and return the observed outcome in the words of the table. Any other text is a failure. Raises
+        RplError if the case cannot begin.
         """
         self._number += 1
         folder = self._folder / str(self._number)
@@ -224,7 +224,7 @@ class Walk:
 
 
 def _compare(restarted: Outcome, first: State, after: State) -> str:
-    """Return the outcome from the position and rows at the restart, before the applier applied anything."""
+    """Return the outcome of a case, from the position and rows at the restart, before the applier applied anything."""
     starts = [said for said in restarted.said if said[0] == "start"]
     if not starts:
         return restarted.error
@@ -255,7 +255,7 @@ def _at(state: State) -> str:
 
 
 def _failure(outcome: Outcome) -> str:
-    """Return the error of a step, or '' if it was carried out. After the kill, this is the verdict of the case."""
+    """Return the error of a step, or '' if it succeeded. After the kill, this is the verdict of the case."""
     return outcome.error or ("a child process was killed" if outcome.killed else "")
 
 

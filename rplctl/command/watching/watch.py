@@ -45,7 +45,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The observation of one moment. `error`: the reason if the list of channels could not be read."""
+    """The state of all channels at one moment. `error`: the reason if the list of channels could not be read."""
 
     at: float = 0.0
     channels: tuple[Seen, ...] = ()
@@ -56,8 +56,8 @@ class Moment:
 
 
 class Watch:
-    """The observer. `find`: returns the present channels with their options. `checks`: also run `check` for each
-    channel.
+    """Observes channels. `find`: returns the present channels with their options. `checks`: True to also run `check`
+    for each channel.
     """
 
     def __init__(self, find: Callable[[], Sequence[tuple[str, Config]]], *, checks: bool = False) -> None:
