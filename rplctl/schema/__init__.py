@@ -1,4 +1,4 @@
-"""MySQL's DDL → table models → the plan of a target's work, for any kind of target (design D10, D18).
+"""Reads MySQL's DDL, keeps table models, and plans the work of a target, whatever its kind (design D10, D18).
 
     context                             session and server settings that a statement depends on
     lexer → token_stream                text → tokens, and the operations of a parser on these tokens

@@ -1,4 +1,5 @@
-"""The objects of a server that a DDL statement changes, and how their definitions differ after it (design D28).
+"""Determines the objects of a server that a DDL statement changes, and how their definitions differ after it (design
+D28).
 
 Invariant: if `affected_by` returns None, the statement may be executed twice: the second execution changes nothing.
 """
@@ -25,7 +26,9 @@ TABLE: Final = "TABLE"  # a table, a view or a sequence
 
 
 class ServerObject(NamedTuple):
-    """An object of a server. `kind` is the word in SHOW CREATE; `database` and `name` are '' if the kind has none."""
+    """An object of a server. `kind`: the word in SHOW CREATE; `database`, `name`: '' if objects of this
+    kind have none.
+    """
 
     kind: str
     database: str
@@ -36,7 +39,7 @@ class ServerObject(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """The result of comparing a definition with the definition before the statement."""
+    """How the definition of an object after the statement differs from the one before it."""
 
     ABSENT = "does not exist"
     PRESENT = "exists"
@@ -46,12 +49,12 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True)
 class Affected:
-    """The objects of a statement, with the outcome that proves its execution.
+    """The objects that a statement changes, with the outcome of each that proves the execution.
 
     `outcomes`: empty for a statement that is not understood. `pairs`: the steps of RENAME TABLE, in which names may be
-    swapped. `wants_identity`: the texts of the definitions do not suffice. `may_look_alike`: equal columns may have
-    been swapped. `is_drop`: each table of the list is dropped separately. `replaces`: CREATE OR REPLACE, which some
-    targets execute as a DROP and a CREATE.
+    swapped. `wants_identity`: True if the texts of the definitions do not prove the execution. `may_look_alike`: True
+    if equal columns may have been swapped. `is_drop`: True if each table of the list is dropped separately. `replaces`:
+    True for CREATE OR REPLACE, which some targets execute as a DROP and a CREATE.
     """
 
     outcomes: dict[ServerObject, Outcome] = field(default_factory=dict)
@@ -87,7 +90,9 @@ _REPEATABLE_RIGHTS = re.compile(
 
 
 def affected_by(sql: str, database: str, context: DdlContext) -> Affected | None:
-    """Return the objects to compare before the statement is sent, and after a crash; None if it may run twice."""
+    """Return the objects whose definitions are compared before the statement is sent, and after a crash; None if it may
+    be executed twice.
+    """
     try:
         actions = parse_ddl(sql, database, context)
     except RplError:

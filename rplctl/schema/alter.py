@@ -1,8 +1,9 @@
-"""ALTER TABLE on a model, without side effects and in the server's order, with the origin of each column's values.
+"""Applies ALTER TABLE to a model, without side effects and in the server's order, and returns the origin of each
+column's values.
 
 The server first processes the old columns (dropped, changed, unchanged). It then places new and moved columns in the
-order of the clauses, by their new names. It drops keys before it adds others. So a swap of two columns' names works.
-An unknown index or constraint does not affect rows and only gives a note. An unknown column raises an error.
+order of the clauses, by their new names. It drops keys before it adds others. So a swap of two columns' names works. An
+unknown index or constraint does not affect rows and only gives a note. An unknown column raises an error.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rplctl.schema.naming import index_name
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """The new model. `origins[i]`: the old name of its column i, None if the column is new."""
+    """The model after ALTER TABLE. `origins[i]`: the old name of its column i, None if the column is new."""
 
     model: TableModel
     origins: tuple[str | None, ...]
@@ -151,7 +152,7 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> 
 
 
 def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iterator[ddl.Operation]:
-    """Yield the operations that IF EXISTS or IF NOT EXISTS does not cancel.
+    """Yield those operations that IF EXISTS or IF NOT EXISTS does not cancel.
 
     MariaDB decides by the old table. For ADD IF NOT EXISTS, it also considers the columns of earlier clauses, even
     cancelled clauses.
@@ -238,7 +239,9 @@ def _insert(draft: _Draft, column: Column, origin: str | None, position: str | N
 
 
 def _carry_keys(model: TableModel, draft: _Draft, *, keeps_primary: bool) -> TableModel:
-    """Return the model with the old keys and foreign keys under the new column names. A key loses dropped columns."""
+    """Return the model with its old keys and foreign keys, in which columns have their new names. Dropped columns are
+    removed from keys.
+    """
     final = {origin: column.name for column, origin in draft.columns if origin is not None}
     keys = []
     for key in model.keys:
@@ -277,14 +280,16 @@ def renamed_columns(altered: Altered) -> dict[str, str]:
 
 
 def follow_renamed_columns(child: TableModel, parent: TableModel, renamed: dict[str, str]) -> TableModel:
-    """Return another table's model after columns of its parent table were renamed."""
+    """Return the model of a child table after columns of its parent table were renamed."""
     return replace(child, foreign_keys=tuple(_follow_rename(fk, parent, renamed) for fk in child.foreign_keys))
 
 
 def _constraints(
     model: TableModel, operations: tuple[ddl.Operation, ...], context: DdlContext
 ) -> tuple[TableModel, list[str]]:
-    """Drop constraints, then add constraints. A note reports each dropped constraint that the model lacks."""
+    """Drop and then add the constraints in the operations. Return the model, and a note for each dropped constraint
+    that the model lacks.
+    """
     notes: list[str] = []
     for operation in operations:
         before = model

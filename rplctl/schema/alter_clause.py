@@ -187,7 +187,7 @@ def _convert(tokens: TokenStream) -> ddl.ConvertCharset:
 
 
 def _partition_clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...] | None:
-    """Parse a clause about partitions; return None if the next clause is another one."""
+    """Parse a clause about partitions; return None if the next clause is not about partitions."""
     if tokens.accept("PARTITION BY"):
         return (ddl.Repartition(parse_partitioning(tokens)),)
     if tokens.accept("REMOVE PARTITIONING"):

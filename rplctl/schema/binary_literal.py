@@ -1,4 +1,6 @@
-"""Literals of a statement after SET NAMES binary: the servers store their bytes in the column without conversion."""
+"""Reads literals of a statement after SET NAMES binary: the servers store their bytes in the column without
+conversion.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ _PLAIN = re.compile(r"'((?:[^'\\]|'')*)'")
 
 
 def read_literals(column: Column) -> Column:
-    """Return the column with its labels and its default, which were read as UTF-8, in the column's character set.
+    """Return the column with its labels and its default read in the column's character set. They were read as UTF-8
+    before.
 
     Raises RplError 1235 for a default that is not a plain literal, in a character set that is not compatible with
     ASCII; for bytes that are not text in the column's character set, the error of the character set.
@@ -42,6 +45,6 @@ def read_literals(column: Column) -> Column:
 
 
 def _decoded(text: str, charset: str) -> str:
-    """Return the text of a literal's bytes."""
+    """Return the text that a literal's bytes are in the character set."""
     raw, width = text.encode(), _WIDE.get(charset, 1)
     return decode_text(raw.rjust(-(-len(raw) // width) * width, b"\0"), charset)

@@ -16,7 +16,7 @@ _WITH_VALUE = ("COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE
 
 
 def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column, tuple[Constraint, ...]]:
-    """Parse a definition from its type on. Raises RplError for an attribute that rplctl does not know."""
+    """Parse the definition of a column after its name. Raises RplError for an attribute that rplctl does not know."""
     parsed = parse_data_type(tokens, name)
     column, constraints = parsed.column, list[Constraint]()
     if parsed.is_serial:
@@ -47,7 +47,7 @@ def _key(column: Column, kind: str) -> AddKey:
 
 
 def _attribute(tokens: TokenStream, column: Column) -> Column | None:
-    """Parse one attribute of the column; return None if no attribute comes next."""
+    """Parse one attribute, and return the column with it; return None if no attribute comes next."""
     if tokens.accept("NOT NULL"):
         return replace(column, nullable=False)
     if tokens.accept("DEFAULT"):

@@ -1,4 +1,4 @@
-"""The value that a server computes for a generated column from one row of old values.
+"""Computes the value of a generated column from one row of old values, as a server does.
 
 A target's SQL computes the common expressions for all rows. This module has the rules of MariaDB 10.11 and MySQL 9.7
 for other expressions, one row at a time: arithmetic of every kind of number, functions of texts, bytes and dates. The
@@ -184,7 +184,7 @@ def _is_bytes(operand: Operand) -> bool:
 
 
 def _text(operand: Operand) -> str | bytes:
-    """Return a text or bytes. A text in a binary column is bytes."""
+    """Return the operand as text, or as bytes: a text in a binary column is bytes."""
     if isinstance(operand.value, bytes):
         return operand.value
     text = printed(operand.column, operand.value)
@@ -208,7 +208,7 @@ def _ascii(text: str) -> bytes:
 
 
 def _first(arguments: list[Operand]) -> Operand:
-    """Return the first value that is not NULL, in the type that all arguments have in common."""
+    """Return the first argument that is not NULL, in the type that all arguments have in common."""
     kinds = {one.column.type for one in arguments}
     found = next((one for one in arguments if one.value is not None), arguments[-1])
     if kinds <= set(INTEGER_BITS):
@@ -259,7 +259,7 @@ def _like(text: str | bytes) -> Operand:
 
 
 def _in_one_case(operand: Operand, text: str | bytes, is_upper: bool) -> Operand:
-    """Return the text in upper or lower case; bytes have no case."""
+    """Return the text of `operand` in upper or lower case, as an operand; bytes have no case."""
     if isinstance(text, bytes):
         return Operand(_RAW, text)
     collation = operand.column.collation or ""

@@ -25,12 +25,12 @@ TIME_ROUND_FRACTIONAL = 1 << 34  # MariaDB
 
 @dataclass(frozen=True)  # no slots: cached_property
 class DdlContext:
-    """The session and server of one statement; every field has the default of a modern server.
+    """The session and the server that executed one statement; every field has the default of a modern server.
 
     `charset`, `collation`: from collation_server, the default of a new database. `timestamp` and `microseconds`: the
     event's time, for CURRENT_TIMESTAMP. `system_zone`: the meaning of the time zone SYSTEM on that server; None if
-    unknown. `error_code`: the event's; a DROP TABLE that failed in part has 1051. `has_binary_literals`: the session
-    used the character set binary.
+    unknown. `error_code`: the event's; a DROP TABLE that failed in part has 1051. `has_binary_literals`: True if the
+    session used the character set binary.
     """
 
     sql_mode: int = STRICT_TRANS_TABLES
@@ -63,7 +63,7 @@ class DdlContext:
 
     @property
     def is_strict(self) -> bool:
-        """True if a DDL statement that would have lost data failed on the source."""
+        """True if the source refused a DDL statement that would have lost data."""
         return bool(self.sql_mode & (STRICT_TRANS_TABLES | STRICT_ALL_TABLES))
 
     @property
@@ -73,7 +73,7 @@ class DdlContext:
 
     @property
     def timestamp_range(self) -> tuple[str, str]:
-        """The first and last second of a TIMESTAMP, in UTC.
+        """The first and last second that a TIMESTAMP can have, in UTC.
 
         The source rejected other values or stored the zero date.
         """

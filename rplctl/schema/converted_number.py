@@ -1,4 +1,6 @@
-"""Numbers as MariaDB 10.11 and MySQL 9.7 convert them without strict mode: read, rounded, clipped and printed."""
+"""Converts numbers as MariaDB 10.11 and MySQL 9.7 do without strict mode: they are read, rounded, clipped
+and printed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def leading_number(text: str) -> Decimal:
 
 
 def leading_integer(text: str) -> int:
-    """Return the digits at the beginning of the text as a BIGINT, as MariaDB reads them; 0 if there are none."""
+    """Return the integer at the beginning of the text as a BIGINT, as MariaDB reads it; 0 if there is none."""
     match = _INTEGER.match(text)
     return max(-(2**63), min(int(match[1]), 2**63 - 1)) if match else 0
 
@@ -79,7 +81,7 @@ def clipped_float(column: Column, value: float) -> float:
 
 
 def year_of(column: Column, number: int) -> int:
-    """Return the YEAR of a number; 0 if it is not a year."""
+    """Return the value that a YEAR column stores for the number; 0 if it is not a year."""
     if column.length == 2:
         raise NotComputable("YEAR(2)")
     if number in range(1, 100):

@@ -1,4 +1,4 @@
-"""Dates and times as MariaDB 10.11 and MySQL 9.7 convert them without strict mode."""
+"""Converts dates and times as MariaDB 10.11 and MySQL 9.7 do without strict mode."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rounds(context: DdlContext) -> bool:
 
 
 def fitted(microseconds: int, digits: int, context: DdlContext) -> int:
-    """Cut or round to the number of fraction digits, away from zero or towards zero alike for negative times."""
+    """Cut or round a time to this number of fraction digits. Negative times are rounded by their absolute value."""
     unit = int(10 ** (6 - digits))
     whole, rest = divmod(abs(microseconds), unit)
     whole += bool(rounds(context) and rest * 2 >= unit)
@@ -97,7 +97,7 @@ def number_of(text: str, kind: str) -> Decimal:
 
 
 def today(context: DdlContext) -> date:
-    """Return the date of the statement in the session's time zone, which a TIME gets as a DATETIME."""
+    """Return the date of the statement in the session's time zone. A TIME that becomes a DATETIME gets this date."""
     now = context.now(in_utc=False)
     if now is None:
         raise NotComputable(f"the current date depends on time zone {context.zone_text}")
@@ -105,7 +105,7 @@ def today(context: DdlContext) -> date:
 
 
 def time_on(day: date, microseconds: int) -> datetime:
-    """Return the time of the day; a TIME may be before or after that day."""
+    """Return the date and time of a TIME on this day; a TIME may be before or after the day."""
     return datetime(day.year, day.month, day.day) + timedelta(microseconds=microseconds)
 
 

@@ -1,4 +1,4 @@
-"""The value that a server makes of one stored value when ALTER TABLE changes the column's type.
+"""Converts a stored value as a server does when ALTER TABLE changes the column's type.
 
 A target's SQL converts the rows of a table, except values for which the target has no exact rule. This module has the
 rules of MariaDB 10.11 and MySQL 9.7 for those values, one value at a time, so that all targets share them. The tests
@@ -31,7 +31,8 @@ _UNKNOWN = "?"  # stands for a character that the character set lacks
 
 
 def converted_value(old: Column, new: Column, value: Value, context: DdlContext) -> Value:
-    """Return the value of `new` that the server made of a value of `old`. Raises NotComputable if no rule is proven.
+    """Return the value that the server stored in the column `new` for a value of `old`. Raises NotComputable if no rule
+    is proven.
 
     `value`: in the form of `event/values.py`, and a TIMESTAMP in UTC.
     """
@@ -50,7 +51,7 @@ def converted_value(old: Column, new: Column, value: Value, context: DdlContext)
 
 
 def _by_type(old: Column, new: Column, value: Value, context: DdlContext) -> Value:
-    """Return the value of `new`; a TIMESTAMP in the session's time zone."""
+    """Return the value for the column `new`, with a TIMESTAMP in the session's time zone."""
     match new.type:
         case kind if kind in INTEGER_BITS:
             return numbers.clipped_integer(new, _integer(old, value, context))
@@ -124,7 +125,7 @@ def _integer(old: Column, value: Value, context: DdlContext) -> int:
 
 
 def _bit(old: Column, new: Column, value: Value, context: DdlContext) -> int:
-    """Return a value of a BIT column: a number out of its range sets all bits."""
+    """Return the value for a BIT column: a number out of its range sets all bits."""
     number = _integer(old, value, context)
     if old.type not in INTEGER_BITS | {"bit": 1, "year": 1}:
         is_text = old.type in _TEXT | BINARY_TYPES | {"json"}
@@ -333,7 +334,7 @@ def _fit_bytes(old: Column, new: Column, value: Value, context: DdlContext) -> b
 
 
 def _label(new: Column, text: str) -> str | None:
-    """Return the label that the text names by the column's collation; None if there is none."""
+    """Return the label of the ENUM or SET that equals the text in the column's collation; None if there is none."""
     text = text.rstrip(" ")
     if text in new.labels:
         return text

@@ -1,4 +1,4 @@
-"""Column types: convert every spelling of MySQL and MariaDB to the type word of SHOW CREATE TABLE.
+"""Parses column types: it converts every spelling of MySQL and MariaDB to the type word of SHOW CREATE TABLE.
 
 This module does not set the charset that a column inherits: `plan.py` knows the table and the database.
 """
@@ -50,7 +50,9 @@ def fits_decimal(precision: int, scale: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ParsedType:
-    """A column with only its name and type. `is_serial`, `is_mariadb_json`: spellings that imply more than a type."""
+    """A column that has only its name and type. `is_serial`, `is_mariadb_json`: True for spellings that imply more than
+    a type.
+    """
 
     column: Column
     is_serial: bool = False
@@ -174,9 +176,9 @@ _WIDE = {"varchar": "text", "varbinary": "blob"}
 
 
 def normalize(column: Column) -> Column:
-    """Return the type as the server would store it.
+    """Return the column with the type that the server would store.
 
-    Applies default lengths, FLOAT(p), sizes of TEXT(n), and binary types for the charset binary.
+    This applies default lengths, FLOAT(p), sizes of TEXT(n), and binary types for the charset binary.
     """
     kind, length = column.type, column.length
     if column.charset == "binary" and kind in _AS_BINARY:
@@ -203,7 +205,7 @@ def normalize(column: Column) -> Column:
 
 
 def _sized_blob(column: Column) -> Column:
-    """Return the smallest TEXT or BLOB type that holds the length of TEXT(100) or BLOB(100)."""
+    """Return the column with the smallest TEXT or BLOB type that holds the length of TEXT(100) or BLOB(100)."""
     sizes = TEXT_BYTES if column.type == "text" else BLOB_BYTES
     chosen = next((kind for kind, size in sizes.items() if _bytes_of(column) <= size), list(sizes)[-1])
     return replace(column, type=chosen, length=None)

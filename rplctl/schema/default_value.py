@@ -1,4 +1,4 @@
-"""Default values: for existing rows at ADD COLUMN, and for columns that a MINIMAL row image omits.
+"""Computes default values: for existing rows at ADD COLUMN, and for columns that a MINIMAL row image omits.
 
 Values have the types of `event/values.py`: int, float, str (DECIMAL, temporals, text, ENUM, SET), bytes, None. Only
 constants and CURRENT_TIMESTAMP are computed. Any other expression raises `NotComputable`, and the caller decides.
@@ -53,8 +53,8 @@ class NotComputable(Exception):
 
 
 def default_value(column: Column, context: DdlContext) -> Value:
-    """Return the value of a row that has no value for the column. Raises NotComputable if only the source can compute
-    it.
+    """Return the value that the column gets in a row without a value for it. Raises NotComputable if only the source
+    can compute it.
     """
     if column.generated is not None:
         raise NotComputable(f"column '{column.name}' is generated from other columns")
@@ -72,7 +72,7 @@ def default_value(column: Column, context: DdlContext) -> Value:
 
 
 def implicit_default(column: Column) -> Value:
-    """Return MySQL's value for a NOT NULL column without a default: zero, '' or the first label."""
+    """Return the value that MySQL stores in a NOT NULL column without a default: zero, '' or the first label."""
     kind = column.type
     if kind in INTEGER_BITS or kind in ("bit", "year"):
         return 0
@@ -171,7 +171,9 @@ def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
 
 
 def _is_mariadb(context: DdlContext, what: str) -> bool:
-    """True for MariaDB, False for MySQL. Raises NotComputable if the context has no server version."""
+    """True if the server of the context is MariaDB, False if it is MySQL. Raises NotComputable if its version is
+    unknown.
+    """
     if not context.server_version:
         raise NotComputable(f"{what} has another value in MariaDB than in MySQL")
     return context.is_mariadb
@@ -253,7 +255,9 @@ def _rounded(number: Decimal, scale: int) -> Decimal:
 
 
 def from_text(column: Column, text: str, context: DdlContext) -> Value:
-    """Return the value of a column after assigning this string. Raises NotComputable if the spelling is ambiguous."""
+    """Return the value that the column has after this string is assigned to it. Raises NotComputable if the spelling is
+    ambiguous.
+    """
     kind = column.type
     if kind in ("char", "varchar", *TEXT_BYTES):
         text = text.rstrip(" ") if kind == "char" else text
@@ -357,7 +361,9 @@ def _time(column: Column, text: str, match: re.Match[str], context: DdlContext) 
 
 
 def _microseconds(column: Column, digits: str | None, context: DdlContext) -> int:
-    """Return the column's fraction in microseconds: truncated, or rounded half up, at most to a full second."""
+    """Return the fraction of a second in microseconds, as the column stores it: truncated, or rounded half up, at most
+    to a full second.
+    """
     written, wanted = digits or "", column.fraction_digits
     kept = int(written[:wanted].ljust(wanted, "0") or "0")
     if written[wanted:].strip("0"):
@@ -376,9 +382,10 @@ def _digits(microseconds: int, wanted: int) -> str:
 
 
 def _now(column: Column, function: str, digits: int | None, context: DdlContext) -> str:
-    """Return the time for a function with `digits` fraction digits.
+    """Return the statement's time as the value of a column, for a function such as NOW(6) with `digits` fraction
+    digits.
 
-    None: MariaDB fills all fraction digits of the column, and MySQL fills none.
+    Without digits (None), MariaDB fills all fraction digits of the column, and MySQL fills none.
     """
     moment = context.now(in_utc=column.type == "timestamp")
     if moment is None:

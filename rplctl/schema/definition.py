@@ -1,4 +1,5 @@
-"""A server's definition of a table or a sequence, proven to be one statement of that kind before it is executed.
+"""Reads a server's definition of a table or a sequence, and proves that it is one statement of that kind before it is
+executed.
 
 The lexer of this package reads every token. Invariant: every server, of either vendor and any version, reads the same
 single statement, with or without the text in its `/*!nnnnn … */`. Such a comment ends at its first `*/` and contains no
@@ -68,14 +69,14 @@ class TableDefinition:
     tail: Sql
 
     def create(self, without: Collection[Key] = (), *, database: str = "") -> Sql:
-        """Return CREATE TABLE without these indexes, in the given database."""
+        """Return CREATE TABLE in the given database, without the indexes `without`."""
         names = {key.name for key in without}
         kept = [element.text for element in self.elements if not element.key or element.key not in names]
         name = backticked(database, self.name) if database else backticked(self.name)
         return written("CREATE TABLE {} (\n  {}\n){}", name, joined(",\n  ", kept), self.tail)
 
     def keys(self, wanted: Collection[Key]) -> dict[str, Sql]:
-        """Return the wanted indexes that exist, by name, each as text for ALTER TABLE … ADD."""
+        """Return those of the wanted indexes that the definition has, by name, each as text for ALTER TABLE … ADD."""
         names = {key.name for key in wanted}
         return {element.key: element.text for element in self.elements if element.key and element.key in names}
 
@@ -101,7 +102,9 @@ def table_definition(text: str, table: str) -> TableDefinition:
 
 
 def copied_definition(text: str, table: str) -> TableDefinition:
-    """Return the `table_definition` of a table whose engine stores its own rows. Raises RplError for other engines."""
+    """Return the `table_definition` of a table whose engine stores its rows itself. Raises RplError for
+    other engines.
+    """
     tokens = _tokens(text, f"CREATE TABLE {table}")
     for number, token in enumerate(tokens):
         if token.kind == "word" and token.value == "ENGINE":
@@ -112,7 +115,7 @@ def copied_definition(text: str, table: str) -> TableDefinition:
 
 
 def create_database(found: DatabaseModel) -> Sql:
-    """Return CREATE DATABASE. Raises RplError if the character set or the collation is not a word."""
+    """Return CREATE DATABASE for the database. Raises RplError if the character set or the collation is not a word."""
     collate = written(" COLLATE {}", word(found.collation)) if found.collation else NOTHING
     return written(
         "CREATE DATABASE IF NOT EXISTS {} CHARACTER SET {}{}", backticked(found.name), word(found.charset), collate

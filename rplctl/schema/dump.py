@@ -1,4 +1,4 @@
-"""Table models from the text of `mysqldump --no-data` or `mariadb-dump --no-data` (load-schema FILE, design D18).
+"""Reads table models from the text of `mysqldump --no-data` or `mariadb-dump --no-data` (load-schema FILE, design D18).
 
 Reads USE, CREATE DATABASE and CREATE TABLE, also in versioned comments. Everything else is skipped: views and their
 placeholder tables, routines, triggers, and the INSERTs of a dump with data.
@@ -30,7 +30,7 @@ _LEXEMES = re.compile(
 def load_catalog(text: str, database: str = "", context: DdlContext | None = None) -> Catalog:
     """Return the models in the dump's order, and the defaults of its databases.
 
-    `database` is the database of a dump that names none. Raises RplError for a CREATE TABLE that is not understood,
+    `database`: the database of a dump that names none. Raises RplError for a CREATE TABLE that is not understood,
     UsageError if a table's database is unknown.
     """
     if context is None:
@@ -73,7 +73,7 @@ def _names_its_database(tokens: TokenStream) -> bool:
 
 
 def _stands_in(model: TableModel, views: set[str]) -> bool:
-    """True if the table is a view's placeholder: old dumps create a table with only tinyint columns for a view."""
+    """True if the table is the placeholder of a view: old dumps create a table with only tinyint columns for a view."""
     return model.name in views and all(column.type == "tinyint" for column in model.columns)
 
 

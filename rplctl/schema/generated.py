@@ -1,4 +1,4 @@
-"""Generated columns that a target can compute as exactly as the source: sums and products of integers.
+"""Finds the generated columns that a target can compute as exactly as the source: sums and products of integers.
 
 MariaDB omits virtual columns from MINIMAL row images. rplctl only computes expressions that give the same integer on
 every target: integer columns, integer literals, + - * and parentheses. An overflow is an error on the source already.
@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"\s*(?:(?P<name>`(?:[^`]|``)+`|[A-Za-z_$\u0080-\uffff][\w$]
 
 
 def names_in(expression: str) -> set[str]:
-    """Return the folded names of the expression's columns, together with its SQL words."""
+    """Return the words of the expression in folded form: the names of its columns, and its SQL words."""
     return {(quoted or plain).replace("``", "`").casefold() for quoted, plain in _NAME.findall(expression)}
 
 
@@ -36,7 +36,9 @@ def integer_expressions(model: TableModel) -> dict[int, Expression]:
 
 
 def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, Expression]) -> Expression:
-    """Replace each generated column by its expression. Return () if a column is not a plain integer."""
+    """Return the expression with each generated column in it replaced by its own expression. Return () if a column is
+    not a plain integer.
+    """
     parts: list[str | int] = []
     for part in terms:
         column = model.columns[part] if isinstance(part, int) else None

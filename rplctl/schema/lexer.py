@@ -1,10 +1,11 @@
-"""The servers' lexical rules: open or remove executable comments, and split text into tokens with their offsets.
+"""Splits a statement into tokens with their offsets by the servers' lexical rules, and opens or removes its executable
+comments.
 
 A text has the meaning with which its *source* executed it (design D27). Another vendor or version may read the text
-differently, so `opened` converts it before rplctl filters, translates or executes it.
-A server finds the end of a skipped comment without regard to strings. Only in an executed comment do strings, names and
-line comments hide a `*/`. (Observed on MySQL 5.7, 8.0 and 9.7 and on MariaDB 10.5, 10.11 and 11.8;
-tests/schema/test_lexer_servers.py checks the servers again.)
+differently, so `opened` converts it before rplctl filters, translates or executes it. A server finds the end of a
+skipped comment without regard to strings. Only in an executed comment do strings, names and line comments hide a `*/`.
+(Observed on MySQL 5.7, 8.0 and 9.7 and on MariaDB 10.5, 10.11 and 11.8; tests/schema/test_lexer_servers.py checks the
+servers again.)
 
 sqlglot is not used here: it returns `/*!50100 … */` as a comment, and frequent statements of dumps (FULLTEXT keys,
 partitions, functional keys) as opaque text. A text that neither this module nor the parser understands must stop the
@@ -43,9 +44,9 @@ class Token(NamedTuple):
 
 
 def refuse(what: str, sql: str, charset: str = "") -> NoReturn:
-    """Raise the error for a statement that cannot be executed on this target; it shows the first 1,000 characters.
+    """Raise the error for a statement that this target cannot execute. The error shows its first 1,000 characters.
 
-    `charset`: as in `opened`.
+    `charset`: the parameter of `opened`.
     """
     if charset:
         what, sql = (text.encode("latin-1", "replace").decode("utf-8", "replace") for text in (what, sql))
@@ -187,7 +188,7 @@ def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | Non
 
 
 def _end_of_skipped(sql: str, at: int) -> int:
-    """Return the end of a skipped comment, or a number below 2 if it does not end.
+    """Return the offset after a comment that the source skipped, or a number below 2 if the comment does not end.
 
     The comment may contain comments, but these contain no others.
     """
@@ -206,7 +207,9 @@ def expand(sql: str, context: DdlContext) -> str:
 
 
 def tokenize(expanded: str, context: DdlContext, charset: str = "") -> list[Token]:
-    """Return the tokens of a statement from `expand`, ending with a token of kind `end`. `charset`: as in `opened`."""
+    """Return the tokens of a statement from `expand`. The last token has the kind `end`. `charset`: the parameter of
+    `opened`.
+    """
     ansi_quotes, backslash = _modes(context)
     pattern, tokens = _pattern(ansi_quotes, backslash, charset), []
     for match in pattern.finditer(expanded):
@@ -230,7 +233,7 @@ def tokenize(expanded: str, context: DdlContext, charset: str = "") -> list[Toke
 
 
 def scan(sql: str, context: DdlContext) -> Iterator[tuple[str, int, int]]:
-    """Yield every part of a text before `expand` as (kind, start, end).
+    """Yield every part of a text that was not expanded, as (kind, start, end).
 
     The kind is a token's kind, or space, comment, or the open or close of a versioned comment. A quote without an end
     is a symbol.

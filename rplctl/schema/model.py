@@ -1,9 +1,9 @@
-"""The MySQL definition of a table: details that row events lack (design D18).
+"""The model of a table: its MySQL definition, with the details that row events lack (design D18).
 
 Row events of MariaDB have no names, signedness, charsets or labels, and a target that does not speak MySQL cannot
 return this information. So the target stores the model as JSON, in the transaction of the DDL that created the model.
-Invariant: `columns` are in the order of the table maps, with hidden columns (MySQL's `my_row_id`, MariaDB's
-`row_start` and `row_end`). Every text column has its charset once the model is in a catalog.
+Invariant: `columns` are in the order of the table maps, with hidden columns (MySQL's `my_row_id`, MariaDB's `row_start`
+and `row_end`). Every text column has its charset once the model is in a catalog.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key; a primary key's name is PRIMARY. `stored_as`: the target's index name, if it is an older name."""
+    """A key of a table. The name of a primary key is PRIMARY. `stored_as`: the name of the target's index, if this is
+    an older name.
+    """
 
     name: str
     kind: KeyKind
@@ -165,12 +167,14 @@ class TableModel:
 
     @property
     def lies_elsewhere(self) -> bool:
-        """True if the engine stores the rows in other tables, files or servers. Only a server has such a table."""
+        """True if the engine stores the table's rows in other tables, files or servers. Only a server has
+        such a table.
+        """
         return self.engine.upper() in _ENGINES_ELSEWHERE
 
     @property
     def holds_rows(self) -> bool:
-        """True if a target of another kind has this table."""
+        """True if targets that are not servers also have this table: it is not a sequence, and its rows are its own."""
         return not self.is_sequence and not self.lies_elsewhere
 
     @property
@@ -212,7 +216,9 @@ class TableModel:
 
 
 def below_merge(model: TableModel, what: str) -> TargetError:
-    """Return error 1235. `what` is the beginning of the text: the effect on the rows of the MERGE table's tables."""
+    """Return error 1235 for a statement or event that changes the tables below a MERGE table. `what`: the beginning of
+    the error's text.
+    """
     return TargetError(
         f"{what} rows of the tables in the UNION of '{model.qualified_name}', whose engine is {model.engine}",
         errno=er.NOT_SUPPORTED_YET,
@@ -234,7 +240,9 @@ _TEXTS = ("name", "type", "charset", "collation", "default", "generated", "comme
 
 
 def _checked(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a column or a key part. Raises TypeError if a field has a wrong type: SQL text contains it unquoted."""
+    """Return the JSON fields of a column or a key part. Raises TypeError if a field has a wrong type, because SQL text
+    contains the field unquoted.
+    """
     for name in _NUMBERS:
         if type(part.get(name)) not in (int, NoneType):
             raise TypeError(f"{name} is {part[name]!r}")

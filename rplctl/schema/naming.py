@@ -1,4 +1,5 @@
-"""Names in a target with one namespace for all databases: tables `{database}__{table}`, indexes named after tables.
+"""Names for a target with one namespace for all databases: tables are `{database}__{table}`, and indexes are named
+after tables.
 
 Index names fit the strictest target: it compares names without case, and has one namespace for tables and indexes.
 After a rename of the table or the key, the index keeps its name (`Key.stored_as`): a rename must not rebuild an index.
@@ -17,8 +18,8 @@ def physical_name(database: str, table: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Return the name as a target with one namespace compares it: ASCII letters without case, all other characters
-    exactly.
+    """Return a name in the form in which a target with one namespace compares names: ASCII letters without case, all
+    other characters exactly.
     """
     return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
 
@@ -34,7 +35,7 @@ def keep_index_names(model: TableModel) -> TableModel:
 
 
 def choose_index_names(model: TableModel, others: Iterable[TableModel]) -> TableModel:
-    """Choose other index names for new keys whose index name a renamed table still uses."""
+    """Return the model with other index names for those new keys whose index name a renamed table still uses."""
     # an index that is named after its own table cannot conflict with another table's index
     taken = {fold(key.stored_as) for other in others for key in other.keys if key.stored_as}
     keys = []

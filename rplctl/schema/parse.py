@@ -1,4 +1,4 @@
-"""Parse DDL text of MySQL and MariaDB into actions. Text that is not understood raises an error with a remedy (D10,
+"""Parses DDL text of MySQL and MariaDB into actions. Text that is not understood raises an error with a remedy (D10,
 D12).
 
 The grammar is that of MySQL 9 and MariaDB 11, as the servers write statements to the binary log. A statement about an
@@ -51,7 +51,8 @@ _OBJECTS = _OF_A_DATABASE | {
 
 
 def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -> list[ddl.DdlAction]:
-    """Return the actions of one statement of a QUERY event; [] for an empty statement. `charset`: as in TokenStream.
+    """Return the actions of one statement of a QUERY event; [] for an empty statement. `charset`: the parameter of
+    TokenStream.
 
     Raises RplError 1064, with the statement, if rplctl does not understand it.
     """
@@ -147,12 +148,12 @@ def _other_object(tokens: TokenStream, verb: str, database: str, *, is_drop: boo
 
 
 def _of_server(kind: ObjectKind, title: str, tokens: TokenStream) -> ddl.Unreplicated:
-    """Return the action of a statement that names no object of a database."""
+    """Return the action for a statement about an object that belongs to no database."""
     return ddl.Unreplicated(kind=kind, title=title, text=tokens.text.strip())
 
 
 def _object_name(tokens: TokenStream, database: str) -> ddl.TableName:
-    """Parse a name that may have no database: a loadable function has none."""
+    """Parse the name of an object. The database may be missing: a loadable function has none."""
     name = tokens.identifier()
     return (name, tokens.identifier()) if tokens.accept_symbol(".") else (database, name)
 

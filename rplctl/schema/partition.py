@@ -1,4 +1,4 @@
-"""Function calls in a partition's VALUES: replace them by numbers, because their time zone is not stored."""
+"""Replaces function calls in a partition's VALUES by numbers, because the time zone of the calls is not stored."""
 
 from __future__ import annotations
 

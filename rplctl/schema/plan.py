@@ -60,7 +60,7 @@ class Catalog:
     def changes_to(self, later: Catalog) -> Changes:
         """Return the changes with which `changed` turns this catalog into `later`.
 
-        An equal model that is another object counts as a change.
+        If an equal model is another object, it counts as a change.
         """
         if later is self:
             return {}, {}
@@ -155,7 +155,7 @@ class MoveRowsStep:
 
 @dataclass(frozen=True, slots=True)
 class AddKeysStep:
-    """A step that adds the keys that `model` has and `before` lacks; the tables are equal otherwise.
+    """A step that adds the keys that `model` has and `before` lacks; otherwise, the two models are equal.
 
     The primary key is only among these keys if `Dialect.makes_primary_keys_late` is set. It may exist already.
     """
@@ -250,7 +250,7 @@ _DROP_HINT = (
 
 
 class _Planner:
-    """The catalog during the actions of one statement."""
+    """The planner of one statement. It has the catalog as it is between the statement's actions."""
 
     def __init__(self, context: DdlContext, catalog: Catalog, accepts: Callable[[ddl.TableName], bool] | None) -> None:
         self.context = context
@@ -272,14 +272,14 @@ class _Planner:
         return model
 
     def leaves_out(self, *names: ddl.TableName) -> bool:
-        """True if the filters accept none of the tables; adds a note."""
+        """True if the filters accept none of these tables. In this case a note is added."""
         if self.accepts is None or any(self.accepts(name) for name in names):
             return False
         self.notes.append(f"Table '{names[0][0]}.{names[0][1]}' is not changed because of the replicate-*-table rules")
         return True
 
     def everything(self, *, but: TableModel | None = None) -> list[TableModel]:
-        """Return all models except `but`. It is fast even for very many tables, because each DDL statement calls it."""
+        """Return all models except `but`. It is fast for very many tables, because each DDL statement calls it."""
         found = {**self.catalog.tables, **self.models}
         if but is not None:
             found.pop((but.database, but.name), None)
@@ -419,7 +419,7 @@ class _Planner:
                 self.rename(action.name, operation.name)
 
     def exchange(self, model: TableModel, operation: ddl.ExchangePartition) -> None:
-        """Exchange the rows of a partition and a table through a temporary table of the target."""
+        """Exchange the rows of a partition and a table, by way of a temporary table of the target."""
         other, names = self.get(operation.table), (operation.partition,)
         between = replace(model, name=_EXCHANGED, keys=(), foreign_keys=(), partitioning=None)
         self.steps += [

@@ -1,4 +1,4 @@
-"""Table models of a live source, from SHOW CREATE TABLE (load-schema --from-source, design D18).
+"""Reads table models from a live source, by SHOW CREATE TABLE (load-schema --from-source, design D18).
 
 The caller owns the connection: `query` runs one statement and returns its rows. The server's text goes through the same
 parser as the later DDL in the binary log, so both give the same model.
@@ -32,7 +32,8 @@ _SESSION = written(
 def read_catalog(
     query: Query, databases: Iterable[str] = (), *, is_wanted: Callable[[str, str], bool] = lambda *name: True
 ) -> Catalog:
-    """Return every base table (and MariaDB sequence) of these databases; by default, all but the server's own.
+    """Return the models of every base table (and MariaDB sequence) of these databases; by default, all databases but
+    the server's own.
 
     `is_wanted(database, table)`: False excludes a table. A table that is dropped or renamed between two queries is
     missing in the result. Raises RplError for a table that is not understood; errors of `query` are passed on. Call
@@ -62,7 +63,9 @@ def read_catalog(
 
 
 def read_table(query: Query, database: str, table: str) -> tuple[TableModel, DatabaseModel, str]:
-    """Return one base table, its database's defaults, and its SHOW CREATE TABLE. Raises as `read_catalog` does."""
+    """Return the model of one base table, the defaults of its database, and the text of SHOW CREATE TABLE. Raises the
+    errors of `read_catalog`.
+    """
     query(_SESSION)
     version = str(query(written("SELECT @@version"))[0][0])
     context = DdlContext(sql_mode=0, server_version=version)
@@ -72,7 +75,7 @@ def read_table(query: Query, database: str, table: str) -> tuple[TableModel, Dat
 
 
 def _model(database: str, table: str, text: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
-    """Return the model of the text of SHOW CREATE TABLE.
+    """Return the model of a table from the text of SHOW CREATE TABLE.
 
     The text is not from the log, so the hint of an error does not name a transaction to skip.
     """
@@ -85,7 +88,9 @@ def _model(database: str, table: str, text: str, defaults: DatabaseModel, contex
 
 
 def unless_gone(ask: Callable[..., _Answer], *what: str) -> _Answer | None:
-    """Return the answer about a table or a database; None if it no longer exists."""
+    """Call `ask` about a table or a database, and return its answer; None if the table or the database no longer
+    exists.
+    """
     try:
         return ask(*what)
     except RplError as error:

@@ -119,7 +119,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumn:
-    """The operation MODIFY (the name is unchanged) or CHANGE."""
+    """The operation MODIFY, in which the name is unchanged, or CHANGE."""
 
     name: str
     column: Column
@@ -176,7 +176,9 @@ class AddCheck:
 
 @dataclass(frozen=True, slots=True)
 class DropConstraint:
-    """The operation DROP KEY, FOREIGN KEY, CHECK, or CONSTRAINT (any of these). `of`: fields of the TableModel."""
+    """The operation DROP KEY, FOREIGN KEY, CHECK, or CONSTRAINT (any of these). `of`: the fields of the TableModel to
+    search.
+    """
 
     name: str
     of: tuple[str, ...] = ("keys",)
@@ -295,7 +297,7 @@ def tables_of(action: DdlAction) -> tuple[TableName, ...]:
 
 
 def moves_of(action: DdlAction) -> Iterator[Move]:
-    """Yield the moves of tables with all their rows, in the order of the statement."""
+    """Yield the tables that the action moves with all their rows, in the order of the statement."""
     match action:
         case CreateTable(model, or_replace=True):
             yield (model.database, model.name), None

@@ -56,14 +56,18 @@ def _with_period(key: Key, periods: Mapping[str, tuple[str, str]]) -> Key:
 
 
 def is_compared_by_collation(key: ForeignKey, model: TableModel) -> bool:
-    """True if the source treats some different texts as equal, for example by case or trailing spaces."""
+    """True if the source compares values of the key's columns by a collation in which some different texts are equal,
+    for example in case or trailing spaces.
+    """
     columns = (model.find(name) for name in key.columns)
     texts = [column for column in columns if column is not None and column.type in CHARACTER_TYPES]
     return not all((column.collation or "").endswith(("0900_bin", "nopad_bin")) for column in texts)
 
 
 def promote_first_timestamp(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Set DEFAULT CURRENT_TIMESTAMP for the first plain TIMESTAMP, as without explicit_defaults_for_timestamp."""
+    """Give the first plain TIMESTAMP the default CURRENT_TIMESTAMP, as servers do without
+    explicit_defaults_for_timestamp.
+    """
     for index, column in enumerate(columns):
         if column.type == "timestamp" and not column.nullable:
             if column.default is None and column.generated is None:
@@ -172,7 +176,9 @@ def add_check(model: TableModel, check: Check, context: DdlContext) -> TableMode
 
 
 def resolve_charsets(model: TableModel, charset: str, collation: str | None) -> TableModel:
-    """Set the inherited charset of the table, and of the columns that name no charset."""
+    """Set the charset that the table inherits from `charset` and `collation`, and the one of the columns that name
+    none.
+    """
     if model.charset is None:
         # a collation without a charset (MariaDB's uca1400_…) is kept, with the charset of the database
         model = replace(model, charset=charset, collation=model.collation or collation)
@@ -231,7 +237,9 @@ def drop_versioning(model: TableModel) -> TableModel:
 
 
 def sequence_model(database: str, name: str) -> TableModel:
-    """Return a MariaDB sequence as a table of one row, as in the log; with the model, its row events are skipped."""
+    """Return the model of a MariaDB sequence: a table of one row, as in the log. By this model, its row events are
+    recognized and skipped.
+    """
     signed = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment")
     columns = (
         *(Column(column, "bigint", 21, nullable=False) for column in signed),
@@ -243,7 +251,7 @@ def sequence_model(database: str, name: str) -> TableModel:
 
 
 def forget_lost_labels(model: TableModel) -> TableModel:
-    """Remove the labels of columns that a printed definition cannot show.
+    """Remove the labels of columns whose labels a printed definition cannot show.
 
     A printed definition is in utf8mb3, and `?` replaces other characters of ENUM and SET members. A value of such a
     column stops the channel, unless the log has the labels (binlog_row_metadata=FULL).

@@ -222,7 +222,7 @@ def parse_partition(tokens: TokenStream) -> Partition:
 
 
 def _values_of(clause: str, whole: TokenStream) -> str:
-    """Return `LESS THAN (10)` for `VALUES LESS THAN (10) ENGINE = InnoDB`."""
+    """Return the values in a partition's clause: `LESS THAN (10)` of `VALUES LESS THAN (10) ENGINE = InnoDB`."""
     tokens = TokenStream(clause, whole.context)
     if not tokens.accept("VALUES"):
         return ""

@@ -1,4 +1,4 @@
-"""A position in a statement's tokens, with the operations of a parser."""
+"""Reads a statement's tokens one after another, with the operations that a parser needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ T = TypeVar("T")
 
 
 class TokenStream:
-    """A reader of tokens. `accept` takes matching tokens or none; `expect` takes them or rejects the statement."""
+    """A reader of tokens. `accept` takes the next tokens if they match; `expect` takes them or rejects the
+    statement.
+    """
 
     def __init__(self, sql: str, context: DdlContext, charset: str = "") -> None:
         """Tokenize a statement. `charset`: the charset of bytes that were decoded as latin-1.
@@ -55,7 +57,7 @@ class TokenStream:
         return self.token.kind == "symbol" and self.token.value == symbol
 
     def accept(self, phrase: str) -> bool:
-        """Take the words of `phrase` (such as `IF NOT EXISTS`) if all of these come next."""
+        """Take the words of `phrase` (such as `IF NOT EXISTS`) if all of them come next. True if they did."""
         index = self._index
         for word in phrase.split():
             token = self._tokens[index]  # the last token is never a word
@@ -163,14 +165,14 @@ class TokenStream:
         self.next()
 
     def each(self, read: Callable[[], T]) -> tuple[T, ...]:
-        """Return the results of `read`, which is called again after each comma."""
+        """Call `read`, and again after each comma, and return the results."""
         found = [read()]
         while self.accept_symbol(","):
             found.append(read())
         return tuple(found)
 
     def in_parentheses(self, read: Callable[[], T]) -> tuple[T, ...]:
-        """Take `( a, b )`, and return the results of `read`."""
+        """Take `( a, b )`, call `read` for each part, and return the results."""
         self.expect_symbol("(")
         found = self.each(read)
         self.expect_symbol(")")

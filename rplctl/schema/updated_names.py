@@ -1,4 +1,5 @@
-"""The tables that a statement updates, in the order in which the statement names them, for the replication filters.
+"""Finds the tables that a statement updates, in the order in which the statement names them, for the replication
+filters.
 
 Only names are parsed, so a statement that `parse.py` does not understand can still be excluded. The tables are those
 that MySQL's grammar marks as updating: `CREATE TABLE a LIKE b` updates a; `RENAME TABLE a TO b` updates both; GRANT ON
@@ -28,8 +29,8 @@ _MODIFIERS = ("LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE")
 class UpdatedNames:
     """The tables and the database that a statement updates.
 
-    `tables`: None if the text does not show them. `some_of`: the statement updates at least one of these tables (a
-    join). `database`: the database of CREATE, ALTER or DROP DATABASE.
+    `tables`: None if the text does not show them. `some_of`: True if the statement updates at least one of these tables
+    (a join). `database`: the database of CREATE, ALTER or DROP DATABASE.
     """
 
     tables: tuple[TableName, ...] | None = ()
@@ -38,7 +39,7 @@ class UpdatedNames:
 
 
 def updated_names(sql: str, database: str, context: DdlContext, charset: str = "") -> UpdatedNames:
-    """Return the names that a statement updates. `charset`: as in TokenStream.
+    """Return the names of what a statement updates. `charset`: the parameter of TokenStream.
 
     Raises RplError 1064 if the text is not a statement (a string without an end, a missing name), or if its names
     cannot be known.
@@ -68,10 +69,10 @@ def updated_names(sql: str, database: str, context: DdlContext, charset: str = "
 
 
 def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[TableName, ...], tuple[TableName, ...]]:
-    """Return two groups of tables of CREATE, DROP, ALTER and RENAME TABLE.
+    """Return two groups of the tables that CREATE, DROP, ALTER or RENAME TABLE names.
 
     The first group has the updated tables, with ALTER's new name. The second group has the referenced tables (LIKE,
-    REFERENCES). Raises as `updated_names` does.
+    REFERENCES). Raises the errors of `updated_names`.
     """
     tokens = TokenStream(sql, context)
     verb = "" if tokens.at_end else tokens.next().value
@@ -193,7 +194,7 @@ def _of_rows(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
 
 
 def _behind_with(tokens: TokenStream) -> str:
-    """Return the verb after `WITH RECURSIVE a (x) AS (…), b AS (…)`."""
+    """Skip `WITH RECURSIVE a (x) AS (…), b AS (…)`, and return the verb after it."""
     tokens.accept("RECURSIVE")
     while True:
         tokens.identifier()
