@@ -74,7 +74,7 @@ def _events(path: Path, offsets: list[int], description: FormatDescription) -> I
 
 
 def row_of(log_name: str, offset: int, event: bytes, description: FormatDescription) -> RelayLogEvent:
-    """Return the row of one event, which begins at `offset`. Of an event with rows, the first bytes are enough."""
+    """Return the row about one event, which begins at `offset`. If the event has rows, its first bytes are enough."""
     header = parse_header(event)
     return RelayLogEvent(
         Log_name=log_name,
@@ -121,7 +121,7 @@ def _info(event: bytes, description: FormatDescription) -> str:
 
 
 def _query(query: Query) -> str:
-    """Return the statement as MySQL shows it: that of an atomic DDL statement with its transaction."""
+    """Return the statement as MySQL shows it. An atomic DDL statement is shown with its transaction."""
     return _statement(query) + (f" /* xid={query.context.ddl_xid} */" if query.context.ddl_xid else "")
 
 

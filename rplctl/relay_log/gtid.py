@@ -1,4 +1,4 @@
-"""Retrieved_Gtid_Set, the GTIDs of the complete transactions in the relay logs, and positions found by GTID.
+"""Computes Retrieved_Gtid_Set, the GTIDs of the complete transactions in the relay logs, and finds positions by GTID.
 
 MySQL: a set, `uuid[:tag]:1-5:7,…`. MariaDB: the last GTID of each domain, `0-1-5,1-1-8`. Invariant: the set does not
 contain a transaction that recovery cuts off, so that the source sends the transaction again.
@@ -25,8 +25,8 @@ from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_
 def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) -> str:
     """Return the GTIDs of all complete transactions in these relay logs; '' if there are none.
 
-    `last_size`: bytes of the last relay log that count. Reads every header, so only channels with GTIDs call this.
-    Raises BinlogFormatError if a relay log does not begin at the end of the one before it.
+    `last_size`: the number of bytes of the last relay log that count. Reads every header, so only channels with GTIDs
+    call this. Raises BinlogFormatError if a relay log does not begin at the end of the one before it.
     """
     mysql, mariadb = MysqlGtidSet(), MariadbGtidState()
     end: Boundary | None = None

@@ -27,7 +27,7 @@ _NUMBER = re.compile("[0-9]{6,10}")
 
 
 def files_by_base(folder: Path) -> dict[str, list[str]]:
-    """Return base name → the relay logs of all channels on disk, oldest first. Symbolic links do not count."""
+    """Return the relay logs of all channels on disk by their base name, oldest first. Symbolic links do not count."""
     found: dict[str, list[str]] = {}
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -39,7 +39,7 @@ def files_by_base(folder: Path) -> dict[str, list[str]]:
 
 
 def _base_of(name: str) -> str:
-    """Return the base name; '' if the name cannot be that of a relay log."""
+    """Return the base name in a file's name; '' if the name cannot be that of a relay log."""
     base, _, number = name.rpartition(".")
     return base if _NUMBER.fullmatch(number) and 0 < int(number) <= MAX_LOG_NUMBER else ""
 
@@ -55,7 +55,7 @@ class RelayLogIndex:
         return self.names_in(self.read())
 
     def names_in(self, data: bytes) -> list[str]:
-        """Return the `names` in the bytes of an index."""
+        """Return the file names in the bytes of an index, as `names` does for the stored index."""
         lines = data.decode("utf-8", "surrogateescape").split("\n")
         names = map(self._own_name, dict.fromkeys(line.removeprefix("./") for line in lines))
         return [name for name in names if name is not None]
@@ -79,7 +79,9 @@ class RelayLogIndex:
         return files_by_base(self.channel.datadir).get(self.channel.relay_log_base, [])
 
     def next_name(self) -> str:
-        """Return the name after those of all relay logs in the index and in the folder."""
+        """Return a name for a new relay log: its number follows those of all relay logs in the index and in
+        the folder.
+        """
         number = max((log_number(name) for name in [*self.names(), *self.files()]), default=0) + 1
         if number > MAX_LOG_NUMBER:
             raise RelayLogError(
@@ -94,7 +96,7 @@ class RelayLogIndex:
         self.replace([*self.names(), name])
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove names. The caller holds the lock."""
+        """Remove these names from the index. The caller holds the lock."""
         gone = set(names)
         self.replace([name for name in self.names() if name not in gone])
 

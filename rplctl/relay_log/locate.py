@@ -36,7 +36,7 @@ from rplctl.relay_log.log_file import (
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """A position in a relay log, between two transactions."""
+    """A position in a relay log, between two transactions, with the position in the source's log."""
 
     log_name: str
     boundary: Boundary
@@ -98,7 +98,8 @@ def first_fetched(
 
 
 def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -> str:
-    """Return the proof that relay logs are out of order, '' if not: one does not begin where the one before it ends.
+    """Return a text that proves that relay logs are out of order: one does not begin where the one before it ends; ''
+    if they are in order.
 
     Without GTIDs, only a log that begins no later than its predecessor is checked: if any two logs are out of order,
     there is such a log. With GTIDs, positions of several sources occur, so all are read.
@@ -124,7 +125,7 @@ def follows(ends: BinlogPosition, begins: BinlogPosition) -> bool:
 
 
 def named(place: BinlogPosition | None) -> str:
-    """Return the text of a position for messages."""
+    """Return a position as text for messages."""
     return str(place) if place is not None and place.log_name else "an unknown position"
 
 
@@ -180,7 +181,9 @@ def _begins_at(data: ByteArray, scan: GroupScan, group: int, source: BinlogPosit
 
 
 def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> RelayLogError:
-    """Return a transient error: the receiver's recovery discards unusable relay logs and fetches again."""
+    """Return a transient error with the reason `why`: the receiver's recovery discards unusable relay logs and fetches
+    again.
+    """
     return RelayLogError(
         f"the relay logs do not have the executed position {source}: {why}",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,

@@ -62,7 +62,7 @@ _ROTATE_FIXED = 8
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A position between two transactions of one file, in both logs."""
+    """A position between two transactions of one relay log, in the relay log and in the source's log."""
 
     offset: int
     source: BinlogPosition
@@ -74,15 +74,19 @@ class Boundary:
 
     @property
     def source_format_description(self) -> bytes:
-        """The event in force if it is the source's; b'' if the file only has our own yet."""
+        """The FORMAT_DESCRIPTION event in force if it is the source's; b'' if the relay log so far has only rplctl's
+        own.
+        """
         event = self.format_description
         return b"" if not event or parse_header(event).flags & FLAG_RELAY_LOG else event
 
 
 def relay_log_header(server_id: int, source: BinlogPosition, description: bytes, checksum_algorithm: int) -> bytes:
-    """Return the magic and the first events. `description`: the source's FORMAT_DESCRIPTION event, b'' if unknown.
+    """Return the magic and the first events of a relay log. `description`: the source's FORMAT_DESCRIPTION event, b''
+    if unknown.
 
-    Its checksum algorithm overrides `checksum_algorithm`. Raises BinlogFormatError if it is not such an event.
+    The checksum algorithm of this event overrides `checksum_algorithm`. Raises BinlogFormatError if `description` is
+    not such an event.
     """
     version = OWN_SERVER_VERSION
     if description:
@@ -95,7 +99,7 @@ def relay_log_header(server_id: int, source: BinlogPosition, description: bytes,
 
 
 def artificial_rotate(server_id: int, source: BinlogPosition, checksum_algorithm: int) -> bytes:
-    """Return a ROTATE event that gives the position in the source's log of the events after it."""
+    """Return a ROTATE event with the position in the source's log at which the events after it begin."""
     return build_rotate(server_id, source.log_name, source.log_pos, checksum_algorithm)
 
 
@@ -118,7 +122,7 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
 
 
 def cut_file(path: Path, size: int) -> None:
-    """Cut the file to `size` bytes durably, after waiting for readers that scan it. An OSError names the path."""
+    """Cut the file to `size` bytes durably, after waiting for readers that scan the file. An OSError names the path."""
     with naming(path):
         with closing_descriptor(open_plain(path, os.O_RDWR, follow=False)) as descriptor:
             flock(descriptor)
@@ -168,7 +172,8 @@ def read_start(data: ByteArray) -> FileStart:
 
 
 def _first_source(head: bytes, at: int, checksum_length: int) -> BinlogPosition:
-    """Return the source position in the first ROTATE, the end of the file before; ('', 4) without an intact one.
+    """Return the source position in the first ROTATE, at which the file before this one ended; ('', 4) without an
+    intact ROTATE.
 
     A dump by GTID continues at the start of a log, perhaps of another source. Then more ROTATE events follow.
     """
@@ -217,14 +222,16 @@ def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iter
 
 
 def last_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """Return the last transaction end. Raises BinlogFormatError if an event is damaged."""
+    """Return the boundary after the last complete transaction. Raises BinlogFormatError if an event is damaged."""
     for _, boundary in walk(data, start):
         start = boundary
     return start
 
 
 def last_sound_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """Return the last transaction end before the first impossible event, which is damage that no checksum shows."""
+    """Return the boundary after the last complete transaction before the first impossible event, which is damage that
+    no checksum shows.
+    """
     try:
         return last_boundary(data, start)
     except BinlogFormatError as error:

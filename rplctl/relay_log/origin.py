@@ -1,4 +1,5 @@
-"""The source of the relay logs on disk, and the GTIDs that the channel had executed when it began to fetch them.
+"""Records the source of the relay logs on disk, and the GTIDs that the channel had executed when it began to fetch
+them.
 
 Both are in `relay_origin.json` in the run folder, and useful.py uses them. Invariant: the file is written before the
 first of these relay logs is created. It is updated before the first of them is purged, and removed after all of them
@@ -20,14 +21,16 @@ from rplctl.plain_file import parsed_json, read_plain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayOrigin:
-    """The record of the origin."""
+    """The source of the relay logs on disk, as it is recorded."""
 
     place: str  # HOST:PORT, or a folder
     gtids: str  # executed when fetching began; '' for a channel without GTIDs
     is_whole: bool  # True if no relay log that was fetched since then was purged
 
     def differs_from(self, place: str) -> str:
-        """Return the reason if MasterInfo's source, at `place`, is another one; '' if not."""
+        """Return the reason why the relay logs are not from the source at `place`, MasterInfo's address; '' if they
+        are.
+        """
         if not place or self.place == place:
             return ""
         return f"the relay logs were fetched from {self.place}, and the channel reads from {place}"
@@ -40,26 +43,26 @@ def note_origin(channel: Channel, master: MasterInfo, gtids: str) -> None:
 
 
 def move_origin(channel: Channel, master: MasterInfo) -> None:
-    """Record that CHANGE MASTER has kept the relay logs for a source with another address."""
+    """Record the new address of the source, because CHANGE MASTER has kept the relay logs."""
     found = read_origin(channel)
     if found is not None and found.place != master.place:
         _write(channel, replace(found, place=master.place))
 
 
 def note_purged(channel: Channel) -> None:
-    """Record that applied relay logs are purged."""
+    """Record that some of these relay logs are purged, because they were applied."""
     found = read_origin(channel)
     if found is not None and found.is_whole:
         _write(channel, replace(found, is_whole=False))
 
 
 def forget_origin(channel: Channel) -> None:
-    """Remove the record after the relay logs."""
+    """Remove the recorded origin after all relay logs were removed."""
     remove_file(_path(channel))
 
 
 def read_origin(channel: Channel) -> RelayOrigin | None:
-    """Return the record; None if there is none, or if it is damaged."""
+    """Return the recorded origin; None if there is none, or if its file is damaged."""
     try:
         found = parsed_json(read_plain(_path(channel)))
     except (OSError, ValueError, RplError):

@@ -20,7 +20,7 @@ from rplctl.relay_log.origin import forget_origin, note_purged
 
 
 def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
-    """Remove the relay logs before the one that `up_to` is in, and return their names.
+    """Remove the relay logs before the one in which `up_to` is, and return their names.
 
     Nothing is removed if that log is not in the index, because then the position cannot be trusted (recovery decides).
     """
@@ -69,7 +69,7 @@ def purge_names(channel: Channel, names: Sequence[str]) -> None:
 
 
 def finish_purge(channel: Channel) -> list[str]:
-    """Finish the purge in the register, if there is one, and return its names. The caller holds the index lock."""
+    """Finish an interrupted purge, if the register has one, and return its names. The caller holds the index lock."""
     if not register_path(channel).exists():
         return []
     index = RelayLogIndex(channel)

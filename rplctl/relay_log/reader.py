@@ -60,10 +60,10 @@ class RelayGroups:
 
 
 class RelayLogReader:
-    """A position in the relay log that moves forward with each call of `groups`.
+    """A reader of one channel's relay logs, whose position moves forward with each call of `groups`.
 
-    `verify_checksums=False` leaves CRC32 to the decoders of the events (the Spark tasks, in parallel).
-    `by_gtid`: the position is found by executed GTIDs; a loss of the position is then a transient error.
+    `verify_checksums`: False leaves CRC32 to the decoders of the events (the Spark tasks, in parallel).
+    `by_gtid`: True if the position is found by executed GTIDs; a loss of the position is then a transient error.
     `source_place`: MasterInfo's `place`, if `open` must check that the relay logs belong to the stored records.
     """
 
@@ -94,7 +94,8 @@ class RelayLogReader:
         return parse_header(event).server_id if event else 0
 
     def open(self, info: RelayLogInfo) -> bool:
-        """Go to the applier's position. False if the receiver has not fetched that far yet; try again later.
+        """Go to the applier's position. False if the receiver has not fetched that far yet, so that the caller tries
+        again later.
 
         If `info` has no usable relay log position, the position is found by the executed GTIDs or source position. If
         `info` has no executed position either, it is the start of the first relay log. Raises RelayLogError if no
@@ -177,7 +178,9 @@ class RelayLogReader:
             self._enter(names[names.index(self._place.log_name) + 1])
 
     def _looks(self) -> tuple[object, ...] | None:
-        """Return a value that changes if the index was replaced or the current file has another size; cheap."""
+        """Return a value that changes if the index was replaced, or if the current file has another size. It is
+        computed quickly.
+        """
         assert self._place is not None
         try:
             index = self._index.channel.relay_log_index_path.stat()
@@ -221,7 +224,7 @@ class RelayLogReader:
         )
 
     def _scan(self, data: ByteArray, place: LogPlace, limit_bytes: int, is_last: bool) -> GroupScan:
-        """Return complete groups before the first damaged event.
+        """Return a scan of the complete groups before the first damaged event.
 
         Raises RelayLogError if the very next event is damaged.
         """

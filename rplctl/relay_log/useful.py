@@ -27,7 +27,7 @@ from rplctl.relay_log.origin import read_origin
 def useless_because(
     index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo, place: str, *, by_gtid: bool
 ) -> str:
-    """Return why these relay logs do not continue the records; '' if they do, or if this is unknown.
+    """Return the reason why these relay logs do not continue the records; '' if they do, or if this is unknown.
 
     `place`: MasterInfo's address of the source, '' for any.
     """

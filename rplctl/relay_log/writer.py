@@ -1,4 +1,4 @@
-"""Appends to the relay log: create, append, sync, rotate (byte table: log_file.py).
+"""Writes the relay log: it creates files, appends, syncs and rotates (byte table: log_file.py).
 
 Invariants:
 * a reader never sees a torn event that stays: a failed append is cut off again, and this writer then refuses to
@@ -7,8 +7,7 @@ Invariants:
   check only the last file);
 * transactions do not span files: a rotation moves an unfinished transaction into the new file;
 * a failed fsync is never repeated: everything after the last successful one is cut off, because the kernel may have
-  dropped it.
-One writer per channel: the holder of the receiver lock.
+  dropped it. One writer per channel: the holder of the receiver lock.
 """
 
 from __future__ import annotations
@@ -205,7 +204,7 @@ class RelayLogWriter:
         self._next_rotate_check = 0
 
     def _last_boundary(self) -> Boundary:
-        """Return the last transaction end of the open file; only scans the events since the last call."""
+        """Return the last transaction end of the open file. Only the events since the last call are scanned."""
         with mapped_file(self._index.path(self._name)) as data:
             self._boundary = last_boundary(data[: self._size], self._boundary or read_start(data).boundary)
         return self._boundary
@@ -220,7 +219,7 @@ class RelayLogWriter:
             raise self._failure(error, name) from error
 
     def _fail_and_cut(self, reason: str, size: int) -> None:
-        """Cut off bytes that cannot be trusted. In any case this writer cannot be used any more: recovery decides."""
+        """Cut off bytes that cannot be trusted, and forbid any further use of this writer: recovery decides."""
         self._broken = reason
         with contextlib.suppress(OSError):
             cut_file(self._index.path(self._name), size)
