@@ -1,4 +1,5 @@
-"""Kernels over one batch of events: how many can be appended unchanged, and the source position after them.
+"""Examines a batch of events with compiled kernels: how many can be appended unchanged, and the source position after
+them.
 
 Rule for the position, which has 64 bits (the header's field has 32 bits): an event with end_log_pos moves the position
 to the smallest position that is not before the current one and has the same low 32 bits. An event without end_log_pos
@@ -35,7 +36,7 @@ class EventFilter:
     """Removes events that must not enter the relay log.
 
     They are the events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists
-    exclude. `skipping`: the current group is of an excluded domain.
+    exclude. `skipping`: True while the current group is of an excluded domain.
     """
 
     def __init__(self, servers: Sequence[int], do_domains: Sequence[int] = (), ignored: Sequence[int] = ()) -> None:
@@ -46,7 +47,9 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class AppendedRun:
-    """A run of events `first … stop - 1` of a batch; `data` has the kept ones."""
+    """A run of events of a batch, from `first` to `stop` (exclusive); `data` has those that are appended to the relay
+    log.
+    """
 
     stop: int
     position: int  # source position after the run
@@ -79,14 +82,16 @@ def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) 
 
 
 def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
-    """Return the events whose value in `keep` is 1. A mask of their bytes would be as large as the events."""
+    """Return the bytes of the events whose value in `keep` is 1. No mask is used, because it would be as large as the
+    events.
+    """
     turns = np.flatnonzero(np.diff(keep, prepend=0, append=0))  # where `keep` changes: 0 → 1 and 1 → 0 alternate
     pieces = [data[offsets[a] : offsets[b]] for a, b in turns.reshape(-1, 2).tolist()]
     return np.concatenate(pieces) if len(pieces) > 1 else (pieces or [data[:0]])[0]
 
 
 def follow(position: int, end_log_pos: int, event_length: int, *, artificial: bool) -> int:
-    """Apply the position rule to one event, and return the new position."""
+    """Return the source position after one event, by the rule for the position."""
     if end_log_pos:
         return int(_advance(position, end_log_pos))
     return position if artificial else position + event_length

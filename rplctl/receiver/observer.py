@@ -1,4 +1,5 @@
-"""Observations of the receiver apart from its stream: the source's clock, end and purging, and its own disk.
+"""Observes the source for the receiver, apart from its stream: the source's clock, end and purging, and the receiver's
+own disk.
 
 Every `source_poll` seconds a short session of its own queries the source. If the channel's account may not see the
 logs, the next poll is an hour later. Invariant: an observation never ends the receiver and never triggers an action;
@@ -34,7 +35,7 @@ log = logging.getLogger("rplctl.receiver")
 
 
 class Observer:
-    """The observer of one receiver's run. `info`: the MasterInfo of the last connection."""
+    """The observer for one run of a receiver. `info`: the MasterInfo of the last connection."""
 
     def __init__(self, config: Config, channel: Channel, ended: threading.Event) -> None:
         self._config, self._channel, self._ended = config, channel, ended
@@ -44,7 +45,7 @@ class Observer:
         self.info = MasterInfo()
 
     def run(self, status_of: ThreadStatus) -> None:
-        """Fill fields of the receiver's status until the receiver ends."""
+        """Observe, and set the values in the receiver's status, until the receiver ends."""
         while not self._ended.wait(TICK_S):
             try:
                 status_of.relay_disk_full_at = self._disk_full_at()
@@ -55,7 +56,7 @@ class Observer:
                 log.info("the source is not polled for an hour: %s", error)
 
     def _disk_full_at(self) -> float:
-        """Return when the disk will be full at the rate of the last minutes, in Unix seconds.
+        """Return the time at which the disk will be full, at the rate of the last minutes, in Unix seconds.
 
         0 if this is far away, or if the receiver stops before.
         """

@@ -1,4 +1,5 @@
-"""The work of one connection: writes batches of events to the relay log, and their source position (`queue_event`).
+"""Writes the events of one connection to the relay log in batches, and records their source position (MySQL's
+`queue_event`).
 
 Invariants: events are appended unchanged, except that excluded events and heartbeats, which are not events of the log,
 are dropped; every event's checksum is verified before it is appended; the position is that after the last event that
@@ -47,7 +48,7 @@ _AT_AN_END: Final = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TR
 
 
 class Pull:
-    """Queues the events of one stream, in a new relay log or after the end that recovery has found."""
+    """Writes the events of one stream, to a new relay log or after the end that recovery has found."""
 
     def __init__(self, config: Config, channel: Channel, replica: ReplicaIdentity, reporter: Reporter) -> None:
         self._config = config
@@ -71,8 +72,8 @@ class Pull:
         *,
         resume: bool,
     ) -> None:
-        """Prepare for the first batch: record the source (the wrong-server guard), and the position at which the relay
-        log continues.
+        """Prepare for the first batch: record the source's identity, by which another server is noticed, and the
+        position at which the relay log continues.
         """
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
         if known != info:  # before the first event, so that a kill does not lose the source of the relay logs
@@ -90,7 +91,7 @@ class Pull:
         self._known_log = known_log(info, recovered)
 
     def step(self, stream: SourceStream, timeout_s: float) -> None:
-        """Wait for a batch and queue it. Raises SourceError if the source reports an error or sends a damaged event,
+        """Wait for a batch and write it. Raises SourceError if the source reports an error or sends a damaged event,
         and RelayLogError if the relay log cannot be written.
         """
         batch = stream.read_batch(min(timeout_s, SILENT_S) if self._reporter.has_news else timeout_s)
@@ -115,14 +116,16 @@ class Pull:
         self._reporter.received(self._position, self._gtids, _last_timestamp(batch), self._writer.end)
 
     def rotate(self) -> None:
-        """Begin the next relay log (size, FLUSH RELAY LOGS, space limit), and write MasterInfo (REQ-3 (i))."""
+        """Begin the next relay log (because of its size, FLUSH RELAY LOGS or the space limit), and write MasterInfo
+        (REQ-3 (i)).
+        """
         if self._is_open:
             with self._flusher.guard():  # an unfinished transaction moves, and MasterInfo must change with it
                 self._writer.rotate()
                 self._flusher.force(self._position, self._writer)
 
     def finish(self, *, flush: bool) -> None:
-        """End the connection. `flush`: make the relay log and MasterInfo durable (REQ-3 (iii))."""
+        """End the work for the connection. `flush`: True to make the relay log and MasterInfo durable (REQ-3 (iii))."""
         if self._is_open:
             self._is_open = False
             try:
@@ -143,7 +146,7 @@ class Pull:
         return not any(self._channel.clone_folder.glob("*/claim.json"))
 
     def holds_all_space(self) -> bool:
-        """True if only the open relay log is left: purging can free no more space."""
+        """True if only the open relay log exists: purging can free no more space."""
         return RelayLogIndex(self._channel).names() == [self._writer.end.log_name]
 
     def _verify(self, batch: EventBatch) -> None:
@@ -158,13 +161,15 @@ class Pull:
             )
 
     def _up_to_limit(self, batch: EventBatch, first: int) -> EventBatch:
-        """Return the batch up to the event that fills the relay log: a batch may be larger than max_relay_log_size."""
+        """Return the part of the batch, from `first` on, up to the event that fills the relay log: a batch may be
+        larger than max_relay_log_size.
+        """
         limit = int(batch.offsets[first]) + self._writer.room
         stop = max(first + 1, int(np.searchsorted(batch.offsets, limit, side="right")) - 1)
         return batch if stop >= len(batch) else EventBatch(batch.data, batch.offsets[: stop + 1])
 
     def _queue(self, batch: EventBatch, first: int) -> tuple[int, int]:
-        """Append the run of plain events from `first` on.
+        """Append plain events from `first` on, up to the next event that the receiver handles itself.
 
         Return (number of the next event, number of appended events).
         """
@@ -262,9 +267,9 @@ class Pull:
             SourceZones(self._channel, self._config).note(name, self._zone, names[0] if names else name)
 
     def _heartbeat(self, header: EventHeader) -> int:
-        """Handle a heartbeat: the source has no more events.
+        """Handle a heartbeat, which means that the source has no more events.
 
-        If its position is higher, events were skipped before it.
+        If its position is higher, the source skipped events before it.
         """
         self._reporter.heartbeat()
         ahead = (header.end_log_pos - self._position.log_pos) & 0xFFFFFFFF
@@ -308,12 +313,14 @@ class MasterInfoFlusher:
         self.guard = repository.guard  # the channel's data lock (WL#9452)
 
     def after_events(self, position: BinlogPosition, writer: RelayLogWriter, events: int) -> None:
-        """Record that the events before `position` are in the relay log."""
+        """Count events that were appended, and write MasterInfo if it is due. All events before `position` are in the
+        relay log.
+        """
         self._describe(position, writer)
         self._repository.flush(self.info, force=False, events=events)
 
     def force(self, position: BinlogPosition, writer: RelayLogWriter) -> None:
-        """Sync the relay log first, then write the record (WL#2775 REQ-3): for rotation, stop, or a new connection."""
+        """Sync the relay log, then write MasterInfo (WL#2775 REQ-3): for rotation, stop, or a new connection."""
         writer.sync()
         self._describe(position, writer)
         crash_point("crash_before_flush_master_info")
@@ -342,7 +349,9 @@ def known_log(info: MasterInfo, recovered: RecoveryResult) -> bytes:
 
 
 def refuse_log_begun_anew(known: bytes, sent: bytes, position: BinlogPosition) -> None:
-    """Raise SourceError 1236 if the log that is sent from `position` on began at another time than the known one."""
+    """Raise SourceError 1236 if the source's log did not begin at the known time. `known`, `sent`: the log's
+    FORMAT_DESCRIPTION of the last dump and of this one, from `position` on.
+    """
     if not known or position.log_pos <= FIRST_EVENT_POSITION:
         return
     if parse_header(known).timestamp == parse_header(sent).timestamp:

@@ -56,7 +56,9 @@ log = logging.getLogger("rplctl.receiver")
 
 
 class _StopWhileConnecting(BaseException):
-    """Raised by the signal handler, so that STOP waits neither for a silent source nor for a long GTID request."""
+    """The exception that STOP raises in the signal handler, so that it waits neither for a silent source nor for a long
+    GTID request.
+    """
 
 
 class Receiver:
@@ -111,7 +113,7 @@ class Receiver:
                 self._reporter.stopped()
 
     def _copy(self) -> None:
-        """Run the cloner (`rplctl clone`) once there is something to copy; most channels never load it."""
+        """Run the cloner (`rplctl clone`) as soon as there are tables to copy; most channels never load it."""
         while not self._ended.wait(COPY_POLL_S):
             if self._channel.clone_plan.exists():
                 from rplctl.clone.cloner import Cloner
@@ -119,7 +121,9 @@ class Receiver:
                 Cloner(self._config, self._channel, self._ended).run()
 
     def _unexpected(self, error: Exception) -> RplError:
-        """Return the error for the operator after an unforeseen exception, with its position and the next action."""
+        """Return the error that the operator gets for an unforeseen exception, with its position and the
+        next action.
+        """
         status = self._reporter.status
         position = f"{status.read_log_name}:{status.read_log_pos}" if status.read_log_name else ""
         words = f"{type(error).__name__}: {str(error)[:_MOST_WORDS]}"
@@ -137,12 +141,12 @@ class Receiver:
         self._interruption.now()
 
     def flush_logs(self) -> None:
-        """Ask for a new relay log (FLUSH RELAY LOGS; SIGHUP does this)."""
+        """Request that the receiver begins a new relay log (FLUSH RELAY LOGS; SIGHUP does this)."""
         self._flush_logs = True
 
     def _receive(self) -> None:
-        """Repeat the connection as CONNECT_RETRY and RETRY_COUNT require. Raises an error that is permanent, or the
-        last one.
+        """Serve one connection after another, as CONNECT_RETRY and RETRY_COUNT require. Raises an error that is
+        permanent, or the error of the last attempt.
         """
         attempts = 0  # failed attempts since the last working connection
         info = MasterInfo()
@@ -162,7 +166,8 @@ class Receiver:
                 self.pause(self._pause_s(error, info))
 
     def _pause_s(self, error: RplError, info: MasterInfo) -> float:
-        """Return the pause before the next attempt, as in MySQL: none after a lost connection, else CONNECT_RETRY.
+        """Return the seconds to wait before the next attempt, as in MySQL: none after a lost connection, else
+        CONNECT_RETRY.
 
         After an error of the target, it is the applier's pause.
         """
@@ -240,7 +245,9 @@ class Receiver:
             raise
 
     def _asking(self, start: DumpStart) -> DumpStart:
-        """Return `start` with a request for the source's SYSTEM time zone, unless the operator has set it."""
+        """Return `start` extended by a query for the source's SYSTEM time zone, unless the operator has set
+        the zone.
+        """
         zones = None if self._config.source_time_zone else SourceZones(self._channel, self._config)
         return replace(start, zones=zones)
 
@@ -293,7 +300,8 @@ class Receiver:
 
 
 def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogInfo) -> DumpStart:
-    """Return the start of a dump: recovery's next event; with GTIDs, all events that are neither fetched nor applied.
+    """Return the start of a dump: the event after those that recovery has found; with GTIDs, all events that are
+    neither fetched nor applied.
 
     The start is a file and position, a MySQL GTID set (MASTER_AUTO_POSITION) or a MariaDB GTID position
     (MASTER_USE_GTID).

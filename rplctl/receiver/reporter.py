@@ -1,6 +1,6 @@
-"""The receiver's status file, which `show-status` prints.
+"""Writes the receiver's status file, which `show-status` prints.
 
-It is written on every change of state and periodically, at most five times a second.
+The file is written on every change of state and periodically, at most five times a second.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Reporter:
         self._file = StatusFile(self._path, self.status)
 
     def begin(self) -> AbstractContextManager[None]:
-        """Begin a new run for the length of the block, without the state of an earlier run that was killed."""
+        """Report a new run during the block, without the state of an earlier run that was killed."""
         self.status = status = read_status(self._path)
         self._incident.begins(status)
         self._file = StatusFile(self._path, status)
@@ -65,9 +65,9 @@ class Reporter:
         self.has_news = False
 
     def connected(self, identity: SourceIdentity, retrieved: str = "") -> None:
-        """Report a new connection and, as MySQL does, clear the last error.
+        """Report a new connection, which clears the last error, as in MySQL.
 
-        `retrieved`: GTIDs of complete transactions.
+        `retrieved`: the GTIDs of complete transactions in the relay logs.
         """
         status = self.status
         status.retrieved_gtid_set, status.transfer_timestamp = retrieved, 0
@@ -100,7 +100,7 @@ class Reporter:
         self.status.read_timestamp = self.status.heartbeat_timestamp + self.status.clock_difference
 
     def connecting(self) -> None:
-        """Show an attempt to connect, in the words of a native replica."""
+        """Report an attempt to connect, in the words of a native replica."""
         self.state(RECONNECTING if self._has_connected else "Connecting to master")
 
     def retrying(self, error: RplError) -> None:

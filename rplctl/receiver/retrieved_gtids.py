@@ -1,4 +1,5 @@
-"""`Retrieved_Gtid_Set` / `Gtid_IO_Pos` while it grows, only for show-status; recovery gives the GTIDs for a connection.
+"""Keeps `Retrieved_Gtid_Set` / `Gtid_IO_Pos` up to date while events arrive, only for show-status; recovery gives the
+GTIDs for a connection.
 
 Invariant: as in the servers, a GTID counts at the end of its transaction.
 """
@@ -37,7 +38,7 @@ class RetrievedGtids:
 
     @property
     def text(self) -> str:
-        """The set in the vendor's notation."""
+        """The set as text, in the vendor's notation."""
         return str(self._mysql or self._mariadb)
 
     @property
@@ -65,11 +66,11 @@ class RetrievedGtids:
         return int(np.count_nonzero(_IS_COUNTED[batch.data[starts + 4]]))
 
     def add_whole(self, batch: EventBatch, description: FormatDescription) -> None:
-        """Note complete transactions, of which the batch has only the GTID events. Raises as `add`."""
+        """Note complete transactions, of which the batch has only the GTID events. Raises the errors of `add`."""
         self._count(batch.data, _named(batch, 0, len(batch), description), description)
 
     def cut(self) -> None:
-        """Begin the source's next log: a transaction that is open has no end, and never counts."""
+        """Note that the source's next log begins: a transaction that is open has no end, and never counts."""
         self._group.cut()
         self._awaited = _NOTHING
 

@@ -30,7 +30,7 @@ _NAME: Final = HEADER_LENGTH + 8  # offset of the log's name in a ROTATE
 def refuse_other_history(
     info: MasterInfo, password: str, recovered: RecoveryResult, replica: ReplicaIdentity, config: Config
 ) -> None:
-    """Raise SourceError 1236 if the server that was read last has started a new log.
+    """Raise SourceError 1236 if the server is the one that was read last and has begun a new history of its log.
 
     Nothing is compared for another server, whose logs have other names and positions, or if the position was purged.
     """
@@ -64,8 +64,8 @@ def refuse_other_history(
 def _begin(
     info: MasterInfo, password: str, position: BinlogPosition, replica: ReplicaIdentity, config: Config
 ) -> tuple[str, bytes]:
-    """Return the name of the log and its FORMAT_DESCRIPTION, from a dump at that position. Raises SourceError if the
-    source rejects the position.
+    """Return the name of the source's log at that position and its FORMAT_DESCRIPTION, from the start of a dump. Raises
+    SourceError if the source rejects the position.
     """
     stream = open_stream(info, password, DumpStart(position), replica, config)
     name = position.log_name

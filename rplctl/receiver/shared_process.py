@@ -1,4 +1,4 @@
-"""One process for the receivers of several channels (`start --shared-session`), one thread per channel.
+"""Runs the receivers of several channels in one process (`start --shared-session`), one thread per channel.
 
 A process costs each receiver 50 MB, a thread a few. Threads share nothing: each channel has its own connection, lock,
 status and log. SIGTERM stops channels, and SIGHUP begins their next relay logs. A signal is for the channels that name
@@ -46,7 +46,7 @@ class SharedReceivers:
                         reporter.stopped()
 
     def run(self) -> int:
-        """Serve until the last channel has ended.
+        """Run the receivers until the last one has ended.
 
         Return the exit code of the first channel that ended with an error.
         """
