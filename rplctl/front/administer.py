@@ -39,8 +39,8 @@ _NUMBERS: Final = ("MASTER_LOG_POS", "RELAY_LOG_POS")
 
 
 def channel_after(words: Statement, front: Front, *, named: str | None = None) -> str | None:
-    """Return the channel that the statement names in FOR CHANNEL, else `named`: the name in MariaDB's syntax,
-    or None.
+    """Read FOR CHANNEL at the end of the statement, and return its channel. Without it, return `named`: the name in
+    MariaDB's syntax, or None.
     """
     given = named
     if words.accept("FOR CHANNEL"):
@@ -50,14 +50,13 @@ def channel_after(words: Statement, front: Front, *, named: str | None = None) -
 
 
 def connection_name(words: Statement, front: Front) -> str | None:
-    """Read the name of a connection, as in MariaDB's `STOP SLAVE 'c'`. Return None if there is no name."""
+    """Read the name of a connection in MariaDB's syntax, as in `STOP SLAVE 'c'`. Return None if there is no name."""
     return words.string() if front.is_mariadb and words.token.kind == "string" else None
 
 
 def _channels(front: Front, given: str | None, *, every: bool = False) -> list[str]:
-    """Return the channels of a statement. A statement without a name means all channels in MySQL, and the default
-    connection in MariaDB.
-    `every`: a statement of MariaDB means all connections.
+    """Return the channels that a statement means: `given`, if it names one. Without a name, it means all channels in
+    MySQL, and the default connection in MariaDB. `every`: True if the statement means all connections in MariaDB, too.
     """
     if given is not None:
         return [given]
@@ -67,8 +66,8 @@ def _channels(front: Front, given: str | None, *, every: bool = False) -> list[s
 
 
 def one_channel(front: Front, given: str | None) -> str:
-    """Return the only channel of a statement. Raises UsageError 3079 if there are several channels and the statement
-    names none.
+    """Return the only channel that a statement means. Raises UsageError 3079 if there are several channels and the
+    statement names none.
     """
     names = _channels(front, given)
     if len(names) > 1:
@@ -130,7 +129,7 @@ def start_replica(front: Front, session: ClientSession, words: Statement) -> Don
 
 
 def _check_gtid_channel(front: Front, name: str) -> None:
-    """Like MariaDB, refuse UNTIL master_gtid_pos while a thread runs (1254), and without Using_Gtid (1949)."""
+    """Refuse UNTIL master_gtid_pos as MariaDB does: while a thread runs (1254), and without Using_Gtid (1949)."""
     status = front.looks.channel(name).status
     if (status.Slave_IO_Running, status.Slave_SQL_Running) != ("No", "No"):
         raise UsageError("Slave is already running", errno=er.SLAVE_WAS_RUNNING)
@@ -206,7 +205,7 @@ def _list(words: Statement) -> str:
 
 
 def skip_gtid(front: Front, session: ClientSession, words: Statement) -> Done:
-    """Carry out SET GTID_NEXT: store the GTID that the next COMMIT skips, or AUTOMATIC."""
+    """Carry out SET GTID_NEXT: remember the GTID that the next COMMIT skips, or AUTOMATIC."""
     words.expect("=|:=")
     gtid = words.value()
     words.expect_end()
@@ -222,7 +221,9 @@ def skip_gtid(front: Front, session: ClientSession, words: Statement) -> Done:
 
 
 def commit(front: Front, session: ClientSession, words: Statement) -> Done:
-    """Skip the transaction of GTID_NEXT. A DBA of MySQL skips a transaction by an empty one with its GTID."""
+    """Carry out COMMIT: skip the transaction of GTID_NEXT, if it is set. A DBA of MySQL skips a transaction by an empty
+    one with its GTID.
+    """
     if session.gtid_next:
         name = one_channel(front, None)
         skip(front.looks.config_of(name), name, None, session.gtid_next)
@@ -259,8 +260,8 @@ def change_filter(front: Front, session: ClientSession, words: Statement) -> Don
 
 
 def _rules(words: Statement) -> str:
-    """Read the values of a filter up to the closing bracket: names, `database.table`, patterns in quotes, and pairs
-    (from, to).
+    """Read the values of a filter up to the closing bracket, and return them as a rule list: names, `database.table`,
+    patterns in quotes, and pairs (from, to).
     """
     found: list[str] = []
     while not words.accept(")"):

@@ -1,4 +1,6 @@
-"""Parameters and rows of prepared statements: parameters become literals in the text, rows have the binary format."""
+"""Converts parameters and rows of prepared statements: parameters become literals in the text, rows get the binary
+format.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ _UNSIGNED = 0x80
 
 
 def bound(statement: Statement, body: Reader, prepared: Prepared, charsets: ConnectionCharsets) -> str:
-    """Return the text with a literal for each `?`. Raises RplError 1835 if the packet is malformed, and 1210 if it has
-    no types.
+    """Return the statement's text with the parameters of an execution as literals in place of each `?`. Raises RplError
+    1835 if the packet is malformed, and 1210 if it has no types.
     """
     nulls = body.take((prepared.count + 7) // 8)
     if body.integer(1):
@@ -37,7 +39,7 @@ def bound(statement: Statement, body: Reader, prepared: Prepared, charsets: Conn
 
 
 def with_literals(statement: Statement, literals: Sequence[str]) -> str:
-    """Return the text with these literals in place of its parameters, in their order."""
+    """Return the statement's text with these literals in place of its parameters, in their order."""
     out, at, waiting = [], 0, iter(literals)
     for token in statement.tokens:
         if token.kind == "symbol" and token.value == "?":

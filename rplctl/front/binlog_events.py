@@ -69,7 +69,9 @@ def binlog_events(front: Front, session: ClientSession, words: Statement) -> Ans
 
 
 def limit_of(words: Statement) -> tuple[int, int | None]:
-    """Read LIMIT [offset,] count, or LIMIT count OFFSET offset. Return the offset and the count, None without LIMIT."""
+    """Read LIMIT [offset,] count, or LIMIT count OFFSET offset. Return the offset and the count; without LIMIT, the
+    count is None.
+    """
     if not words.accept("LIMIT"):
         return 0, None
     offset, count = 0, words.number()
@@ -81,8 +83,8 @@ def limit_of(words: Statement) -> tuple[int, int | None]:
 
 
 def binlog_gtid_pos(logs: SendableLogs, log_name: object, position: Any) -> str | None:
-    """Return the last GTID of each domain before a position of the log, as MariaDB does. None if the log does not
-    exist, or if no event begins there. Raises UsageError 1381 without log_bin.
+    """Return the last GTID of each domain before a position of the log, as MariaDB's BINLOG_GTID_POS does. None if the
+    log does not exist, or if no event begins there. Raises UsageError 1381 without log_bin.
     """
     if logs.files() is None:
         raise UsageError("You are not using binary logging", errno=er.NO_BINARY_LOGGING)
@@ -112,12 +114,12 @@ def binlog_gtid_pos(logs: SendableLogs, log_name: object, position: Any) -> str 
 
 
 def _whole(position: Any) -> int:
-    """Return a position as the servers read it: of a text, the digits at its beginning."""
+    """Return a position as a number, as the servers read it: of a text, the digits at its beginning."""
     return leading_integer(position) if isinstance(position, str) else round(position)
 
 
 def _shown(row: RelayLogEvent, front: Front) -> tuple[object, ...]:
-    """Return the row with the vendor's words for a position record, an event that both servers ignore."""
+    """Return the columns of a row. A position record, an event that both servers ignore, gets the vendor's words."""
     if row.Event_type == "Ignorable" and front.is_mariadb:
         info = "# Ignorable event type 28 (Ignorable log event)"
         row = replace(row, Event_type="Ignorable log event", Info=info)

@@ -1,4 +1,4 @@
-"""Report exceptions that are bugs of rplctl: an error for the client, and the traceback in `run/front.log`.
+"""Reports exceptions that are bugs of rplctl: the client gets an error, and `run/front.log` the traceback.
 
 Invariant: an exception ends neither the connection nor the server. A bug that a client repeats every second does not
 fill the disk: its traceback is logged once for each process, and the log is limited as the logs of the threads are.
@@ -36,7 +36,7 @@ class Bugs:
 
     @contextmanager
     def as_rpl_errors(self, statement: Callable[[], str] = str) -> Iterator[None]:
-        """Raise each exception of the block, except for Closed, as the RplError for the client. An exception that
+        """Convert each exception of the block, except for Closed, to an RplError for the client. An exception that
         nobody foresaw is logged, with the masked statement.
         """
         try:

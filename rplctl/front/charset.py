@@ -1,4 +1,4 @@
-"""The character sets of a connection: that of its statements, and that in which it gets answers and errors.
+"""The character sets of a connection: the one of its statements, and the one of the answers and errors that it gets.
 
 Invariant: a text is converted as a server converts it. A character that the set lacks becomes ? in a name and a value,
 and \\ with four hexadecimal digits in an error.
@@ -51,14 +51,14 @@ COLLATION: Final = "collation_connection"
 
 @dataclass(frozen=True, slots=True)
 class ResultCharset:
-    """The set of answers. `collation` is the id in the description of a text column."""
+    """The character set of answers. `collation`: the id that is sent in the description of a text column."""
 
     name: str | None  # None: answers are not converted
     collation: int
     encode: Callable[[str], bytes]
 
     def error(self, text: str) -> bytes:
-        """Return the text of an error. The servers know no character from U+10000 on in an error."""
+        """Return the bytes of an error's text. In errors, the servers support no character from U+10000 on."""
         text = _WIDE.sub("?", text)
         if self.name in _COLLATIONS or self.name in _EAST_ASIAN:
             missing = self.encode("?")
@@ -76,7 +76,9 @@ _UNCONVERTED: Final = ResultCharset(None, UTF8MB4_COLLATION, _utf8)
 
 @cache
 def result_charset(name: str | None) -> ResultCharset:
-    """Return the set of answers for a set of `checked`; None is NULL."""
+    """Return the character set of answers with this name, from `checked`; None is NULL, and answers are then not
+    converted.
+    """
     if name is None:
         return _UNCONVERTED
     if name == "binary":
@@ -96,7 +98,7 @@ def result_charset(name: str | None) -> ResultCharset:
 
 @lru_cache(1 << 16)
 def _character(character: str, charset: str) -> bytes:
-    """Return the bytes of one character in a set of East Asia, `?` if the set lacks it."""
+    """Return the bytes of one character in an East Asian character set; `?` if the set lacks it."""
     try:
         data = character.encode(_EAST_ASIAN[charset][0])
         return data if decoder(charset)(data) == character else b"?"
@@ -106,7 +108,7 @@ def _character(character: str, charset: str) -> bytes:
 
 @cache
 def _mapping(name: str) -> dict[int, int]:
-    """Return the code of each character of a set of single bytes."""
+    """Return the code of each character in a character set of single bytes."""
     decode = decoder(name)
     found: dict[int, int] = {}
     for code in range(256 if is_single_byte(name) else 128):
@@ -121,7 +123,9 @@ def _mapping(name: str) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionCharsets:
-    """The character sets of one connection. The set of the connection itself is only shown: no text has it here."""
+    """The character sets of one connection. The set called the connection's is only shown: no text is
+    converted to it.
+    """
 
     client: str = "utf8mb4"
     connection: str = "utf8mb4"
@@ -129,7 +133,7 @@ class ConnectionCharsets:
     results: ResultCharset = UTF8MB4
 
     def text(self, data: bytes) -> str:
-        """Return the text of a statement."""
+        """Return a statement's bytes as text."""
         if self.client not in ("utf8mb4", "utf8mb3", "binary"):
             try:
                 return decoder(self.client)(data)
@@ -139,12 +143,14 @@ class ConnectionCharsets:
 
     @property
     def variables(self) -> dict[str, object]:
-        """The values in SELECT @@NAME."""
+        """The values of the character set variables, for SELECT @@NAME."""
         results = self.results.name
         return {CLIENT: self.client, CONNECTION: self.connection, RESULTS: results, COLLATION: self.collation}
 
     def named(self, name: str, collation: str = "") -> ConnectionCharsets:
-        """SET NAMES name COLLATE collation. Raises RplError 1115, 1231, 1253 or 1273."""
+        """Return the character sets after SET NAMES name COLLATE collation. Raises RplError 1115, 1231,
+        1253 or 1273.
+        """
         charset = _of_client(CLIENT, name)
         if collation and (of_collation := _of_collation(collation)) not in ("", charset):
             text = f"COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'"
@@ -157,12 +163,14 @@ class ConnectionCharsets:
         )
 
     def with_character_set(self, name: str) -> ConnectionCharsets:
-        """SET CHARACTER SET name: the set of statements and answers. Raises RplError 1115 or 1231."""
+        """Return the character sets after SET CHARACTER SET name, which sets those of statements and answers. Raises
+        RplError 1115 or 1231.
+        """
         charset = _of_client(CLIENT, name)
         return replace(ConnectionCharsets(), client=charset, results=result_charset(charset))
 
     def with_variable(self, variable: str, value: str | None) -> ConnectionCharsets:
-        """SET variable = value. None is NULL. Raises RplError 1115, 1231 or 1273."""
+        """Return the character sets after SET variable = value. None is NULL. Raises RplError 1115, 1231 or 1273."""
         if variable == RESULTS:
             return replace(self, results=result_charset(None if value is None else checked(value)))
         if value is None:
@@ -177,7 +185,9 @@ class ConnectionCharsets:
 
 
 def of_collation_id(number: int) -> ConnectionCharsets:
-    """Return the sets of a client that signs in with this collation. An id that no server has means the default."""
+    """Return the character sets of a client that signs in with this collation. An id that no server has means the
+    default.
+    """
     charset = _of_number(number)
     return ConnectionCharsets().named(charset) if charset and charset not in _NOT_OF_CLIENTS else ConnectionCharsets()
 

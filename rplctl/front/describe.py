@@ -45,7 +45,7 @@ def no_such_table(front: Front, session: ClientSession, name: str) -> RplError:
 
 
 def describe(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """DESCRIBE table, and EXPLAIN of a statement. Raises RplError 1146 if a table does not exist, and 1235 for a
+    """Answer DESCRIBE table, and EXPLAIN of a statement. Raises RplError 1146 if a table does not exist, and 1235 for a
     statement whose tables exist, because rplctl has no plan to show.
     """
     if words.token.value in _EXPLAINED:
@@ -68,7 +68,7 @@ def show_create_table(front: Front, session: ClientSession, words: Statement) ->
 
 
 def show_index(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Return the columns of SHOW INDEX without a row, because no table has an index."""
+    """Answer SHOW INDEX without a row, because no table has an index."""
     words.expect("FROM|IN")
     _table(front, session, words)
     return texts(f"{_INDEX},Ignored" if front.is_mariadb else f"{_INDEX},Visible,Expression")
@@ -84,7 +84,7 @@ def show_table_status(front: Front, session: ClientSession, words: Statement) ->
 
 
 def check_database(database: str) -> None:
-    """Raise RplError 1046 for '', 1049 for a database that does not exist."""
+    """Raise RplError 1046 if the name of the database is '', and 1049 if there is no such database."""
     if not database:
         raise no_database_selected()
     if database.lower() not in DATABASES:
@@ -100,7 +100,7 @@ def _columns(front: Front, session: ClientSession, words: Statement, *, is_full:
 
 
 def _table(front: Front, session: ClientSession, words: Statement) -> str:
-    """Read the name of a table, also as `table FROM database`, and return its name in `table_names`."""
+    """Read the name of a table, also as `table FROM database`, and return its name as in `table_names`."""
     first = words.name()
     if words.accept("."):
         name = f"{first}.{words.name()}"

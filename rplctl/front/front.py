@@ -1,4 +1,4 @@
-"""The state that all connections share: channels, flavor, counters, and the list of sessions."""
+"""The state that all connections of `serve --mysql` share: channels, flavor, counters, and the list of sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ FLAVORS: Final = ("mysql", "mariadb")
 
 @dataclass(slots=True)
 class Prepared:
-    """A statement of COM_STMT_PREPARE. A client may send the types of the parameters with the first execution only."""
+    """A statement from COM_STMT_PREPARE. A client may send the types of the parameters with the first
+    execution only.
+    """
 
     sql: str
     count: int  # of its parameters
@@ -42,7 +44,7 @@ class Prepared:
 
 @dataclass(slots=True, kw_only=True)
 class ClientSession:
-    """The state that the statements of one connection share."""
+    """The state of one signed-in connection, which all its statements share."""
 
     number: int
     client: Client
@@ -73,7 +75,9 @@ class ClientSession:
 
 
 class Front:
-    """The shared state. `flavor` decides the version that clients see, the syntax of channels and the columns."""
+    """The state that all connections share. `flavor`: decides the version that clients see, the syntax of channels and
+    the columns.
+    """
 
     def __init__(self, looks: Looks, flavor: str) -> None:
         self.looks, self.flavor = looks, flavor

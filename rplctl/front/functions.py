@@ -29,9 +29,7 @@ _POLL_S: Final = 0.1
 
 
 def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., Any]]:
-    """Return each function by its name in lower case. The functions raise RplError; `select` reports the
-    first error.
-    """
+    """Return the functions by their names in lower case. They raise RplError; `select` reports the first error."""
 
     def position_wait(log: object, position: Any, timeout: Any = None, channel: object = None) -> int | None:
         return _wait_for_position(front, session, BinlogPosition(str(log), int(position)), _seconds(timeout), channel)
@@ -72,7 +70,7 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
 
 
 def _sleep(session: ClientSession, seconds: Any) -> int:
-    """Return 0 when the time is up, 1 if the client is gone before."""
+    """Wait for some seconds, for SLEEP(). Return 0 after the time, 1 if the client has disconnected before."""
     deadline = time.monotonic() + float(seconds or 0)
     while (left := deadline - time.monotonic()) > 0:
         if _is_gone(session):
@@ -82,7 +80,7 @@ def _sleep(session: ClientSession, seconds: Any) -> int:
 
 
 def _of_sets(function: Callable[[MysqlGtidSet, MysqlGtidSet], int | str]) -> Callable[..., int | str | None]:
-    """Return a function of two GTID sets in the server's text form. Its result is NULL if one of the sets is NULL."""
+    """Return an SQL function of two GTID sets, given as text. Its result is NULL if one of the sets is NULL."""
 
     def call(one: object, other: object) -> int | str | None:
         if one is None or other is None:
@@ -116,8 +114,8 @@ def _seconds(timeout: Any) -> float | None:
 def _wait_for_position(
     front: Front, session: ClientSession, position: BinlogPosition, timeout_s: float | None, channel: object
 ) -> int | None:
-    """Return 0 if the position was already applied, 1 if it is applied after a wait, -1 after the timeout, None if no
-    applier runs.
+    """Wait until the channel has applied the position. Return 0 if this was already so, 1 after a wait, -1 after the
+    timeout, None if no applier runs.
     """
     names = [str(channel)] if channel is not None else front.looks.names() or [""]
     if len(names) > 1:

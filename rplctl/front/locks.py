@@ -20,8 +20,8 @@ from rplctl.history import note_event
 
 
 def lock(front: Front, session: ClientSession, words: Statement, *, kind: BackupLock) -> Done:
-    """Take the lock; like a server, only once if the connection already holds it. Raises LockBusy 1205 if the lock is
-    not free in time.
+    """Take a lock of a backup for the connection. If the connection already holds it, do nothing, as a server does.
+    Raises LockBusy 1205 if the lock is not free in time.
     """
     words.expect_end()
     if kind.kind not in session.locks:
@@ -32,7 +32,7 @@ def lock(front: Front, session: ClientSession, words: Statement, *, kind: Backup
 
 
 def unlock(front: Front, session: ClientSession, words: Statement, *, kind: BackupLock) -> Done:
-    """Release the lock if the connection holds it."""
+    """Release the connection's lock of this kind, if it holds one."""
     words.expect_end()
     _release(front, session, kind)
     return Done()
@@ -43,7 +43,7 @@ lock_tables, unlock_tables = partial(lock, kind=TABLES), partial(unlock, kind=TA
 
 
 def release_locks(front: Front, session: ClientSession) -> None:
-    """Release the locks that a connection leaves behind, also if the history cannot be written."""
+    """Release the locks of a connection that ends, also if the history cannot be written."""
     for kind in (INSTANCE, TABLES):
         with suppress(RplError, OSError):
             _release(front, session, kind)

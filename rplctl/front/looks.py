@@ -42,7 +42,7 @@ class Look:
 
 
 class Looks:
-    """The cached state of all channels. `config_of` returns the current options of a channel each time."""
+    """The cached state of all channels. `config_of`: returns the current options of a channel, for each check."""
 
     def __init__(self, config_of: ConfigOf) -> None:
         self.config_of = config_of
@@ -55,8 +55,8 @@ class Looks:
         self._open.enter_context(one_engine())
 
     def close(self) -> None:
-        """Close the connections to the targets without waiting for them. A check that hangs in a target ends with the
-        process.
+        """Close the connections to the targets, without waiting. A check that hangs in a target ends with
+        the process.
         """
         self._worker.submit(self._open.close)
         self._worker.shutdown(wait=False)

@@ -21,7 +21,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """An answer with a result set."""
+    """The answer of a statement that returns rows, with their columns."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...] = ()
@@ -32,7 +32,7 @@ Answer = Done | Rows
 
 
 def texts(names: str, rows: Iterable[Row] = ()) -> Rows:
-    """Return rows with text columns. `names`: separated by commas; a column whose name ends with # has whole
+    """Return an answer with text columns. `names`: separated by commas; a column whose name ends with # has whole
     numbers.
     """
     columns = tuple((name.rstrip("#"), LONGLONG if name.endswith("#") else VAR_STRING) for name in names.split(","))
@@ -40,7 +40,7 @@ def texts(names: str, rows: Iterable[Row] = ()) -> Rows:
 
 
 def typed(names: Sequence[str], rows: Sequence[Row]) -> Rows:
-    """Return rows whose column types follow from the values."""
+    """Return an answer whose column types follow from the values."""
     kinds = []
     for index in range(len(names)):
         found = {type(row[index]) for row in rows} - {type(None)}

@@ -1,5 +1,5 @@
-"""Run SELECT of expressions and of the tables that monitoring tools read. Each statement has its own in-memory SQLite
-database with an authorizer.
+"""Executes SELECT of expressions and of the tables that monitoring tools read. Each statement has its own in-memory
+SQLite database with an authorizer.
 
 Invariant: the authorizer allows only SELECT and the functions in a list. Steps and lengths are limited, so that no
 statement uses a core for long or much memory.
@@ -78,7 +78,7 @@ def select(front: Front, session: ClientSession, words: Statement) -> Rows:
 
 
 class _Budget:
-    """The work that one statement may do. SQLite asks between its instructions."""
+    """Limits the work of one statement. SQLite calls it between its instructions."""
 
     def __init__(self) -> None:
         self._steps, self._end, self._memory = 0, time.thread_time() + _MOST_CPU_S, _resident() + _MOST_MEMORY
@@ -106,7 +106,9 @@ def _limited(found: sqlite3.Cursor) -> list[tuple[object, ...]]:
 
 
 def _keeping(errors: list[Exception], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with its exception saved in `errors`: SQLite only reports that a function has failed."""
+    """Return the function in a form that saves its exception in `errors`, because SQLite only reports that a function
+    has failed.
+    """
 
     def call(*given: Any) -> Any:
         try:
@@ -139,8 +141,8 @@ def named_tables(session: ClientSession, words: Statement) -> list[str]:
 
 
 def _fill(database: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    """Create the table and insert its rows. Texts in the table are compared without regard to case, as on the servers
-    by default.
+    """Create the table in the database and insert its rows. Texts in the table are compared without regard to case, as
+    on the servers by default.
     """
     schema, _, name = table.partition(".")
     if not any(row[1] == schema for row in database.execute("PRAGMA database_list")):
@@ -218,7 +220,7 @@ def _translated(front: Front, session: ClientSession, words: Statement) -> tuple
 
 
 def _has_standard_names(front: Front, session: ClientSession, words: Statement) -> bool:
-    """True if all tables of the statement are views of MySQL's data dictionary. MySQL since 8.0 then names the
+    """True if all tables of the statement are views of MySQL's data dictionary. For these, MySQL since 8.0 names the
     result's columns in the spelling of the view, not of the statement.
     """
     tables = [] if front.is_mariadb else named_tables(session, words)
@@ -226,13 +228,15 @@ def _has_standard_names(front: Front, session: ClientSession, words: Statement) 
 
 
 def _is_column(item: list[Token]) -> bool:
-    """True for `column`, `table.column` and `database.table.column`."""
+    """True if the item of the SELECT list is `column`, `table.column` or `database.table.column`."""
     are_names = all(token.kind in ("word", "quoted") for token in item[::2])
     return are_names and len(item) in (1, 3, 5) and {token.value for token in item[1::2]} <= {"."}
 
 
 def _name(front: Front, words: Statement, item: list[Token], last: Token) -> str:
-    """Return the name of an item: the column's, the value of literals (MySQL: the first), or the text as written."""
+    """Return the column name that the server gives to an item of the SELECT list: the column's name, the value of
+    literals (MySQL: of the first), or the text as written.
+    """
     if _is_column(item):
         return last.value if last.kind == "quoted" else words.original(last)
     if any(token.kind != "string" for token in item):
@@ -241,7 +245,7 @@ def _name(front: Front, words: Statement, item: list[Token], last: Token) -> str
 
 
 def _name_item(out: list[str], begin: int, text: str, tokens: list[Token]) -> None:
-    """Add the text as written as the alias of an item that has no name, and read `a b` as `a AS b`."""
+    """If an item of the SELECT list has no alias, add its text as written as the alias; read `a b` as `a AS b`."""
     item = out[begin:]
     is_named = len(item) > 1 and item[-2].upper() == "AS"
     if not is_named and _ends_with_alias(tokens):
@@ -252,7 +256,7 @@ def _name_item(out: list[str], begin: int, text: str, tokens: list[Token]) -> No
 
 
 def _ends_with_alias(tokens: list[Token]) -> bool:
-    """True if the last word is a name for the value before it."""
+    """True if the last word of the item is an alias for the value before it."""
     if len(tokens) < 2 or tokens[-1].kind not in ("word", "quoted") or tokens[-1].value in _NO_ALIAS:
         return False
     before = tokens[-2]

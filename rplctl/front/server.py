@@ -47,8 +47,8 @@ class MysqlRequest:
 
 
 class MysqlServer:
-    """The server of the MySQL protocol. Raises UsageError if an option is not valid, RplError if an address is in use,
-    and NotConfigured without an instance folder.
+    """The server of `serve --mysql`. Raises UsageError if an option is not valid, RplError if an address is in use, and
+    NotConfigured without an instance folder.
     """
 
     def __init__(self, request: MysqlRequest, config_of: ConfigOf) -> None:
@@ -175,7 +175,7 @@ def _tcp(listen: str) -> socket.socket | None:
 
 
 def _refuse_live(path: Path) -> None:
-    """Raise RplError if a server answers on the socket, because the socket of a running server must stay."""
+    """Raise RplError if a server answers on the Unix socket: the socket of a running server must not be replaced."""
     with socket.socket(socket.AF_UNIX) as client, suppress(ConnectionRefusedError):
         client.settimeout(1)
         client.connect(str(path))

@@ -1,4 +1,4 @@
-"""Carry out the commands of a signed-in client (COM_…): statements, prepared statements, and a few of old clients.
+"""Carries out the commands of a signed-in client (COM_…): statements, prepared statements, and a few of old clients.
 
 Invariant: after an error of one statement, foreseen or not, the connection works as before. An invalid packet ends the
 connection.
@@ -41,7 +41,7 @@ _QUIET = frozenset({_LONG_DATA, _CLOSE})  # commands without an answer
 
 
 def converse(session: ClientSession, front: Front) -> None:
-    """Answer the client until it disconnects. Raises Closed if the connection is lost."""
+    """Carry out the commands of a client until it disconnects. Raises Closed if the connection is lost."""
     link = session.link
     while True:
         session.since, session.statement = time.time(), ""
@@ -108,7 +108,7 @@ def _carry_out_prepared(session: ClientSession, front: Front, command: int, body
 
 
 def _forget(session: ClientSession, front: Front) -> None:
-    """Let the connection begin again, without the statements, variables and locks that it has."""
+    """Reset the connection to its state after the sign-in: remove its prepared statements, variables and locks."""
     with done_by(f"{session.client.name} over SQL"):
         release_locks(front, session)
     session.prepared.clear()
@@ -121,7 +121,9 @@ def _forget(session: ClientSession, front: Front) -> None:
 
 
 def _change_user(session: ClientSession, front: Front, body: bytes) -> None:
-    """Sign the client in as another account. A failure ends the connection. Raises Closed after a failure."""
+    """Sign the client in as another account (COM_CHANGE_USER). Raises Closed after a failure, which ends the
+    connection.
+    """
     link = session.link
     _forget(session, front)
     link.deadline = time.monotonic() + SIGN_IN_S
@@ -191,8 +193,8 @@ def _prepared(session: ClientSession, number: int, command: str) -> Prepared:
 
 
 def _keep_long_data(session: ClientSession, body: Reader) -> None:
-    """Add to the value of one parameter. The client reads no answer to this command, so the execution of the statement
-    reports an error.
+    """Add data to the value of one parameter (COM_STMT_SEND_LONG_DATA). The client reads no answer to this command, so
+    the execution of the statement reports an error.
     """
     found = session.prepared.get(body.integer(4))
     index, data = body.integer(2), body.rest()

@@ -1,4 +1,4 @@
-"""Read the character sets that a SET statement changes: SET NAMES, SET CHARACTER SET, and SET character_set_… = …"""
+"""Reads the character sets that a SET statement changes: SET NAMES, SET CHARACTER SET, and SET character_set_… = …"""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SCOPES: Final = ("SESSION", "LOCAL")
 def changed_charsets(
     charsets: ConnectionCharsets, words: Statement, variables: Mapping[str, object]
 ) -> ConnectionCharsets:
-    """Return the character sets after the statement, whose words from the present one on are assignments. No word is
-    read. Raises RplError 1115, 1231, 1253 or 1273; then the statement changes nothing.
+    """Return the character sets after the SET statement; its assignments begin at the present word. The words are not
+    consumed. Raises RplError 1115, 1231, 1253 or 1273; then the statement changes nothing.
 
     `variables`: the user variables, which a value may name.
     """
@@ -27,7 +27,7 @@ def changed_charsets(
 
 
 def _assignments(words: Statement) -> list[list[Token]]:
-    """Return the words between the commas, without those in parentheses."""
+    """Return the words of each assignment. Commas in parentheses do not separate assignments."""
     found: list[list[Token]] = [[]]
     depth = 0
     for token in words.tokens[words.index : -1]:

@@ -1,4 +1,4 @@
-"""Answer the SHOW statements in the columns of the vendor that `--mysql-flavor` names."""
+"""Answers the SHOW statements, in the columns of the vendor that `--mysql-flavor` names."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ def show_counters(front: Front, session: ClientSession, words: Statement) -> Ans
 
 
 def _matching(front: Front, session: ClientSession, words: Statement, table: str) -> Rows | None:
-    """Return the answer to a WHERE that only SELECT can read; None if `_chosen` can, which is faster."""
+    """Return the answer to a SHOW statement with a WHERE that only SELECT can evaluate; None if `_chosen` can, which is
+    faster.
+    """
     begin = words.index
     try:
         _chosen((), words)
@@ -104,8 +106,8 @@ def _matching(front: Front, session: ClientSession, words: Statement, table: str
 
 
 def _chosen(names: Iterable[str], words: Statement) -> list[str]:
-    """Return the names that the rest of the statement selects: LIKE 'pattern', or WHERE Variable_name = 'x', LIKE 'x'
-    or IN ('x', 'y'), joined by OR. Without a condition all names are selected.
+    """Return those of the names that the rest of a SHOW statement selects: LIKE 'pattern', or WHERE Variable_name =
+    'x', LIKE 'x' or IN ('x', 'y'), joined by OR. Without a condition, all are selected.
     """
     patterns: list[str] = []
     if words.accept("LIKE"):
@@ -159,7 +161,9 @@ def count_of_warnings(front: Front, session: ClientSession, words: Statement) ->
 
 
 def log_status(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Return the end of the binary log that replicas may read. MariaDB returns an empty set if log_bin is not set."""
+    """Answer SHOW MASTER STATUS, and its newer forms, with the end of the binary log that replicas may read. MariaDB
+    returns an empty set if log_bin is not set.
+    """
     words.expect_end()
     names = front.logs.log().names() if front.logs.files() else []
     name, end = (names[-1], front.logs.log().look(names[-1]).end) if names else ("", 0)
@@ -206,7 +210,9 @@ def relay_log_events(front: Front, session: ClientSession, words: Statement) -> 
 
 
 def binary_logs(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Return the files of log_bin with their sizes in bytes. Raises UsageError 1381 if log_bin is not set."""
+    """Answer SHOW BINARY LOGS with the files of log_bin and their sizes in bytes. Raises UsageError 1381 if log_bin is
+    not set.
+    """
     words.expect_end()
     channel = one_channel(front, None)
     config = front.looks.config_of(channel)
@@ -221,7 +227,9 @@ def binary_logs(front: Front, session: ClientSession, words: Statement) -> Answe
 
 
 def grants(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Return the privileges of a server that correspond to the role. Raises RplError 1141 for another account."""
+    """Answer SHOW GRANTS with the privileges of a server that correspond to the client's role. Raises RplError 1141 for
+    another account.
+    """
     account, role = session.client.account, session.client.role
     if words.accept("FOR") and not words.accept("CURRENT_USER ( )") and not words.accept("CURRENT_USER"):
         account, host = words.value(), words.value() if words.accept("@") else "%"
@@ -254,7 +262,7 @@ def tables(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 
 def _pattern(words: Statement) -> str:
-    """Return the text that LIKE adds to the name of the column."""
+    """Return the text that a LIKE condition adds to the name of the first column."""
     ahead = words.tokens[words.index : words.index + 2]
     return f" ({ahead[1].value})" if ahead[0].value == "LIKE" and ahead[1].kind == "string" else ""
 

@@ -1,4 +1,4 @@
-"""The sign-in of one client: greeting, TLS, authentication plugin.
+"""Signs in one client: greeting, TLS, authentication plugin.
 
     the Unix socket, as the owner of the instance folder or root   an administrator, without a password
     an account of users.json                                       caching_sha2_password, or mysql_native_password
@@ -6,9 +6,8 @@
 
 caching_sha2_password has two ways. The fast way compares SHA256(SHA256(password)), which is in memory after the first
 full sign-in. In the full way the client sends the password over TLS or the Unix socket, else encrypted by an RSA key of
-this process.
-Invariant: an unknown name takes the steps and the time of a known name. After a failure the client gets error 1045 and
-is disconnected.
+this process. Invariant: an unknown name takes the steps and the time of a known name. After a failure the client gets
+error 1045 and is disconnected.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Client:
 
 
 class Door:
-    """The state that all sign-ins share: accounts, TLS, the RSA key, and hashes of the passwords that were verified."""
+    """The state that all sign-ins share: accounts, TLS, the RSA key, and hashes of verified passwords."""
 
     def __init__(self, datadir: Path, version: str, tls: ssl.SSLContext | None, *, require_tls: bool) -> None:
         self.datadir, self.version, self.tls, self.require_tls = datadir, version, tls, require_tls
@@ -92,7 +91,7 @@ class Door:
         return pem
 
     def decrypted(self, data: bytes) -> bytes:
-        """Return the decrypted data, or b'' if the data was not encrypted by this process's key."""
+        """Return the data that the client has encrypted with this process's public key; b'' if it was not."""
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import padding
 
@@ -115,8 +114,8 @@ class Door:
 
 
 def sign_in(link: Link, door: Door, number: int) -> Client:
-    """Sign in the client and return it. Raises Closed if the connection ends, and RplError 1045 (refused), 3159 (TLS
-    required) or 1835 (malformed packet).
+    """Sign in the client, and return its account and settings. Raises Closed if the connection ends, and RplError 1045
+    (refused), 3159 (TLS required) or 1835 (malformed packet).
     """
     scramble = _new_scramble()
     link.send(_greeting(door, number, scramble))
@@ -143,9 +142,9 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
 
 
 def change_user(link: Link, door: Door, packet: bytes) -> Client:
-    """COM_CHANGE_USER: a sign-in on an open connection, with a scramble of its own.
+    """Sign in a client on an open connection (COM_CHANGE_USER), with a new scramble.
 
-    Raises as `sign_in`; the caller then ends the connection.
+    Raises the errors of `sign_in`; the caller then ends the connection.
     """
     reply = Reader(packet)
     name = reply.until_zero().decode("utf-8", "replace")
@@ -161,7 +160,9 @@ def _new_scramble() -> bytes:
 
 
 def _admitted(link: Link, door: Door, claimed: tuple[str, str], scramble: bytes, answered: tuple[str, bytes]) -> Client:
-    """Check the password. `claimed`: name and database; `answered`: the plugin and its answer to the scramble."""
+    """Check the password, and return the client. `claimed`: the name and the database; `answered`: the plugin and its
+    answer to the scramble.
+    """
     name, database = claimed
     plugin, answer = answered
     is_local = link.connection.family == socket.AF_UNIX

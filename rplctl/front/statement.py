@@ -1,4 +1,4 @@
-"""Split one statement into words, and read the words in order."""
+"""Splits one statement into words, which are read in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rplctl.schema.lexer import Token, opened, tokenize
 
 class Statement:
     """The words of one statement, read in order. `accept` reads the next words if they match; `expect` raises error
-    1064 unless they match.
+    1064 if they do not.
     """
 
     def __init__(self, sql: str, version: str) -> None:
@@ -41,7 +41,9 @@ class Statement:
         return token
 
     def accept(self, phrase: str) -> bool:
-        """Read the words of the phrase if all of them come next. `A|B` matches either word."""
+        """Read the words of the phrase if all of them come next, and return True. `A|B` in the phrase matches either
+        word.
+        """
         index = self.index
         for word in phrase.split():
             token = self.tokens[index]

@@ -1,4 +1,6 @@
-"""SHOW REPLICA STATUS in the columns, order and types of MySQL 8 (57 as SLAVE, 60 as REPLICA) and MariaDB (54, 62)."""
+"""Answers SHOW REPLICA STATUS in the columns, order and types of MySQL 8 (57 as SLAVE, 60 as REPLICA) and MariaDB (54,
+62).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ _LARGEST_RELAY_LOG = 1 << 30
 
 
 def shown(looks: list[Look], columns: tuple[str, ...], *, as_source: bool = False) -> Rows:
-    """Return one row per channel. `as_source`: use the column names and texts of MySQL since 8.0.22."""
+    """Return an answer with one row per channel. `as_source`: True to use the column names and texts of MySQL since
+    8.0.22.
+    """
     rows = [tuple(_values(look, columns, as_source=as_source)) for look in looks]
     return Rows(_described(columns, as_source=as_source), tuple(rows))
 

@@ -34,7 +34,7 @@ Answerer = Callable[[Front, ClientSession, Statement], Answer]
 
 
 def done(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Answer OK to a statement that changes nothing here."""
+    """Answer a statement with OK, because it has no effect on rplctl."""
     return Done()
 
 
@@ -56,7 +56,9 @@ def use(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 
 def flush_tables(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """FLUSH TABLES: no table is open here. With names or FOR EXPORT it is refused."""
+    """Answer FLUSH TABLES with OK, because rplctl has no open table. With names or FOR EXPORT, the statement is
+    refused.
+    """
     if not words.at_end:
         raise not_yet("FLUSH TABLES of a list")
     return Done()
@@ -72,7 +74,9 @@ def kill(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 
 def set_global(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Accept only the present value: `rplctl init` sets options, `rplctl change-filter` sets filters."""
+    """Answer SET GLOBAL: only the present value is accepted, because `rplctl init` sets options and `rplctl
+    change-filter` sets filters.
+    """
     name = words.name().lower()
     found = variables(front.looks.config_of(""), front.looks, front.version, {name})
     if name not in found:
@@ -85,14 +89,14 @@ def set_global(front: Front, session: ClientSession, words: Statement) -> Answer
 
 
 def _setting(value: object) -> str:
-    """Return the value in a form in which ON, TRUE and 1 are equal."""
+    """Return a value in a form in which ON, TRUE and 1 are equal, for comparisons."""
     text = str(value).upper()
     return str(SWITCHES.get({"TRUE": "ON", "FALSE": "OFF"}.get(text, text), text))
 
 
 def set_session(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """Change the character sets of the session, store user variables (@x), and accept other settings of the session,
-    which have no effect here.
+    """Answer SET: change the character sets of the session, store user variables (@x), and accept other settings of the
+    session, which have no effect on rplctl.
 
     SET @@global.x, PASSWORD and settings that choose a transaction or a channel are refused.
     """
@@ -135,8 +139,8 @@ def refuse_yet(front: Front, session: ClientSession, words: Statement) -> Answer
 
 
 def prepare(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """PREPARE name FROM 'text' or @variable. Raises RplError 1064 if the text is not understood, and 1295 if the text
-    is itself a PREPARE.
+    """Answer PREPARE name FROM 'text' or @variable. Raises RplError 1064 if the text is not understood, and 1295 if the
+    text is itself a PREPARE.
     """
     name = words.name().lower()
     words.expect("FROM")
@@ -164,7 +168,7 @@ def check_prepared(words: Statement) -> None:
 
 
 def execute(front: Front, session: ClientSession, words: Statement) -> Answer:
-    """EXECUTE name [USING @a, …], with the rights of the statement inside."""
+    """Answer EXECUTE name [USING @a, …]. The role must be permitted to use the prepared statement itself."""
     name = words.name()
     literals: list[str] = []
     while words.accept("USING @" if not literals else ", @"):
@@ -289,8 +293,8 @@ _OF_REPLICAS: Final = frozenset(
 
 
 def answer(front: Front, session: ClientSession, sql: str) -> Answer:
-    """Return the answer to a statement. Raises RplError, with the number of the vendor that `front` imitates, if the
-    statement fails: 1227 if the role may not use it.
+    """Return the answer to a statement. Raises RplError if the statement fails, with the number of the vendor that
+    `front` imitates: 1227 if the client's role may not use the statement.
     """
     if not front.is_mariadb:
         return _answer(front, session, sql)
@@ -326,6 +330,6 @@ def _answer(front: Front, session: ClientSession, sql: str) -> Answer:
 
 
 def _is_replica_status(words: Statement) -> bool:
-    """True for SHOW SLAVE ['c'] STATUS and SHOW REPLICA ['c'] STATUS."""
+    """True if the statement is SHOW SLAVE ['c'] STATUS or SHOW REPLICA ['c'] STATUS."""
     first, *ahead = [token.value for token in words.tokens[:4]]
     return first == "SHOW" and ahead[:1] in (["SLAVE"], ["REPLICA"]) and "STATUS" in ahead[1:]

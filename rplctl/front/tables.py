@@ -46,7 +46,9 @@ def columns_of(table: str) -> list[str]:
 
 
 def rows_of(table: str, front: Front, session: ClientSession) -> Iterator[tuple[object, ...]]:
-    """Yield the rows in the order of the columns. Raises RplError 1227 if a reader reads log_status."""
+    """Yield the rows of a table, with values in the order of its columns. Raises RplError 1227 if a reader reads
+    log_status.
+    """
     if table in _RECORDS:
         made: Iterator[Row] = _records(front, _RECORDS[table])
     else:
@@ -162,7 +164,9 @@ def _processes_of_mysql(front: Front, session: ClientSession) -> Iterator[Row]:
 
 
 def _gtid_slave_pos(front: Front, session: ClientSession) -> Iterator[Row]:
-    """Yield a row for each domain of the channels with MariaDB's GTIDs; MySQL's GTIDs are not in this table."""
+    """Yield a row of mysql.gtid_slave_pos for each domain of the channels with MariaDB's GTIDs; MySQL's GTIDs are not
+    in this table.
+    """
     for look in front.looks.all():
         text = look.status.Executed_Gtid_Set
         if ":" not in text:
@@ -183,7 +187,7 @@ def _threads(front: Front, session: ClientSession) -> Iterator[Row]:
 
 
 def _of_channels(make: Callable[[Look], Row]) -> Callable[[Front, ClientSession], Iterator[Row]]:
-    """Return a function that yields one row for each channel."""
+    """Return a function that yields one row for each channel, which `make` computes from the channel's state."""
 
     def rows(front: Front, session: ClientSession) -> Iterator[Row]:
         for look in front.looks.all():
@@ -257,7 +261,9 @@ def _worker(look: Look) -> Row:
 
 
 def _state(thread: ThreadReport, running: str) -> Row:
-    """Return the columns of a thread and its last error."""
+    """Return the columns that show whether a thread runs, and its last error. `running`: the value for a thread that
+    runs.
+    """
     return {
         "THREAD_ID": thread.pid, "SERVICE_STATE": running, "LAST_ERROR_NUMBER": thread.status.last_errno,
         "LAST_ERROR_MESSAGE": thread.status.last_error[:1024],

@@ -73,8 +73,8 @@ _OF_REPLICAS: Final = (  # replica_…, and slave_… of before
 
 
 def variables(config: Config, looks: Looks, version: str, names: set[str] | None = None) -> dict[str, object]:
-    """Return every variable by its name, with its value in SHOW VARIABLES. The variables of `live_names` need a check
-    of the channels, so they are included only if `names` is None or contains one of them.
+    """Return the value of every system variable, as in SHOW VARIABLES, by its name. The variables of `live_names` need
+    a check of the channels, so they are included only if `names` is None or contains one of them.
     """
     me = replica_identity(config, Channel("", config.datadir))
     logs = "ON" if config.log_bin and config.log_replica_updates else "OFF"
@@ -123,7 +123,7 @@ def executed(looks: Looks) -> str:
 
 
 def counters(looks: Looks, own: dict[str, Callable[[], int]], version: str) -> dict[str, object]:
-    """Return the rows of SHOW GLOBAL STATUS. Only MariaDB has those of heartbeats."""
+    """Return the status counters of SHOW GLOBAL STATUS, by name. Only MariaDB has those of heartbeats."""
     channels = looks.all()
     statuses = [look.status for look in channels]
     both = [each for each in statuses if (each.Slave_IO_Running, each.Slave_SQL_Running) == ("Yes", "Yes")]

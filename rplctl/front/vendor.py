@@ -1,4 +1,4 @@
-"""The numbers and texts of one vendor, where a command reports an error in the words of the other."""
+"""Converts errors to the numbers and texts of one vendor, where a command reports them in the words of the other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTES: Final = {
 
 
 def as_mariadb(error: RplError) -> RplError:
-    """Return the error as MariaDB reports it; `error` itself if both vendors report it alike."""
+    """Return the error as MariaDB reports it; `error` itself if MariaDB reports it in the same way as MySQL."""
     if error.errno not in _ERRORS:
         return error
     errno, text = _ERRORS[error.errno]

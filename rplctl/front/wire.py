@@ -1,4 +1,4 @@
-"""Read and write packets of the MySQL protocol and their parts.
+"""Reads and writes packets of the MySQL protocol and their parts.
 
 Invariant: a packet is read within one deadline that begins with its first byte, even if the client sends it in small
 parts. Its announced length is compared with the limit before memory is allocated for it.
@@ -69,8 +69,8 @@ class Link:
         self.deadline: float | None = None  # of the whole sign-in, as time.monotonic()
 
     def read(self, most: int, idle_s: float = PACKET_S) -> bytes:
-        """Read one packet. `idle_s`: seconds to wait for its first byte. Raises Closed if the connection ends or is
-        late, and RplError 1153 if the packet is too large.
+        """Read one packet, and return its payload. `idle_s`: seconds to wait for its first byte. Raises Closed if the
+        connection ends or is late, and RplError 1153 if the packet is too large.
         """
         deadline = self.deadline
         self.connection.settimeout(idle_s if deadline is None else _left(deadline))
@@ -180,7 +180,7 @@ def malformed() -> RplError:
 
 
 def counted(data: bytes) -> bytes:
-    """Return the bytes after their length."""
+    """Return the bytes with their length in front."""
     size = len(data)
     if size < 0xFB:
         return bytes((size,)) + data

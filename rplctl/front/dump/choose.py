@@ -1,4 +1,4 @@
-"""The log file and the offset at which a dump begins, and the reasons for which a dump is refused (error 1236).
+"""Finds the log file and the offset at which a dump begins, and refuses a dump that cannot continue (error 1236).
 
     MariaDB   the newest log whose start is within the replica's position: the replica has each domain's number there
     MySQL     the newest log whose start is a subset of the replica's GTID set
@@ -61,8 +61,8 @@ def _refuse_diverged(wanted: MariadbGtidState, executed: MariadbGtidState) -> No
 
 
 def _refuse_own(wanted: MysqlGtidSet, executed: MysqlGtidSet, own_uuid: str) -> None:
-    """Raise RplError 1236 if the replica has GTIDs with this instance's UUID that this instance has not executed. A
-    server does the same.
+    """Raise RplError 1236, as a server does, if the replica has GTIDs with this instance's UUID that this instance has
+    not executed.
     """
     own = {source: spans for source, spans in wanted.intervals.items() if source[0] == own_uuid}
     if more := MysqlGtidSet(own).subtract(executed):

@@ -14,7 +14,7 @@ from rplctl.front.looks import Looks
 
 
 class SendableLogs:
-    """The binary logs of an instance. A log is opened when the first client reads it."""
+    """The binary logs of an instance that may be sent. A log is opened when the first client reads it."""
 
     def __init__(self, looks: Looks) -> None:
         self._looks = looks

@@ -1,4 +1,4 @@
-"""Parse the requests of a replica or a tool: the transactions that it has, its start position and its event format.
+"""Parses the requests of a replica or a tool: the transactions that it has, its start position and its event format.
 
     COM_REGISTER_SLAVE (0x15)   u32 server_id; host, user, password (u8 length each); u16 port, u32 rank, u32 source id
     COM_BINLOG_DUMP (0x12)      u32 position, u16 flags, u32 server_id, file name
@@ -24,7 +24,7 @@ _NON_BLOCK, _ANNOTATE = 1, 2  # flags; for MySQL the second flag means heartbeat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """The data with which a replica has registered, for SHOW REPLICAS."""
+    """The values with which a replica has registered, for SHOW REPLICAS."""
 
     server_id: int
     host: str
@@ -33,7 +33,9 @@ class Replica:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpRequest:
-    """The parameters of one dump. `gtids` is None if the client names a file and a position."""
+    """The parameters of one dump. `gtids`: the transactions that the client has; None if the client names a file and a
+    position.
+    """
 
     server_id: int
     uuid: str
@@ -57,8 +59,8 @@ def registered(body: Reader) -> Replica:
 
 
 def by_position(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
-    """Return the content of COM_BINLOG_DUMP. MariaDB's GTID position comes from the user variables. Raises RplError if
-    the packet or a value is malformed.
+    """Return the parameters of a dump from COM_BINLOG_DUMP. MariaDB's GTID position comes from the user variables.
+    Raises RplError if the packet or a value is malformed.
     """
     position, flags, server_id = body.integer(4), body.integer(2), body.integer(4)
     log_name = body.rest().rstrip(b"\0").decode("utf-8", "replace")
@@ -68,7 +70,9 @@ def by_position(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
 
 
 def by_gtid_set(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
-    """Return the content of COM_BINLOG_DUMP_GTID. Raises RplError if the packet or a value is malformed."""
+    """Return the parameters of a dump from COM_BINLOG_DUMP_GTID. Raises RplError if the packet or a value
+    is malformed.
+    """
     flags, server_id = body.integer(2), body.integer(4)
     body.take(body.integer(4))
     body.integer(8)

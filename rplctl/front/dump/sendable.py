@@ -1,4 +1,4 @@
-"""Find the part of each log file that may be sent: up to the last complete position record that is synced.
+"""Finds the part of each log file that may be sent: up to the last complete position record that is synced.
 
 All dumps of a channel share one object, so twenty replicas cost one check and one fsync.
 
@@ -65,7 +65,7 @@ class LogStart:
 
 
 class SendableLog:
-    """The binary log of one channel, for the dumps of one process."""
+    """The binary log of one channel. All dumps of the process share this object."""
 
     def __init__(self, files: BinaryLogFiles) -> None:
         self.files = files
@@ -76,7 +76,7 @@ class SendableLog:
         self._starts: dict[str, LogStart] = {}
 
     def names(self) -> list[str]:
-        """Return the logs, oldest first."""
+        """Return the names of the log files, oldest first."""
         return existing_names(self.files)
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class SendableLog:
                 os.close(self._open.popitem()[1])
 
     def start(self, name: str) -> LogStart:
-        """Return the first events of the file. Raises RplError 1236 if they are damaged, and OSError if the file
+        """Return the first events of the log file. Raises RplError 1236 if they are damaged, and OSError if the file
         cannot be read.
         """
         found = self._starts.get(name)
@@ -98,7 +98,7 @@ class SendableLog:
         return found
 
     def look(self, name: str) -> Sendable:
-        """Return the sendable part of the log. Raises RplError 1236 if the log is purged or damaged, and OSError if it
+        """Return the sendable part of the log file. Raises RplError 1236 if it is purged or damaged, and OSError if it
         cannot be read.
         """
         with self._lock:
@@ -141,8 +141,8 @@ class SendableLog:
 
 
 def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is_whole: bool) -> Sendable:
-    """Return the sendable part after a search for records from `known.end` on. `is_whole`: another log follows, so the
-    file ends with a ROTATE.
+    """Return the sendable part of a log file after a search for position records from `known.end` on. `is_whole`: True
+    if another log follows, so that the file ends with a ROTATE.
 
     A power failure may leave invalid bytes after the last record; the applier cuts them off when it starts. Raises
     RplError 1236 if a log before the last one has such bytes.

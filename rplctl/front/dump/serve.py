@@ -1,4 +1,4 @@
-"""Serve one dump: check the privilege, end the same replica's older dump, and list the replicas for SHOW REPLICAS.
+"""Serves one dump: checks the privilege, ends the same replica's older dump, and lists the replicas for SHOW REPLICAS.
 
 Invariant: of two dumps with the same UUID, or the same server id, only the newer one continues. The replica has lost
 the older connection.
@@ -91,5 +91,5 @@ def _end_older(front: Front, session: ClientSession, request: DumpRequest) -> No
 
 
 def is_by_gtid(request: DumpRequest) -> bool:
-    """True if a MySQL replica asked with COM_BINLOG_DUMP_GTID."""
+    """True if a MySQL replica has requested the dump with COM_BINLOG_DUMP_GTID."""
     return request.gtids is not None and not isinstance(request.gtids, MariadbGtidState)

@@ -1,4 +1,4 @@
-"""Skip the transactions that a replica already has, and the events that it does not accept.
+"""Skips the transactions that a replica already has, and the events that it does not accept.
 
 MySQL's GTIDs are a set: a transaction is skipped if its GTID is in the set, anywhere in the logs. MariaDB's position is
 one GTID for each domain: the transactions of a domain are skipped up to and including that GTID, and all later ones are
@@ -28,7 +28,7 @@ _CONTROL = np.array(sorted(LOG_EVENTS), np.uint8)
 
 
 class Skip:
-    """The decisions of one dump for each event, in the order of the log."""
+    """Decides, for one dump, which events are skipped. The events are passed in the order of the log."""
 
     def __init__(self, request: DumpRequest, start: LogStart) -> None:
         self._is_strict = request.is_strict
@@ -47,8 +47,8 @@ class Skip:
         self._description = description
 
     def is_skipped(self, type_code: int) -> bool:
-        """True if one more event of the same transaction is skipped. Such a transaction is too large to be in memory
-        completely.
+        """True if the next event, of this type, is skipped. It is part of a transaction that is too large to be in
+        memory completely.
         """
         return self._skips or type_code in self._dropped
 
@@ -72,7 +72,9 @@ class Skip:
         return kept & ~skipped
 
     def _had(self, data: ByteArray, at: NDArray[np.int64]) -> Flags:
-        """Return an array that is True for each GTID event whose transaction the replica has."""
+        """Return an array with one value per GTID event at the offsets `at`: True if the replica has its
+        transaction.
+        """
         if self._set is None:
             return np.array([self._is_before(data, offset) for offset in at.tolist()], np.bool_)
         found = np.zeros(len(at), np.bool_)
@@ -82,8 +84,8 @@ class Skip:
         return found
 
     def _is_before(self, data: ByteArray, offset: int) -> bool:
-        """True if the domain's last transaction to skip is this one or comes later. Raises RplError 1236 if the
-        replica has diverged.
+        """True if the replica has the transaction of this GTID event: the last transaction to skip in its domain is
+        this one, or comes later. Raises RplError 1236 if the replica has diverged.
         """
         server = int.from_bytes(data[offset + 5 : offset + 9].tobytes(), "little")
         body = data[offset + HEADER_LENGTH : offset + HEADER_LENGTH + 12].tobytes()

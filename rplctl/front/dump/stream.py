@@ -1,4 +1,5 @@
-"""Send the logs: an artificial ROTATE for each log, its FORMAT_DESCRIPTION, its events, and heartbeats in between.
+"""Sends the logs to a replica: an artificial ROTATE for each log, its FORMAT_DESCRIPTION, its events, and heartbeats in
+between.
 
 A Numba kernel puts events into packets, one chunk at a time. An event that is larger than a chunk is read and sent in
 several parts. The docstring of the package has the invariants.
@@ -39,8 +40,8 @@ _LARGEST_HEARTBEAT_POSITION: Final = 0xFFFFFFFF
 
 
 class Stream:
-    """One dump. `run` returns only if the client wants the dump to end at the end of the logs. Otherwise it ends by
-    Closed, RplError or OSError.
+    """One dump. `run` returns only if the client wants the dump to end, at the end of the logs or at its UNTIL.
+    Otherwise it ends by Closed, RplError or OSError.
     """
 
     def __init__(self, link: Link, log: SendableLog, request: DumpRequest, server_id: int) -> None:
@@ -51,7 +52,7 @@ class Stream:
         self._until: Until | None = None
 
     def run(self, name: str, offset: int) -> None:
-        """Send the events from that position on."""
+        """Send the events from this position on, log after log."""
         while name:
             with self._reading(name) as descriptor:
                 start = self._log.start(name)
@@ -90,7 +91,7 @@ class Stream:
         self._sent_at = time.monotonic()
 
     def _send_log(self, descriptor: int, name: str, offset: int, *, strips: bool) -> str:
-        """Send one log until its end. Return the next log, or '' to end the dump."""
+        """Send one log until its end. Return the name of the next log, or '' to end the dump."""
         while True:
             found = self._log.look(name)
             while offset < found.end:
@@ -125,7 +126,7 @@ class Stream:
         return offset + end
 
     def _is_at_end(self, offset: int) -> bool:
-        """True if the replica wants no more events. It gets the event that says so."""
+        """True if the dump has reached its UNTIL. In this case the replica gets the event that says so."""
         if self._until is None or not self._until.is_at_end:
             return False
         event = self._until.event(self._server_id, offset, checksum=self._has_checksums)

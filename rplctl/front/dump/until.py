@@ -1,4 +1,4 @@
-"""End a dump after the GTIDs of `START SLAVE UNTIL master_gtid_pos`, as a MariaDB source does.
+"""Ends a dump after the GTIDs of `START SLAVE UNTIL master_gtid_pos`, as a MariaDB source does.
 
 The replica sends its list as @slave_until_gtid, and from MariaDB 11.3 on @slave_gtid_until_before_gtids=1 for
 SQL_BEFORE_GTIDS. Each domain ends at its GTID; a domain that is not in the list ends at once. If all have ended, the
@@ -26,7 +26,9 @@ _BETWEEN: Final = np.array(sorted({*LOG_EVENTS, EventType.IGNORABLE, EventType.M
 
 
 class Until:
-    """The end of one dump. `executed`: the GTIDs of all transactions before the log at which the dump begins."""
+    """Decides where one dump ends. `executed`: the GTIDs of all transactions before the log at which the
+    dump begins.
+    """
 
     def __init__(self, request: DumpRequest, executed: str) -> None:
         assert request.until is not None
@@ -75,7 +77,7 @@ class Until:
         return number > last[1] or self._is_before
 
     def event(self, server_id: int, position: int, *, checksum: bool) -> bytes:
-        """Return the GTID_LIST that tells the replica to stop."""
+        """Return the GTID_LIST event that makes the replica stop."""
         gtids = sorted(self._wanted.domains.items())
         body = (len(gtids) | _REACHED).to_bytes(4, "little")
         for domain, (server, number) in gtids:
