@@ -59,7 +59,9 @@ class SourceIdentity:
 
 @dataclass(frozen=True, slots=True)
 class DumpStart:
-    """The start of a dump: a position, or a set of received GTIDs; the source sends all other transactions."""
+    """The position or the set of received GTIDs with which a dump begins. With GTIDs, the source sends all other
+    transactions.
+    """
 
     position: BinlogPosition  # log_name '' = the first existing log
     mysql_gtid_set: Any | None = None  # event.gtid.MysqlGtidSet; None = by position
@@ -73,7 +75,9 @@ class DumpStart:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaIdentity:
-    """The replica's ids at the source. If two replicas have the same ids, the source ends the older dump (D07)."""
+    """The ids with which this replica registers at the source. If two replicas have the same ids, the source ends the
+    older dump (D07).
+    """
 
     server_id: int
     uuid: str
@@ -83,8 +87,8 @@ class SourceStream(Protocol):
     def identity(self) -> SourceIdentity: ...
 
     def read_batch(self, timeout_s: float) -> EventBatch | None:
-        """Return the arrived events, at least one; None after the timeout. Raises SourceError if the source reports an
-        error or the connection is lost.
+        """Return the events that have arrived, at least one; None after the timeout. Raises SourceError if the source
+        reports an error or the connection is lost.
         """
 
     def close(self) -> None: ...
@@ -99,7 +103,9 @@ COPY_AGAIN: Final = "rplctl stop; rplctl reset --forget-gtids --yes; rplctl clon
 
 
 def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:
-    """Return error 1236 with the server's text, for a server's own report and for the same cases in a folder."""
+    """Return error 1236 with the server's text: for an error that a server reports, and for the same situations in a
+    folder.
+    """
     return SourceError(
         f"Got fatal error {er.MASTER_FATAL_ERROR_READING_BINLOG} "
         f"from master when reading data from binary log: '{reason}'",

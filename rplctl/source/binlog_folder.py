@@ -1,4 +1,5 @@
-"""A folder of binary logs as a source: an archive (`mysqlbinlog --raw`), a backup, a stopped server's data folder.
+"""Reads a folder of binary logs as a source: an archive (`mysqlbinlog --raw`), a backup, a stopped server's data
+folder.
 
 The stream is that of a live server's dump: an artificial ROTATE and the FORMAT_DESCRIPTION at the start and before each
 next file, then the unchanged events. If a file is missing, purged or truncated, the error is the same 1236 text. Files
@@ -42,7 +43,7 @@ LISTING_S: Final = 1.0  # between listings of the folder, which also read its in
 
 @dataclass(slots=True, kw_only=True)
 class _OpenLog:
-    """The open log; `offset` is the offset of the next byte to return."""
+    """The log that is open. `offset`: the offset of the next byte to return."""
 
     name: str
     descriptor: int
@@ -58,7 +59,7 @@ class _OpenLog:
 
     @property
     def expected_next(self) -> str:
-        """The expected name of the next log. Any other name is a gap."""
+        """The name that the next log must have. Any other name is a gap."""
         base = self.name.rpartition(".")[0]
         return self.next_name or numbered_log_name(base, log_number(self.name) + 1)
 
@@ -68,7 +69,7 @@ class _OpenLog:
 
 
 class FolderStream:
-    """A `SourceStream` over a folder. `datadir`: the folder for events that are too large for memory."""
+    """A `SourceStream` that reads a folder. `datadir`: the folder for events that are too large for memory."""
 
     def __init__(self, folder: Path, datadir: Path, start: DumpStart) -> None:
         self._folder = folder
@@ -80,7 +81,7 @@ class FolderStream:
         self._algorithm: int | None = None  # checksum algorithm after the returned events; None = no event returned yet
 
     def identity(self) -> SourceIdentity:
-        """Return the identity from the oldest log, because a folder has no server to ask."""
+        """Return the identity of the source from the oldest log, because a folder has no server to query."""
         names = log_names(self._folder)
         if not names:
             raise _no_first_log(self._folder)
@@ -221,8 +222,8 @@ class FolderStream:
             self._log.offset += len(head)
 
     def _next_log(self, log: _OpenLog, size: int) -> bool:
-        """Open the next log at the end of `log`; False if there is none yet. Raises SourceError 1236 if `log` ends
-        inside an event.
+        """Open the log that follows `log`, at the end of `log`; False if there is none yet. Raises SourceError 1236 if
+        `log` ends inside an event.
         """
         if not self._is_listing_due(log):
             return False
@@ -250,7 +251,7 @@ class FolderStream:
         return True
 
     def _is_listing_due(self, log: _OpenLog) -> bool:
-        """True if the next log exists, and otherwise once per LISTING_S.
+        """True if the folder must be listed: the next log exists, or LISTING_S seconds have passed.
 
         Only a listing shows a gap or a lost folder.
         """
@@ -274,7 +275,9 @@ def first_log_for_gtids(folder: Path, names: list[str], start: DumpStart) -> str
 
 
 def _check_boundary(log: _OpenLog, position: int) -> None:
-    """Walk the log's headers up to `position`: a position inside an event would give wrong events."""
+    """Check that an event begins at `position`, by reading the log's headers up to it: a position inside an event would
+    give wrong events.
+    """
     at = FIRST_EVENT_POSITION
     while at < position:
         data = os.pread(log.descriptor, min(CHUNK, position - at), at)

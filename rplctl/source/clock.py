@@ -14,5 +14,7 @@ class Clock:
 
 
 def clock_of(asked: float, said: float, answered: float) -> Clock:
-    """Return the clock of a source that reported the time `said` between query and answer (Unix seconds)."""
+    """Return the source's clock from one query: rplctl's time before it (`asked`) and after it (`answered`), and the
+    time `said` that the source reported (Unix seconds).
+    """
     return Clock(said - (asked + answered) / 2, max(0.0, answered - asked) / 2)

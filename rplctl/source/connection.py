@@ -1,4 +1,4 @@
-"""A connection to a live server: socket, TLS, authentication and session set-up, until the dump begins.
+"""Connects to a live server: socket, TLS, authentication and session set-up, until the dump begins.
 
 PyMySQL does the handshake under the rules of handshake/, which rejects the requests of a rogue source (design D14).
 Every answer before the dump is limited in bytes and time. LOAD DATA LOCAL is never answered, and TLS never falls back
@@ -104,7 +104,7 @@ def connect(
 
 
 def _register(mysql: Any, identity: SourceIdentity, info: MasterInfo, replica: ReplicaIdentity) -> None:
-    """Register as a replica.
+    """Register as a replica with the server.
 
     Raises SourceError with the number of the source's vendor if the account may not replicate.
     """
@@ -126,13 +126,13 @@ def _register(mysql: Any, identity: SourceIdentity, info: MasterInfo, replica: R
 
 
 def _has_new_numbers(source: SourceIdentity) -> bool:
-    """True for MySQL 8 and later, whose replicas number the errors of their threads from 13000."""
+    """True if the source is MySQL 8 or later, whose replicas number the errors of their threads from 13000."""
     return not source.is_mariadb and not source.version.startswith("5.")
 
 
 def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
-    """Return a new session, in which no statement was executed. Call it within `map_errors`, which converts the
-    driver's errors.
+    """Sign in, and return a new session in which no statement was executed. Call it within `map_errors`, which converts
+    the driver's errors.
 
     As in MySQL, a `timeout_s` above LONGEST_WAIT_S means no timeout: the system counts milliseconds in 31 bits.
     """
@@ -155,7 +155,9 @@ def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
 
 
 def cut_off(info: MasterInfo) -> None:
-    """Shut down all connections to this source, from any thread: each waiting thread gets an error."""
+    """Shut down all connections to this source, so that each thread that waits for it gets an error. Any thread may
+    call this.
+    """
     for one in members_of(_signed_in):
         mysql: Any = one
         link: socket.socket | None = mysql._sock
@@ -196,10 +198,9 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
 
 
 def _connected(info: MasterInfo, timeout_s: int) -> socket.socket:
-    """Return a connected socket, as socket.create_connection does. Raises OSError if no address accepts the
-    connection.
+    """Return a connected socket, as socket.create_connection does. Raises OSError if no address accepts the connection.
 
-    That function returns its socket only after the connection, too late for `hold`.
+    That function registers its socket too late for `hold`: it returns the socket only after the connection.
     """
     failure = OSError(f"'{info.host}' has no address")
     for network, kind, protocol, _, address in socket.getaddrinfo(info.host, info.port, 0, socket.SOCK_STREAM):
@@ -239,7 +240,8 @@ def _identify(mysql: Any) -> SourceIdentity:
 
 
 def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity | None) -> None:
-    """Raise SourceError if the source is this replica or, for a dump by position, if it is another server than before.
+    """Raise SourceError if the source is this replica itself or, for a dump by position, if it is another server than
+    before.
 
     `replica` None: the source may have the replica's own server id.
     """
@@ -298,9 +300,9 @@ def _require(condition: bool, otherwise: str, hint: str = "") -> None:
 
 
 def _system_zone(mysql: Any, known: SystemZone | None) -> SystemZone | None:
-    """Return the server's time zone; None for an invalid answer, for example of a proxy.
+    """Return the server's time zone SYSTEM; None for an invalid answer, for example from a proxy.
 
-    Without a time zone, DDL that depends on it stops the channel.
+    If the zone is unknown, DDL that depends on it stops the channel.
     """
 
     def rows(query: Sql) -> list[tuple[Any, ...]]:
@@ -345,7 +347,9 @@ def _no_answer(what: str) -> SourceError:
 
 @contextlib.contextmanager
 def map_errors(prefix: str) -> Iterator[None]:
-    """Convert errors of PyMySQL and the socket, and invalid packets, to SourceError; transient if MySQL retries."""
+    """Convert errors of PyMySQL and the socket, and invalid packets, to SourceError. The error is transient if MySQL
+    would try again.
+    """
     try:
         yield
     except err.MySQLError as error:
@@ -367,7 +371,7 @@ def map_errors(prefix: str) -> Iterator[None]:
 
 
 def security_of(info: MasterInfo) -> Security:
-    """Return a source's TLS and key settings for handshake/: as in MySQL, TLS does not fall back to plain text.
+    """Return the TLS and key settings of a source, for handshake/: as in MySQL, TLS does not fall back to plain text.
 
     MASTER_SSL=1 alone encrypts (REQUIRED). With a CA, the certificate chain is verified (VERIFY_CA).
     MASTER_SSL_VERIFY_SERVER_CERT=1 also verifies the host name (VERIFY_IDENTITY); without a CA, against the system's

@@ -1,4 +1,4 @@
-"""The dump of a live server: one request, then raw events until the server or the replica ends the stream.
+"""Reads the dump of a live server: one request, then raw events until the server or the replica ends the stream.
 
 PyMySQL authenticates. From the dump request on, this module reads the socket into one large buffer. A kernel removes
 the framing of all events in the buffer at once, without Python code per event. The batch then owns the buffer. An event
@@ -106,7 +106,7 @@ class LiveStream:
         return None
 
     def _put_back(self, found: Deframed) -> None:
-        """Keep an end packet for the next call, and return the events before it first."""
+        """Keep an end packet in the buffer for the next call, because the events before it are returned first."""
         packet = len(found.end_payload).to_bytes(3, "little") + bytes([(found.sequence - 1) & 0xFF]) + found.end_payload
         self._room.buffer[: len(packet)] = np.frombuffer(packet, np.uint8)
         self._filled, self._needed, self._sequence = len(packet), 0, (found.sequence - 1) & 0xFF
@@ -156,7 +156,7 @@ class LiveStream:
         self._move(size, 0)
 
     def _move(self, size: int, begin: int) -> None:
-        """Move the received bytes from `begin` to the start of another buffer."""
+        """Move the received bytes from the offset `begin` on to the start of a new buffer of this size."""
         rest = self._room.buffer[begin : self._filled]
         room = Room(size, self._folder)
         room.extend(len(rest))
@@ -167,7 +167,7 @@ class LiveStream:
 def open_stream(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> LiveStream:
-    """Sign in, and request everything from `start` on. Raises SourceError if the source does not answer or rejects the
+    """Sign in, and request all events from `start` on. Raises SourceError if the source does not answer or rejects the
     request.
     """
     connection = connect(info, password, start, replica, config)
@@ -179,7 +179,7 @@ def open_stream(
 
 
 def end_of_dump(payload: bytes) -> SourceError:
-    """Return the error for an error or end packet.
+    """Return the error that an error packet or an end packet means.
 
     Error 1236 is final, as in MySQL. After any other packet, the receiver reconnects.
     """

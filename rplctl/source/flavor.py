@@ -1,4 +1,4 @@
-"""The requests of a replica to a MySQL and to a MariaDB server before the dump, and the dump requests themselves.
+"""The requests that a replica sends to a MySQL or a MariaDB server before the dump, and the dump requests themselves.
 
 Learned from recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). The functions only return
 statements and bytes in the order of sending; connection.py sends them.
@@ -55,7 +55,7 @@ def session_statements(is_mariadb: bool, heartbeat_s: float, replica: ReplicaIde
 
 
 def mariadb_gtid_statements(connect_state: str) -> list[Sql]:
-    """Return the statements for a start by GTID: after one `domain-server-sequence` per domain."""
+    """Return the statements before a dump by GTID, which begins after one `domain-server-sequence` per domain."""
     if any(c not in "0123456789-," for c in connect_state):
         raise SourceError(
             f"Malformed MariaDB GTID position '{connect_state}'", errno=er.GTID_POSITION_NOT_FOUND_IN_BINLOG
@@ -73,7 +73,9 @@ def register_request(replica: ReplicaIdentity) -> bytes:
 
 
 def dump_request(start: DumpStart, is_mariadb: bool, replica: ReplicaIdentity) -> tuple[int, bytes]:
-    """Return (command byte, payload). Raises SourceError if the protocol cannot express the position."""
+    """Return the command byte and the payload of the request for a dump. Raises SourceError if the protocol cannot
+    express the position.
+    """
     if start.mysql_gtid_set is not None and not is_mariadb:
         return COM_BINLOG_DUMP_GTID, _gtid_request(start.mysql_gtid_set, replica)
     by_gtid = start.mariadb_gtid is not None

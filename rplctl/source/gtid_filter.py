@@ -1,4 +1,4 @@
-"""GTID mode over a folder: the first log to read, and the transactions that the replica already has.
+"""A dump by GTID from a folder: finds the first log to read, and skips the transactions that the replica already has.
 
 A server's dump thread does the same. The first log to read is the newest one whose PREVIOUS_GTIDS (MySQL) or GTID_LIST
 (MariaDB) has no transaction that the replica lacks. From this log on, transactions that the replica has are skipped.
@@ -36,7 +36,7 @@ _BETWEEN: Final = [
 
 @dataclass(slots=True)
 class GtidFilter:
-    """A filter that removes the transactions that the replica has, even if several batches share one of them."""
+    """Removes the transactions that the replica has, also those that extend over several batches."""
 
     mysql: MysqlGtidSet
     mariadb: MariadbGtidState
@@ -44,7 +44,7 @@ class GtidFilter:
     skipping: bool = False
 
     def keep(self, batch: EventBatch) -> EventBatch | None:
-        """Return the part of the batch that the replica lacks; None if it lacks nothing."""
+        """Return the part of the batch that the replica does not have; None if it has all of it."""
         codes = batch.data[batch.offsets[:-1] + 4]
         decides = np.flatnonzero(np.isin(codes, _GTIDS) | np.isin(codes, _BETWEEN))
         keep = np.empty(len(batch), np.bool_)
@@ -72,7 +72,7 @@ class GtidFilter:
 
 
 def gtid_filter(start: DumpStart) -> GtidFilter | None:
-    """Return the filter of the dump; None if the dump begins at a position."""
+    """Return the filter for a dump; None if the dump begins at a position, not by GTIDs."""
     if not start.by_gtid:
         return None
     return GtidFilter(start.mysql_gtid_set or MysqlGtidSet(), MariadbGtidState.parse(start.mariadb_gtid or ""))

@@ -1,4 +1,4 @@
-"""Interrupt a thread that waits for its source's socket, from another thread or a signal handler.
+"""Interrupts a thread that waits for its source's socket, from another thread or a signal handler.
 
 Invariant: `now` never waits, not even for a lock. A socket that is registered after `now` is interrupted at once. A
 name resolution is not interrupted, because the system's resolver does not allow it.
@@ -13,7 +13,7 @@ from contextvars import ContextVar
 
 
 class Interruption:
-    """The interruption of one receiver's run, for all of its consecutive connections."""
+    """Interrupts one run of a receiver, in all of its consecutive connections."""
 
     def __init__(self) -> None:
         self._held: socket.socket | None = None
@@ -21,7 +21,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def heeded(self) -> Iterator[None]:
-        """Register the sockets of this thread's `hold` calls in this object within the block."""
+        """Make `hold` register this thread's sockets in this object during the block."""
         token = _heeded.set(self)
         try:
             yield
@@ -29,7 +29,9 @@ class Interruption:
             _heeded.reset(token)
 
     def hold(self, connection: socket.socket) -> None:
-        """Register a socket before it connects, instead of the last one. Keeps a duplicate: TLS replaces the socket."""
+        """Register a socket before it connects, in place of the last one. A duplicate is kept, because TLS replaces the
+        socket.
+        """
         self.release()
         self._held = connection.dup()
         if self._is_over:
@@ -42,7 +44,7 @@ class Interruption:
             held.close()
 
     def now(self) -> None:
-        """Interrupt the run for good: a waiting thread gets an error or the end of the stream."""
+        """Interrupt the run for good: a thread that waits gets an error or the end of the stream."""
         self._is_over = True
         held = self._held
         if held is not None:

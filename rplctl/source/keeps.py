@@ -1,4 +1,5 @@
-"""The binary logs that a source retains, and its clock: when will the source purge a channel's next log?
+"""Finds the binary logs that a source retains, and its clock, to compute when the source will purge a channel's next
+log.
 
 A server purges a closed log after a retention time, or when all logs together exceed a limit. It never purges its
 current log. No server reports when a log was closed, but the log was open at the time of its last read event. So the
@@ -32,7 +33,7 @@ VARIABLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The state of a source at one time. `at`: Unix seconds by rplctl's clock.
+    """The binary logs, variables and clock of a source at one time. `at`: Unix seconds by rplctl's clock.
 
     `logs`: name → bytes, the oldest first; empty without a binary log.
     """
@@ -81,8 +82,8 @@ def purged_gtids(ask: Query, kept: Kept) -> str:
 
 
 def look(ask: Query) -> Kept:
-    """Query the source's state. Raises SourceError if the source reports an error: 1227 if the account may not see the
-    logs.
+    """Query the source, and return its state. Raises SourceError if the source reports an error: 1227 if the account
+    may not see the logs.
     """
     began = time.time()
     clock = clock_of(began, float(ask(written("SELECT UNIX_TIMESTAMP(NOW(6))"))[0][0]), time.time())
@@ -103,10 +104,10 @@ def bytes_written(before: Kept, after: Kept) -> int | None:
 
 
 def purge_at(kept: Kept, read: BinlogPosition, read_at: float, bytes_per_s: float) -> float | None:
-    """Return the time when the source purges the log that is read next; None if no limit applies to it yet.
+    """Return the time at which the source purges the log that is read next; None if no limit applies to this log yet.
 
     The time is in Unix seconds by rplctl's clock. `read_at`: the time of the last read event, by the source's clock.
-    `bytes_per_s`: the source's write rate; 0 = unknown.
+    `bytes_per_s`: the rate at which the source writes its log; 0 = unknown.
     """
     if read.log_name not in kept.logs or read.log_name == kept.end.log_name:
         return None

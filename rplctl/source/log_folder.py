@@ -59,7 +59,9 @@ def log_names(folder: Path) -> list[str]:
 
 
 def _without_relay_logs(names: list[str]) -> list[str]:
-    """Return the names without relay logs, unless all names are relay logs: a replica's data folder has both kinds."""
+    """Return those names that are not relay logs, because a replica's data folder has both kinds of logs. If all names
+    are relay logs, return all.
+    """
     return [name for name in names if "relay-bin" not in name] or names
 
 

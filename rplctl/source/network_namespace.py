@@ -1,4 +1,4 @@
-"""NETWORK_NAMESPACE: the network namespace of this host in which connections to the source are created.
+"""Creates connections to the source in another network namespace of this host (option NETWORK_NAMESPACE).
 
 A socket belongs to the namespace in which it was created, even if its thread leaves that namespace. Invariant: the
 thread is back in its own namespace at the end of the block. (MySQL uses the same folder and the same errors;

@@ -1,7 +1,8 @@
-"""The readable part of a binary log that another rplctl writes: up to its last position record (applied_log.record).
+"""Finds the readable part of a binary log that another rplctl writes: up to its last position record
+(applied_log.record).
 
-If the applier of that rplctl is killed, its recovery may truncate the bytes after this record and write them again
-with other offsets. The recovery looks for the same record. Invariant: no byte after the last record, ROTATE or STOP is
+If the applier of that rplctl is killed, its recovery may truncate the bytes after this record and write them again with
+other offsets. The recovery looks for the same record. Invariant: no byte after the last record, ROTATE or STOP is
 returned.
 """
 
@@ -25,20 +26,24 @@ _ENDS: Final = [EventType.IGNORABLE, EventType.ROTATE, EventType.STOP]
 
 
 def is_own_log(description: bytes) -> bool:
-    """True if the FORMAT_DESCRIPTION event is from a binary log that rplctl writes; False for a relay log."""
+    """True if the log is a binary log that rplctl writes, as its FORMAT_DESCRIPTION event shows; False for
+    a relay log.
+    """
     version = description[_VERSION].split(b"\0", 1)[0]
     return version.endswith(VERSION_SUFFIX.encode()) and not parse_header(description).flags & FLAG_RELAY_LOG
 
 
 @dataclass(slots=True)
 class ReadableEnd:
-    """The end of the readable part; complete events before `scanned` were checked."""
+    """The end of the readable part of one log; the complete events before `scanned` were checked."""
 
     end: int = FIRST_EVENT_POSITION
     scanned: int = FIRST_EVENT_POSITION
 
     def advance(self, descriptor: int, size: int) -> int:
-        """Return the end of the last record, ROTATE or STOP in the file's first `size` bytes."""
+        """Search the file's first `size` bytes for further records, and return the offset after the last record, ROTATE
+        or STOP.
+        """
         while size - self.scanned >= HEADER_LENGTH:
             data = os.pread(descriptor, min(_CHUNK, size - self.scanned), self.scanned)
             index = scan_events(data)

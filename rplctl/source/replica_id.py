@@ -18,12 +18,14 @@ _DERIVED = 0x40000000  # derived ids do not collide with the small numbers that 
 
 
 def replica_name(config: Config, channel: Channel) -> str:
-    """Return the name from which ids are derived: the same for each connection, another for each channel."""
+    """Return the name from which the channel's ids are derived. It is the same for each connection, and different for
+    each channel.
+    """
     return f"{socket.gethostname()}:{config.datadir.resolve()}:{channel.name.lower()}:{config.server_id}"
 
 
 def replica_server_id(config: Config, channel: Channel) -> int:
-    """Return the option `server_id`; if it is 0, an id that is derived from host, instance folder and channel."""
+    """Return the option `server_id` or, if it is 0, an id that is derived from host, instance folder and channel."""
     return config.server_id or _DERIVED | (zlib.crc32(replica_name(config, channel).encode()) & 0x3FFFFFFF)
 
 

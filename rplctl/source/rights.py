@@ -25,7 +25,9 @@ _ALL = frozenset({"ALL PRIVILEGES", "ALL"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """The privileges of an account. `account`: as in a GRANT. `databases`: patterns of fully readable databases."""
+    """The privileges of an account. `account`: its name as in a GRANT. `databases`: patterns of the databases that it
+    can read completely.
+    """
 
     account: str
     everywhere: frozenset[str]
@@ -48,7 +50,9 @@ class Rights:
         return right in self.everywhere or not _ALL.isdisjoint(self.everywhere)
 
     def grant(self, right: str, database: str = "", table: str = "") -> str:
-        """Return a GRANT statement: without a table for the whole database, without a database for the whole server."""
+        """Return the GRANT statement that gives the account a privilege: for the whole database if `table` is '', for
+        the whole server if `database` is ''.
+        """
         name = database if table or not self.has_patterns else re.sub(r"([_%\\])", r"\\\1", database)
         where = f"{quote(name) if database else '*'}.{quote(table) if table else '*'}"
         return f"GRANT {right} ON {where} TO {self.account};"
@@ -77,7 +81,7 @@ def _grants(query: Query) -> list[tuple[object, ...]]:
 
 
 def _roles(text: str) -> Sql:
-    """Return the roles in CURRENT_ROLE(): one or more `name`@`host`. Raises RplError for any other text."""
+    """Return CURRENT_ROLE()'s text as SQL: one or more `name`@`host`. Raises RplError for any other text."""
     if not re.fullmatch(rf"{_ROLE}(?:,\s*{_ROLE})*", text):
         raise not_executed(text, "a list of roles")
     found = [tuple(name.replace("``", "`") for name in pair) for pair in re.findall(_PARTS_OF_ROLE, text)]
@@ -85,7 +89,7 @@ def _roles(text: str) -> Sql:
 
 
 def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True) -> Rights:
-    """Return the privileges in the lines of SHOW GRANTS."""
+    """Return the privileges that the lines of SHOW GRANTS give to the account."""
     everywhere: set[str] = set()
     databases, revoked = [], set()
     for line in grants:
@@ -108,7 +112,7 @@ def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True)
 
 
 def may_select(query: Query, database: str, table: str) -> bool:
-    """True if the account may read the table. Raises SourceError for any other error."""
+    """True if the account may read the table. Raises SourceError for an error other than a missing privilege."""
     try:
         query(written("SELECT * FROM {} LIMIT 0", quote(database, table)))
     except SourceError as error:

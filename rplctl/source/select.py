@@ -1,8 +1,8 @@
-"""One prepared SELECT: its rows as raw packets in parts, without decoding.
+"""Executes one prepared SELECT, and reads its rows as raw packets in parts, without decoding.
 
 PyMySQL prepares and executes the statement. From the first row on, this module reads the socket into its own buffer, in
-which a kernel looks for the end of the rows. Invariant: the memory is one buffer, for rows of any size. After the
-last part, the session is ready for the next statement.
+which a kernel looks for the end of the rows. Invariant: the memory is one buffer, for rows of any size. After the last
+part, the session is ready for the next statement.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class SelectedRows:
     """The rows of a SELECT. `wire_types`: the type code of each column of the result set."""
 
     def __init__(self, mysql: Any, sql: Sql, address: str) -> None:
-        """Prepare and execute. `mysql`: a session that has no other user in the meantime. Raises SourceError if the
-        source reports an error.
+        """Prepare and execute the SELECT. `mysql`: a session that nothing else uses in the meantime. Raises SourceError
+        if the source reports an error.
         """
         self._mysql, self._address = mysql, address
         with map_errors(address):
@@ -81,7 +81,7 @@ class SelectedRows:
         self._finish(self._stream.end)
 
     def _receive(self, buffer: ByteArray) -> int:
-        """Return the number of bytes that have arrived.
+        """Read bytes that have arrived into the buffer, and return their number.
 
         `readinto1` is not used: it would wait for more bytes than the driver has buffered, and none may arrive.
         """

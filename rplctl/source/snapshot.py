@@ -1,4 +1,5 @@
-"""Rows of a live source at a known position of its binary log. Three methods exist, and none locks a whole table:
+"""Opens snapshots of a live source at a known position of its binary log. Three methods exist, and none locks a whole
+table:
 
     exact         MariaDB, Percona: `binlog_snapshot_*` has the position of a consistent snapshot; L = H
     GTID window   MySQL with GTIDs: L = gtid_executed before the snapshot, H = the end of the log after its start. One
@@ -17,8 +18,8 @@ Otherwise, DDL waits until the snapshot ends, and all later statements on the ta
 10.11, 11.8).
 
 Without a snapshot, rows are share-locked during the read (`locked_rows`). A transaction that is logged but not yet
-visible holds its own locks, so the read waits for it. A statement locks tables of MyISAM and similar engines anyway.
-A position that is read before a snapshot proves nothing on MySQL: it includes commits that the snapshot does not show.
+visible holds its own locks, so the read waits for it. A statement locks tables of MyISAM and similar engines anyway. A
+position that is read before a snapshot proves nothing on MySQL: it includes commits that the snapshot does not show.
 `settled_end` waits for these commits: a transaction owns its GTID from before it is logged until it is visible. The
 account needs SELECT, REPLICATION SLAVE and REPLICATION CLIENT (MariaDB: BINLOG MONITOR).
 """
@@ -72,16 +73,16 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True)
 class RowLock:
-    """A SELECT that share-locks a row. `finds`: True if the row must exist, False if it was deleted."""
+    """A SELECT that share-locks a row. `finds`: True if it must find the row, False if the row was deleted."""
 
     sql: Sql
     finds: bool
 
 
 class Snapshot:
-    """A snapshot with low watermark `low` (L).
+    """An open snapshot with the low watermark `low` (L).
 
-    `locking`: the clause at the end of each SELECT. If it is set, there is no common transaction.
+    `locking`: the clause at the end of each SELECT. If it is set, rows are locked, and there is no common transaction.
     """
 
     def __init__(self, query: Query, low: LogPlace, high: LogPlace | None, locking: Sql = NOTHING) -> None:
@@ -96,7 +97,7 @@ class Snapshot:
 
 
 def step_of(query: Query) -> Step:
-    """Return the best method that the server supports. Raises SourceError if the source reports an error."""
+    """Return the best snapshot method that the server supports. Raises SourceError if the source reports an error."""
     if query(written("SHOW STATUS LIKE 'binlog_snapshot_file'")):
         return Step.EXACT
     modes = query(written("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'"))
@@ -130,13 +131,13 @@ def lets_ddl_pass(query: Query, step: Step) -> bool:
 def snapshot(
     query: Query, step: Step, applied: LogPlace, timeout_s: float, lock: Callable[[], RowLock | None] | None = None
 ) -> Iterator[Snapshot]:
-    """Show `query` a consistent state of the source within the block; the transaction ends with the block.
+    """Show the session `query` a consistent state of the source within the block; the transaction ends with the block.
 
-    The state contains everything up to `applied`, and everything that was logged before the call. Exceptions: the
-    exact method reports its position, and the share lock only guarantees the transactions up to the row of `lock`.
+    The state contains everything up to `applied`, and everything that was logged before the call. Exceptions: the exact
+    method reports its position, and the share lock only guarantees the transactions up to the row of `lock`.
 
-    Raises WaitTimeout if the source does not show `applied` in time. Raises SourceError if the source reports an
-    error: 1205 if the row of `lock` is missing, or another session has locked it for long.
+    Raises WaitTimeout if the source does not show `applied` in time. Raises SourceError if the source reports an error:
+    1205 if the row of `lock` is missing, or another session has locked it for long.
     """
     deadline = time.monotonic() + timeout_s
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
@@ -154,8 +155,8 @@ def snapshot(
 
 @contextmanager
 def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot]:
-    """Show `query` each row as of some time between L and H within the block. Raises WaitTimeout if the log does not
-    become stable in time, and SourceError if the source reports an error.
+    """Show the session `query` each row as it is at some time between L and H within the block. Raises WaitTimeout if
+    the log does not become stable in time, and SourceError if the source reports an error.
     """
     low = settled_end(query, step, timeout_s)
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"))
@@ -166,7 +167,7 @@ def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot
 
 
 def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
-    """Open the snapshot until it shows `applied`: the source sends a transaction before it is visible."""
+    """Open snapshots until one shows `applied`: the source sends a transaction to replicas before it is visible."""
     while True:
         query(_SNAPSHOT)
         found = {
@@ -186,13 +187,13 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
 
 
 def gtids_at(query: Query, position: BinlogPosition) -> str:
-    """Return MariaDB's GTID position at this binary log position."""
+    """Return MariaDB's GTIDs at this position of the binary log."""
     (gtids,) = query(written("SELECT BINLOG_GTID_POS({}, {})", utf8_literal(position.log_name), position.log_pos))[0]
     return str(gtids or "")
 
 
 def _shows(place: LogPlace, applied: LogPlace) -> bool:
-    """True if MariaDB's GTIDs of the position include the applied GTIDs; domains that the source lacks are ignored."""
+    """True if the GTIDs of `place` include those of `applied` (MariaDB); domains that the source lacks are ignored."""
     if ":" in place.gtids + applied.gtids:
         return True
     there = MariadbGtidState.parse(place.gtids)
@@ -227,9 +228,9 @@ def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> My
 
 
 def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
-    """Return a snapshot with the transaction of the row that `last` finds, and all transactions before it.
+    """Open a snapshot that shows the transaction of the row that `last` finds, and all transactions before it.
 
-    The lock is released as soon as it is granted.
+    The lock on the row is released as soon as it is granted.
     """
     status = _status(query)
     lock = last()
@@ -304,7 +305,7 @@ def _wait_until_stable(query: Query, deadline: float) -> None:
 
 
 def _owned(query: Query) -> MysqlGtidSet:
-    """Return the GTIDs of running transactions; the server prints `UUID:NUMBER#THREAD`."""
+    """Return the GTIDs of running transactions, which the server prints as `UUID:NUMBER#THREAD`."""
     return MysqlGtidSet.parse(re.sub(r"#\d+", "", str(query(written("SELECT @@GLOBAL.gtid_owned"))[0][0] or "")))
 
 

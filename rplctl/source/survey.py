@@ -1,4 +1,4 @@
-"""Queries to a live server: its binary log settings, the end of its log, its tables.
+"""Queries a live server: its binary log settings, the end of its log, its tables.
 
 The session is separate from the receiver's and is closed after the queries; it changes nothing on the server. Each
 answer is limited in bytes and time.
@@ -23,7 +23,9 @@ from rplctl.sql_text import Sql, joined, written
 
 
 class Query(Protocol):
-    """A function that runs a query. `more`: statements in the same packet, without delay; returns the rows of all."""
+    """A function that runs a query and returns its rows. `more`: statements in the same packet, without delay; the rows
+    of all are then returned.
+    """
 
     def __call__(self, sql: Sql, *more: Sql) -> list[tuple[Any, ...]]: ...
 
@@ -46,7 +48,9 @@ def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
 
 @contextmanager
 def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[Any, Query]]:
-    """Open a `survey` that also yields PyMySQL's connection, for whole tables (`select.SelectedRows`)."""
+    """Open a session as `survey` does, and also yield PyMySQL's connection, for reading whole tables
+    (`select.SelectedRows`).
+    """
     address = f"{info.user_name}@{info.host}:{info.port}"
     with map_errors(address):
         mysql = log_in(info, password, config.replica_net_timeout)
@@ -124,7 +128,7 @@ def log_end(query: Query) -> BinlogPosition:
 
 
 def answered_place(name: Any, offset: Any) -> BinlogPosition:
-    """Return the position that the source reported. Raises SourceError if the position is invalid."""
+    """Return a position from the name and offset that the source reported. Raises SourceError if they are not valid."""
     try:
         return BinlogPosition.parse(f"{name}:{offset}")
     except UsageError as error:
