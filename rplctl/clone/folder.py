@@ -154,7 +154,9 @@ class CloneFolder:
         self.path, self._plan = channel.clone_folder, channel.clone_plan
 
     def read_plan(self) -> Plan:
-        """Return the plan; {} if there is nothing to copy, or if the file is damaged."""
+        """Return the table groups that are still to be copied; {} if there are none, or if the file of the plan is
+        damaged.
+        """
         stored = stored_json(self._plan)
         with suppress(AttributeError, TypeError, ValueError):
             return {int(table_group): [(str(d), str(t)) for d, t in tables] for table_group, tables in stored.items()}

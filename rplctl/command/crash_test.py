@@ -37,7 +37,7 @@ from rplctl.target.registry import DEFAULT_KIND, target_kind
 
 @dataclass(frozen=True, slots=True)
 class CrashLine:
-    """One row of the result. The field names are the column names."""
+    """One line of the report, about one case. The field names are the column names."""
 
     Crash_point: str
     Commit_mode: str

@@ -169,8 +169,8 @@ class TablePositionStore(PositionStore):
         self._engine = engine
 
     def open(self) -> RelayLogInfo:
-        """Return the position in the row, or the one in a marker that a crash left moving before this table was the
-        repository.
+        """Return the position to start from: the one in the table's row or, if an applier in mode marker crashed before
+        the switch to this table, the one in its marker.
         """
         info = self._repository.read()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:

@@ -299,12 +299,13 @@ def _last_timestamp(batch: EventBatch) -> int:
 
 
 class MasterInfoFlusher:
-    """Decides when MasterInfo is written (WL#2775 REQ-3): on rotation, stop, and every `sync_master_info` events.
+    """Decides when MasterInfo is written (WL#2775 REQ-3): at a rotation of the relay log or of the source's log, at a
+    stop, and after every `sync_master_info` events, the period.
 
-    The rotation is that of the relay log or of the source's log. A FILE takes every position at once into the operating
-    system's cache and is synced by the period; a TABLE is only written when the period is reached. With period 0 only
-    rotation, CHANGE MASTER and stop write it. The repository counts the events, because it knows its kind. Invariant: a
-    forced flush follows the sync of the relay log that it describes.
+    A FILE gets every position at once, which is then in the operating system's cache, and is synced by the period. A
+    TABLE is only written when the period is over. With period 0 only rotation, CHANGE MASTER and stop write it. The
+    repository counts the events, because it knows its kind. Invariant: a forced flush follows the sync of the relay log
+    that it describes.
     """
 
     def __init__(self, repository: InfoRepository[MasterInfo], info: MasterInfo) -> None:

@@ -174,7 +174,9 @@ class TableModel:
 
     @property
     def holds_rows(self) -> bool:
-        """True if targets that are not servers also have this table: it is not a sequence, and its rows are its own."""
+        """True if the table has rows of its own, so that targets that are not servers also have this table. False for a
+        sequence.
+        """
         return not self.is_sequence and not self.lies_elsewhere
 
     @property

@@ -207,10 +207,10 @@ class Target(Protocol):
     def lock_wait(self) -> str: ...  # which lock of another session a statement waits for; called from another thread
 
     def interrupt(self) -> None:
-        """Make the running statement fail, without waiting; for another thread. The caller must then roll back."""
+        """Make the running statement fail, without waiting. Another thread calls this. The caller then rolls back."""
 
     def abort(self) -> None:
-        """End the connections as if this process had died, so that calls that wait fail; for another thread."""
+        """End the connections as if this process had died, so that waiting calls fail. Another thread calls this."""
 
     def is_idle(self) -> bool:
         """True if, after `interrupt` and `rollback`, the changes are undone and their locks are released."""

@@ -34,7 +34,7 @@ class TypedModify(Modify):
 
     @abstractmethod
     def fitted(self) -> Sql:
-        """Return SQL that converts a number to the new DECIMAL type if the number fits."""
+        """Return SQL that converts a number to the new DECIMAL type, for numbers that fit the type."""
 
     @abstractmethod
     def beyond(self) -> Sql:

@@ -131,7 +131,7 @@ class TargetSide(ABC):
 
 
 class ValuesSide(TargetSide):
-    """The side of a target that does not speak MySQL."""
+    """The target's side if the target does not speak MySQL: its rows are plain values."""
 
     def __init__(self, url: str, compared: type[ComparedRows]) -> None:
         super().__init__(url)

@@ -61,8 +61,8 @@ class UndoText:
     pair: Pair
 
     def of(self, inserted: Iterable[Key], deleted: Iterable[Key], updated: Iterable[Key]) -> str:
-        """Return the SQL that reverts the inserts, deletes and updates of the rows with these keys. A deleted row may
-        have been inserted again.
+        """Return the SQL that reverts the inserts, deletes and updates of the rows with these keys. The keys in
+        `deleted` include rows that were deleted and then inserted again.
 
         Raises NoUndo if a row cannot be restored, and TargetError if the target reports an error.
         """

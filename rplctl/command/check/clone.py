@@ -29,7 +29,7 @@ _MOST_NAMED: Final = 10
 
 def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
     """Yield the findings about a copy of tables. There are none if the target does not answer, because another finding
-    reports this failure.
+    reports that.
     """
     try:
         with one_engine():

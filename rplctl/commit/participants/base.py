@@ -51,10 +51,12 @@ class PositionParticipant(ABC):
 
     @abstractmethod
     def commit_by_xid(self, xid: str) -> None:
-        """Commit the prepared position of that name. A name other than that of `recover` changes nothing."""
+        """Commit the prepared position of the transaction `xid`. Nothing changes if `recover` returns another name."""
 
     def rollback_by_xid(self, xid: str) -> None:
-        """Roll back the prepared position of that name. Raises RplError for a name other than that of `recover`."""
+        """Roll back the prepared position of the transaction `xid`. Raises RplError if `recover` returns
+        another name.
+        """
         stored = self.recover()
         if xid != stored:
             raise RplError(f"{xid} is not the prepared position, which is {stored or 'empty'}")

@@ -84,8 +84,8 @@ class Place:
         return PyFileSystem(DeltaStorageHandler(self.uri(folder), self.options or None))
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
-        """Write the rows to a new file as lake.FileWriter describes. Raises TargetError if the file cannot be
-        written.
+        """Write the rows to a new file, as an implementation of lake.FileWriter. Raises TargetError if the file cannot
+        be written.
         """
         import pyarrow.parquet as parquet
 

@@ -26,8 +26,8 @@ class DuckdbUndo(UndoSql):
     literal = staticmethod(literal)
 
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Return the columns with SQL of their literals. Text with other characters than printable ASCII is written as
-        bytes.
+        """Return the quoted columns, each with SQL that computes its literal. Text with other characters than printable
+        ASCII is written as bytes.
         """
         with mapped_errors():
             found = present_columns(driver_of(target.connection), model)

@@ -27,8 +27,8 @@ class SqliteUndo(UndoSql):
         return standard_literal(value) if value.isprintable() else written("CAST({} AS TEXT)", hex_literal(raw))
 
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Return the columns with SQL of their literals. Text with other characters than printable ASCII is in hex:
-        quote() ends at a NUL.
+        """Return the quoted columns, each with SQL that computes its literal. Text with other characters than printable
+        ASCII is in hex: quote() ends at a NUL.
         """
         found = self.rows(target, written("PRAGMA main.table_xinfo({})", table(model)))
         return {quote(name): _literal(quote(name)) for _, name, *_, hidden in found if not hidden}
