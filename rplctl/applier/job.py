@@ -182,8 +182,8 @@ class Applier:
         warm_up()
 
     def _open_target(self) -> Target:
-        """Return the target. All connections use the same object, because it must free the lock of the last connection
-        (D4).
+        """Return the target, opened at the first call. Each connection to it uses the same object, which frees the lock
+        of the connection before (D4).
         """
         if self._target is None:
             self._target = open_target(self._config.target_url)

@@ -171,7 +171,7 @@ def _rows_in_a_chunk(row_bytes: float) -> int:
 
 
 def _in_parts(changed_rows: ChangedKeys) -> Iterator[list[Sql]]:
-    """Yield the conditions of the keys in lists, each as long as one statement permits."""
+    """Divide the conditions, one for each key, into lists that fit into one statement."""
     some, size = list[Sql](), 0
     for one in changed_rows.values():
         if some and (len(some) == _KEYS_AT_ONCE or size + len(one) > _MOST_CONDITIONS):

@@ -140,7 +140,7 @@ def _notes(planned: Config) -> Iterator[Note]:
 
 
 def _refuse_stranding(config: Config, planned: Config) -> None:
-    """Raise UsageError if the kind of a repository or the target would change while channels have records there
+    """Raise UsageError if a new kind of repository or a new target would leave behind the records of existing channels
     (REQ-6).
     """
     moves = [name for name in _REPOSITORIES if getattr(config, name) != getattr(planned, name)]

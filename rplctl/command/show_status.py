@@ -243,8 +243,8 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
 
 
 def _target_state(repositories: Repositories, relay: RelayLogInfo, applier: ThreadReport) -> dict[str, object]:
-    """Return the columns about the state of the target that the last start or the applier found. The target itself is
-    read only if its file does not exist, or lacks the record: a FILE needs no target (design D16).
+    """Return the columns about the state of the target, as the last start or the applier found it. Read the target
+    itself only if its file is missing or its table has no RelayLogInfo: a FILE needs no target (design D16).
     """
     state = applier.status.target_state
     is_table = repositories.relay_log_info.kind is RepositoryKind.TABLE

@@ -54,8 +54,8 @@ def wait(
     timeout_s: float | None = None,
 ) -> WaitResult:
     """Return when the channel has reached the condition. Raises WaitTimeout after `timeout_s` seconds, NotRunning if a
-    required thread does not run, UsageError if there is not exactly one condition, and TargetError if the record is in
-    a target with a permanent error.
+    required thread does not run, UsageError if there is not exactly one condition, and TargetError if the target, which
+    has the position, reports a permanent error.
     """
     if (position is None) == (not state) or (state and state not in STATES):
         raise UsageError(f"wait requires --pos FILE:POS or --state {'|'.join(STATES)}")

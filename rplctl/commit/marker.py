@@ -176,8 +176,8 @@ def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> 
 
 
 def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
-    """True if the file's position counts although the marker has another one: the file was edited after an orderly
-    stop.
+    """True if the position in relay-log.info counts although the marker has another one: somebody edited the file after
+    an orderly stop.
     """
     return in_step and info.left_at != info.place
 

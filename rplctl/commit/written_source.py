@@ -33,7 +33,9 @@ def was_written_last(channel: Channel, owner: Owner, *, default: bool) -> bool:
 
 
 def forget_written(channel: Channel) -> None:
-    """Remove the record after RESET REPLICA, which also removes the owner's row."""
+    """Remove the record of the source that this instance wrote last, because RESET REPLICA removes the
+    owner's row too.
+    """
     remove_file(_path(channel))
 
 

@@ -80,11 +80,11 @@ def check_updates(model: TableModel, images: Images) -> None:
 
 
 def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
-    """Yield the index of each generated column that the target computes, with a mask of the rows whose value in the
-    images is outdated.
+    """Yield the index of each generated column that the target computes, with a mask of the rows whose logged value is
+    outdated.
 
-    A value is outdated if it is older than a column in its expression: FULL_NODUP's after image has that column, but
-    the value is from the before image or an earlier INSERT.
+    A value is outdated if a column in its expression comes from a newer image: FULL_NODUP's after image has only
+    changed columns, so the value may come from the before image or an earlier INSERT.
     """
     for column, expression in integer_expressions(model).items():
         terms = [part for part in expression if isinstance(part, int)]

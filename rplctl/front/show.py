@@ -262,7 +262,9 @@ def tables(front: Front, session: ClientSession, words: Statement) -> Answer:
 
 
 def _pattern(words: Statement) -> str:
-    """Return the text that a LIKE condition adds to the name of the first column."""
+    """Return ` (pattern)` for a statement with LIKE 'pattern', else ''; MySQL appends this to the name of the first
+    column.
+    """
     ahead = words.tokens[words.index : words.index + 2]
     return f" ({ahead[1].value})" if ahead[0].value == "LIKE" and ahead[1].kind == "string" else ""
 

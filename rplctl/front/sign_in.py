@@ -42,7 +42,7 @@ _FAST_OK, _FULL_NEEDED, _KEY_REQUEST = b"\x01\x03", b"\x01\x04", b"\x02"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The account that has signed in, its role, host, database and character sets."""
+    """A client that has signed in: its account, role, host, database and character sets."""
 
     account: str
     role: str

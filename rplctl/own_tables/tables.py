@@ -227,7 +227,7 @@ def has_rows(connection: Connection, channel: str) -> bool:
 
 
 def _tables_there(connection: Connection, *others: Table) -> Iterator[Table]:
-    """Return the existing internal tables with a channel column, and the existing tables of `others`."""
+    """Yield the existing internal tables with a channel column, and the existing tables of `others`."""
     inspector = inspect(connection)
     tables = (*(make(connection.dialect.name) for make in (*_ALL, lake_batch)), *others)
     return (table for table in tables if inspector.has_table(table.name, table.schema))

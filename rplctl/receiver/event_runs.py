@@ -91,7 +91,9 @@ def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
 
 
 def follow(position: int, end_log_pos: int, event_length: int, *, artificial: bool) -> int:
-    """Return the source position after one event, by the rule for the position."""
+    """Return the 64-bit source position after one event that begins at `position`; the module's docstring
+    has the rule.
+    """
     if end_log_pos:
         return int(_advance(position, end_log_pos))
     return position if artificial else position + event_length

@@ -48,11 +48,10 @@ def useless_because(
 
 
 def _holds_place(index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo) -> bool:
-    """True if the executed position is in these relay logs: at their start, or at the relay log position in the
-    record.
+    """True if the executed position is in these relay logs: at their start, or at the relay log position in `executed`.
 
-    The position in the record may also be past their end, if all transactions that a power failure has left in them
-    are executed.
+    The relay log position may also be past the end of the logs, if a power failure has truncated them and all
+    transactions that are left in them are executed.
     """
     if start_of(index.path(names[0])) == executed.exec_position:
         return True

@@ -176,8 +176,8 @@ def add_check(model: TableModel, check: Check, context: DdlContext) -> TableMode
 
 
 def resolve_charsets(model: TableModel, charset: str, collation: str | None) -> TableModel:
-    """Set the charset that the table inherits from `charset` and `collation`, and the one of the columns that name
-    none.
+    """Return the model with a charset for the table and for each text column that names none. `charset` and `collation`
+    apply if the table has none of its own.
     """
     if model.charset is None:
         # a collation without a charset (MariaDB's uca1400_…) is kept, with the charset of the database

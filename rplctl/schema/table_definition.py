@@ -174,7 +174,9 @@ def accept_option(tokens: TokenStream, options: TableOptions) -> TableOptions | 
 
 
 def _accept_storage_option(tokens: TokenStream) -> bool:
-    """Parse an engine option, `NAME = value`. MariaDB's engines have names of their own, plain or quoted."""
+    """Parse an engine option, `NAME = value`, and return True; return False if none comes next. A name that is not
+    known may be an option of one of MariaDB's engines.
+    """
     known = tokens.token.kind == "word" and tokens.token.value in _OPTIONS
     if not known and not (tokens.token.kind in ("word", "quoted") and tokens.ahead().value == "="):
         return False

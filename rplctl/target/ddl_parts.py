@@ -139,10 +139,11 @@ def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
 
 
 def steps_here(plan: DdlPlan) -> Iterator[Step]:
-    """Yield the plan's steps for tables that the target has. If a table's new engine stores its rows elsewhere, it is
-    dropped.
+    """Yield the plan's steps for tables whose rows the target holds. A table is dropped if its new engine keeps rows
+    outside the table (such as MERGE or BLACKHOLE).
 
-    Raises TargetError 1235 if a MERGE table would change other tables, 1846 if rows would come from elsewhere.
+    Raises TargetError 1235 if a MERGE table would change other tables, and 1846 if the target lacks the rows that a new
+    engine would keep.
     """
     for step in plan.steps:
         match step:

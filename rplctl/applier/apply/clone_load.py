@@ -256,7 +256,7 @@ class CloneLoader:
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
 
     def _hand_over(self, found: Snapshot, successor: Snapshot, by_source: dict[TableName, ClonedTable]) -> Move:
-        """Return REMOVE, or WAIT if chunks that `successor` resumes from must still be loaded."""
+        """Return REMOVE for `found`, or WAIT if its chunks must be loaded before `successor` can continue."""
         for number, (table, count) in enumerate(zip(found.tables, successor.counts, strict=True)):
             row = by_source[table.name]
             if count and row.Chunks != count:

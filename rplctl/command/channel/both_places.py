@@ -9,10 +9,10 @@ from rplctl.repository.switch import RECORDS, Action, conflict, is_cut_off, may_
 
 
 def refuse_both_places(repositories: Repositories) -> None:
-    """Raise RepositoryConflict if a record is in its file and in its table.
+    """Raise RepositoryConflict if a record, such as RelayLogInfo, is in its file and also in its table.
 
-    After an interrupted switch both may hold the record; the next start finishes the switch. A target that does not
-    answer is ignored.
+    An interrupted switch may leave a record in both; this is permitted, because the next start finishes the switch. A
+    target that does not answer is ignored.
     """
     config, channel = repositories.config, repositories.channel
     if is_held_by_applier(config, channel):

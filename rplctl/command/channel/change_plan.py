@@ -307,8 +307,8 @@ def new_relay_log_info(
 
 
 def _given_relay_position(channel: Channel, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
-    """Return the record at RELAY_LOG_FILE and RELAY_LOG_POS with the source position there. Raises UsageError unless
-    this is a transaction end in an existing relay log.
+    """Return `relay` with the position RELAY_LOG_FILE and RELAY_LOG_POS, and the source position to which it
+    corresponds. Raises UsageError unless it is the end of a transaction in an existing relay log.
     """
     from rplctl.relay_log.locate import boundary_at
 

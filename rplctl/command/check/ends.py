@@ -44,8 +44,8 @@ UNFIT = frozenset({"target_lost", "target_of_another"})
 
 
 def check_belonging(config: Config, channel: Channel) -> Iterator[Finding]:
-    """Yield a finding if the target does not belong to the stored position. If the target or the record cannot be
-    read, there is no finding here: other findings report this failure.
+    """Yield a finding if the target does not belong to the stored position. Yield none if the target or the stored
+    position cannot be read, because other findings report this failure.
     """
     with suppress(RplError):
         if is_missing_file(config.target_place) and not _has_applied(config, channel):

@@ -39,7 +39,9 @@ def note_synced(channel: Channel, at: float, to: str) -> None:
 
 
 def note_stays(channel: Channel) -> None:
-    """Note in the record that a start has left its threads running: from now on a stopped thread is a finding."""
+    """Note in the channel's record of syncs that a start has left its threads running: from now on `check` reports a
+    stopped thread.
+    """
     record = read_sync_record(channel)
     if record is not None and record.is_from_cron:
         _write(channel, replace(record, is_from_cron=False))

@@ -66,7 +66,7 @@ class Prepared:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles to start."""
+        """The roles (receiver, applier) to start: those requested that do not run yet."""
         return tuple(role for role in self.request.roles if role not in self.already)
 
     def spawn(self, role: str) -> Child:
@@ -247,8 +247,8 @@ def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) 
 
 
 def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...]:
-    """If the target was restored from a backup, move the record back to its position. This must precede the receiver's
-    request, which would otherwise begin too late.
+    """If the target was restored from a backup, set the position in RelayLogInfo back to the target's. Call this before
+    the receiver's request, which would otherwise begin too late. Return a note about the change.
     """
     repositories = open_repositories(config, channel.name)
     stored = repositories.relay_log_info

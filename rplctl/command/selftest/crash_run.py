@@ -86,7 +86,7 @@ class Outcome:
 
 
 def in_child(work: Work, crash_points: str = "") -> Outcome:
-    """Do the work in a child process with these crash points armed."""
+    """Execute `work` in a child process with these crash points armed, and return how it ended."""
     reading, writing = os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)  # a child must not run its parent's handlers
     pid = os.fork()

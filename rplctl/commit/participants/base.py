@@ -26,7 +26,7 @@ class PositionParticipant(ABC):
         self._repository = repository
 
     def open(self) -> RelayLogInfo:
-        """Return the record with the committed position. A start calls this after `recover`."""
+        """Return the RelayLogInfo with the committed position. A start calls this after `recover`."""
         return self._repository.read()
 
     @abstractmethod

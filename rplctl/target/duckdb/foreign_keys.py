@@ -61,8 +61,8 @@ def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterato
 
 
 def _refuse_hidden_numbers(catalog: Catalog, name: tuple[str, str]) -> None:
-    """Raise TargetError if the table is the child or the parent of a foreign key, and one of its columns hides the row
-    numbers.
+    """Raise TargetError if a foreign key to or from table `name` involves a table with a column that hides DuckDB's row
+    numbers (`rowid`).
     """
     for model in catalog.tables.values():
         for key in model.foreign_keys:

@@ -58,8 +58,8 @@ class TimeZones:
         zone: SystemZone | None,
         table_model: Callable[[str, str], TableModel | None],
     ) -> Query:
-        """Return the statement with the source's time zone in place of SYSTEM. Raises TargetError 1846 if that zone is
-        unknown here or to the target.
+        """Return the statement with its time zone SYSTEM replaced by the zone that SYSTEM means on the source, if its
+        result depends on it. Raises TargetError 1846 if `zone` is None, or a zone that the target does not know.
         """
         if query.context.time_zone != SYSTEM or (need := _need(query, context, table_model)) is _Need.NOTHING:
             return query

@@ -269,7 +269,7 @@ class _Statement(EditedElements):
         self.put(name, name + 1, backticked(alike[0]))
 
     def _refuse_absent(self, name: int) -> None:
-        """Omit a clause about an index that the target's table lacks."""
+        """Raise Gone if the target's table lacks the index: the clause about it is then omitted, with a note."""
         known = {key.name.casefold() for key in self.model.keys} if self.model is not None else ()
         if self.model is not None and self.decoded(name).casefold() not in known:
             self.note(f"the index {self.decoded(name)}, which the source changes or drops")

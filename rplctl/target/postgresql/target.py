@@ -157,7 +157,9 @@ class PostgresqlTarget(OneConnection):
 
     @contextmanager
     def _deferred_checks(self) -> Iterator[None]:
-        """Convert errors of foreign keys, which are checked when a transaction commits or is prepared."""
+        """Convert errors of foreign keys that the block raises; PostgreSQL checks them when a transaction commits or is
+        prepared.
+        """
         try:
             yield
         except TargetError as error:
