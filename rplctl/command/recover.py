@@ -67,8 +67,8 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
 
 
 def _at_its_beginning(channel: Channel, relay: RelayLogInfo) -> RelayLogInfo:
-    """Return `relay` (relay-log.info) with its position set to the first one that the relay logs contain; nothing is
-    executed yet. Raises UsageError if this source position is unknown.
+    """Return `relay` with its source position set to the first one that the relay logs contain, because nothing is
+    executed yet. Raises UsageError if this position is unknown.
     """
     from rplctl.relay_log.locate import first_fetched
 

@@ -286,7 +286,9 @@ def _rewrites(config: Config) -> str:
 
 
 def _running_state(thread: ThreadReport) -> str:
-    """Return the applier's state. The state of a copy of tables takes precedence, unless the target is unavailable."""
+    """Return the text of the applier's state: that of a copy of tables if one is in progress and the target is
+    available.
+    """
     status = thread.status
     shows_clone = thread.runs and status.cloning and thread.silent_since is None and status.state != AWAY
     return status.cloning if shows_clone else status.state

@@ -74,7 +74,9 @@ def column_array(  # noqa: PLR0913 - which cells, and how they are read
 
 
 def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int) -> bool:
-    """True if the cells are bytes, or text that needs no conversion if it turns out to be UTF-8 or all ASCII."""
+    """True if the logged bytes may be used unchanged: bytes, or text in a character set that extends ASCII. The caller
+    checks that such text is UTF-8 or only ASCII.
+    """
     if fmt.sql_type in TEXT_OF_BYTES or has_large_cell(cells):
         return False
     if fmt.charset is None or fmt.charset == "binary":

@@ -142,7 +142,7 @@ def _columns(table: ClonedTable) -> dict[str, Any]:
 
 
 def forget_clone(connection: Connection, channel: str, name: TableName) -> None:
-    """Delete the state of a table that the source no longer has."""
+    """Delete the row about the copy of a table, because the source no longer has the table."""
     table = cloned_tables(connection.dialect.name)
     here = (table.c.Channel_name == channel, table.c.Database_name == name[0], table.c.Table_name == name[1])
     connection.execute(delete(table).where(*here))

@@ -380,7 +380,7 @@ class Pool:
             path.unlink(missing_ok=True)
 
     def _take(self, turn: _Turn) -> Worker | None:
-        """Return an idle task; None if there is none. The turn is then woken when it gets one."""
+        """Return an idle task; None if there is none. The turn is then queued, and woken when it gets a task."""
         with self._lock:
             if turn.given:
                 return turn.given.popleft()

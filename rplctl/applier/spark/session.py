@@ -91,7 +91,9 @@ class ChannelSpark(Protocol):
         """
 
     def before_job(self) -> None:
-        """Prepare the thread that is about to run a job."""
+        """Mark this thread's next Spark job as the channel's, if the channel shares its process with others. Called
+        before each job.
+        """
 
     def pool(self) -> ChannelPool | None:
         """Return the pool of long-running tasks, which may not have begun yet; None if each job has its own tasks."""

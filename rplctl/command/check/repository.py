@@ -36,8 +36,8 @@ class Stored:
 
 
 def check_repositories(config: Config, channel: Channel, stored: Stored, *, is_fit: bool = True) -> Iterator[Finding]:
-    """Yield the findings about the repositories, and set the records that can be read in `stored`. `is_fit`: True if
-    the target belongs to the stored position.
+    """Yield findings about the repositories. Records that can be read are stored in `stored` for the checks that
+    follow. `is_fit`: True if the target belongs to the stored position.
     """
     yield from _interrupted(channel)
     repositories = open_repositories(config, channel.name)

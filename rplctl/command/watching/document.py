@@ -11,8 +11,8 @@ from rplctl.command.watching.watch import Moment, Point
 
 
 def document(moment: Moment, version: str) -> dict[str, Any]:
-    """Return the document. Rows of `history` are [Unix seconds, lag in seconds or null, row changes per second, bytes
-    of relay logs].
+    """Return the data of /status.json. The rows of its `history` are [Unix seconds, lag in seconds or null, row changes
+    per second, bytes of relay logs].
     """
     error = moment.error
     return {

@@ -104,9 +104,11 @@ class RowWriter:
             expect_rows(what, cursor.rowcount, len(update.rows))
 
     def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
-        """Delete a number of copies of each row of a table without a key; the number follows the row's values. Each set
-        of NULL columns needs one pass over the table, because PostgreSQL joins with IS NOT DISTINCT FROM only row by
-        row. Raises CountMismatch if the table has fewer copies, or if there are more than MOST_PATTERNS sets.
+        """Delete copies of rows from a table without a key. In `rows`, each row's values are followed by the number of
+        its copies to delete.
+
+        Each set of NULL columns needs one pass over the table, because PostgreSQL joins with IS NOT DISTINCT FROM only
+        row by row. Raises CountMismatch if the table has fewer copies, or if there are more than MOST_PATTERNS sets.
         """
         staged, width = self._staged(model, rows.columns, rows), len(rows.columns) - 1
         self.run(written("ANALYZE {}", staged))

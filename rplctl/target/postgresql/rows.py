@@ -52,8 +52,8 @@ def count_staged(model: TableModel, name: Sql) -> Sql:
 
 
 def delete_copies(model: TableModel, nulls: Sequence[bool], name: Sql) -> Sql:
-    """Return the DELETE of copies of the rows in the stage that have NULLs in exactly these columns (`nulls`). The
-    number of copies follows each row's values. JSON is compared as text, as in `by_row`.
+    """Return the DELETE of copies of those staged rows that have NULLs in exactly these columns (`nulls`). In the
+    stage, the number of copies to delete follows each row's values. JSON is compared as text, as in `by_row`.
     """
     terms = []
     for i, (column, is_null) in enumerate(zip(model.columns, nulls, strict=True)):
