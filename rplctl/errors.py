@@ -169,6 +169,7 @@ _NEXT_STEP = {  # next step of an operator; {folder} is the folder of the error
     codes.EFBIG: "to allow larger files, run: ulimit -f unlimited; then try again: nothing is lost",
     codes.EIO: "check the disk of {folder} with dmesg, then run: rplctl recover",
 }
+_OWNER_AND_MODE = "correct the owner or the mode of {folder}, then try again; to see both, run: ls -ld {folder}"
 
 
 def file_error(error: OSError, channel: str | None = None) -> RplError:
@@ -190,17 +191,16 @@ def memory_error() -> RplError:
     return RplError(
         "out of memory",
         errno=er.OUT_OF_RESOURCES,
-        hint="to see the free memory, run: free -m\n"
-        "To lift the limit of this shell and start the channel again, run: ulimit -v unlimited; rplctl start",
+        hint="end programs that this machine does not need, then run: rplctl start. To see which ones use the most "
+        "memory, run: ps aux --sort=-rss\n"
+        "To lift the memory limit of this shell and start the channel again, run: ulimit -v unlimited; rplctl start",
     )
 
 
 def _next_step(code: int, folder: str) -> str:
     if not folder and code not in _OF_NO_FILE:
         return ""
-    return _NEXT_STEP.get(code, "to see the owner and the mode, run: ls -ld {folder}; then try again").format(
-        folder=folder
-    )
+    return _NEXT_STEP.get(code, _OWNER_AND_MODE).format(folder=folder)
 
 
 @contextmanager
@@ -250,8 +250,13 @@ EXCLUDE = (
     "rplctl change-filter --replicate-ignore-table DB.TABLE; rplctl start"
 )
 BY_HAND = (
-    "make all changes of the transaction on the target by hand. Then, to skip the whole transaction, run: "
-    "rplctl skip --yes; rplctl start"
+    "to see the tables, rows and statement of the transaction, run: rplctl skip --dry-run. Make all these changes on "
+    "the target by hand. Then, to skip the whole transaction, run: rplctl skip --yes; rplctl start"
+)
+# for row events: what the target lacks of the transaction, `repair` takes from the source
+SKIP_AND_REPAIR = (
+    "to skip the whole transaction, and to repair the rows that then differ from the source, run: rplctl skip --yes; "
+    "rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; rplctl start"
 )
 SKIP_AND_COPY = (
     "to skip the whole transaction and to copy its tables again, run: rplctl skip --yes; "
@@ -259,11 +264,14 @@ SKIP_AND_COPY = (
 )
 # its events that are in the log already are skipped until the copy has its rows
 COPY_TABLE = (
-    "to get past it by a new copy of the table, run: rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
+    "so copy the table again, which replaces all its rows in the target: "
+    "rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
 )
+CORRECT_VALUE = f"correct the value on the source. The log keeps the old value, {COPY_TABLE}"
+OLD_NAME = f"The log keeps the old name, {COPY_TABLE}"
 IN_ROW_FORMAT = (
-    "on the source, run: SET GLOBAL binlog_format=ROW; sessions that are open keep the old format. The statement is "
-    f"already in the log: {SKIP_AND_COPY}"
+    "on the source, run: SET GLOBAL binlog_format=ROW (open sessions keep the old format until they reconnect). Then, "
+    f"{SKIP_AND_COPY}"
 )
 # for a target with other rows, or of another kind
 NEW_TARGET = (
@@ -272,10 +280,12 @@ NEW_TARGET = (
 )
 OTHER_KIND = f"to use another kind of target, into which all tables are copied again, run: {NEW_TARGET}; rplctl clone"
 NAME_CHANNEL = "add --channel NAME to the command. To list the names, run: rplctl show-channels"
+_REFETCH = "fetch it from the source again: rplctl stop; rplctl recover --refetch; rplctl start"
+OR_REFETCH = f"\nIf the relay log is damaged, {_REFETCH}"
 # for a part of an event that rplctl does not know
 UNKNOWN_FORM = (
-    "to fetch the log again, if it is damaged, run: rplctl stop; rplctl recover --refetch; rplctl start\n"
-    "To install the newest rplctl, if the source is a newer version, run: pip install --upgrade rplctl; rplctl start"
+    f"if the relay log is damaged, {_REFETCH}\n"
+    "If the source is newer than this rplctl, install the newest rplctl: pip install --upgrade rplctl; rplctl start"
 )
 UPGRADE = "to install the newest version of rplctl, run: pip install --upgrade rplctl; rplctl start"
 _COMMAND = re.compile(rf"\brplctl ({'|'.join(_OF_A_CHANNEL.split())})(?![\w-])((?:(?!\brplctl )[^;&`\n])*)")

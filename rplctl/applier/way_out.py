@@ -53,7 +53,7 @@ BY_COPY = frozenset({er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.TABLE_EXIS
 _SOME_TABLE: Final = "DB.TABLE"
 _COPY_TABLE: Final = (
     "to copy the table again, which replaces all its rows in the target, run: "
-    "rplctl clone --tables {table} --replace --yes; rplctl start; rplctl wait --state synced; rplctl verify"
+    "rplctl clone --tables DB.TABLE --replace --yes; rplctl start; rplctl wait --state synced; rplctl verify"
 )
 _OF_RELAY_LOG = (
     "to fetch the relay logs from the source again, run: rplctl stop; rplctl recover --refetch; rplctl start"
@@ -67,8 +67,8 @@ def way_out(error: RplError, *, copies: bool = True) -> str:
     `copies`: False for a lake, whose tables cannot be copied again.
     """
     if copies and error.errno in BY_COPY:
-        own = f"\n{error.hint}" if error.hint else ""
-        return for_channel(f"{_COPY_TABLE.format(table=_shown(error.table))}{own}", error.channel or "")
+        own = f"\n{error.hint[:1].upper()}{error.hint[1:]}".rstrip()
+        return for_channel(f"{_COPY_TABLE}{own}".replace(_SOME_TABLE, _shown(error.table)), error.channel or "")
     if error.hint:
         return for_channel(error.hint.replace(_SOME_TABLE, _shown(error.table)), error.channel or "")
     if isinstance(error, RelayLogError):

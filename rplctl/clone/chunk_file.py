@@ -22,7 +22,6 @@ import json
 import mmap
 import os
 import re
-import shlex
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -167,7 +166,7 @@ def read_chunk(path: Path) -> ChunkFile:
         raise RelayLogError(
             f"the chunk file {path} is damaged: {error}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
-            hint=f"to read the chunk from the source again, run: rm {shlex.quote(str(path))}",
+            hint="the copy reads the chunk's rows again by itself. To see its state, run: rplctl show-clone",
         ) from error
 
 

@@ -8,6 +8,7 @@ in change_master.py.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -96,7 +97,7 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
             )
         resolve_position(repositories, dry_run=dry_run)
         master, relay = stored_records(repositories, dry_run=dry_run)
-        new_master, new_relay, gtid_notes = _merge(config, channel, (master, relay), found, origin.gtids)
+        new_master, new_relay, gtid_notes = _merge(channel, (master, relay), found, origin)
         ignored = (
             Note(f"{row.sql_name} is stored and has no effect here: {row.refused}", er.NOT_SUPPORTED_YET)
             for row in ignored_settings(new_master, new_relay)
@@ -160,19 +161,27 @@ def _open_password_note(path: Path) -> tuple[Note, ...]:
     return (Note(f"{path} may hold the password in clear text, and other users can read the file"),)
 
 
+def _add_gtids(channel: Channel, variable: str, origin: Origin) -> str:
+    words = ["rplctl", "import-info", *(("--channel", channel.name) if channel.name else ())]
+    words += [str(origin.path)] if origin.kind == FOLDER else [f"--{origin.kind}", str(origin.path)]
+    return (
+        f"on the replica whose position you import, run: SELECT @@GLOBAL.{variable}; then, with the result as GTIDS, "
+        f"run: {shlex.join(words)} --gtid GTIDS"
+    )
+
+
 def _merge(
-    config: Config, channel: Channel, stored: tuple[MasterInfo, RelayLogInfo], found: _Found, gtids: str
+    channel: Channel, stored: tuple[MasterInfo, RelayLogInfo], found: _Found, origin: Origin
 ) -> tuple[MasterInfo, RelayLogInfo, tuple[Note, ...]]:
     master, relay = servers.without_relay_logs(found.master, found.relay)
     notes: tuple[Note, ...] = ()
-    executed = gtids or relay.gtid_executed
+    executed = origin.gtids or relay.gtid_executed
     if (master.enabled_auto_position or master.using_gtid) and not executed:
         if not master.master_log_name:
             raise UsageError(
                 f"channel '{channel.name}' uses GTIDs, but the files do not have the applied GTIDs",
                 errno=er.BAD_SLAVE_AUTO_POSITION,
-                hint="to add the server's gtid_slave_pos (MariaDB) or gtid_executed (MySQL), run: "
-                "rplctl import-info DIR --gtid GTIDS",
+                hint=_add_gtids(channel, "gtid_slave_pos" if master.using_gtid else "gtid_executed", origin),
             )
         master = replace(master, enabled_auto_position=False, using_gtid=0)
         notes = (Note("the replica used GTIDs; without --gtid the channel continues by file and position"),)

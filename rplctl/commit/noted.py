@@ -55,9 +55,11 @@ from rplctl.target.base import StatementTarget
 _CLIENT_ERRORS = range(2000, 3000)  # errors of the client library, after which the statement's outcome is unknown
 _LONGEST_SHOWN = 200
 _HINT = (
-    "compare the target with the source. If it has all changes, skip the whole transaction: rplctl skip --yes; "
-    "rplctl start\nOtherwise {} on the target, and run there: "
-    "DELETE FROM rplctl.rplctl_statement_note WHERE Channel_name='{}'; then run: rplctl start"
+    "to see the transaction, run: rplctl skip --dry-run. If the target has all its changes, skip the whole "
+    "transaction: rplctl skip --yes; rplctl start\n"
+    "If the target lacks some of its changes, undo {} on the target. Then run on the target: "
+    "DELETE FROM rplctl.rplctl_statement_note WHERE Channel_name='{}'; and to apply the transaction again, run: "
+    "rplctl start"
 )
 log = logging.getLogger(__name__)
 
@@ -222,10 +224,10 @@ class StatementNotes:
         is_reported = all(state is not None and state.altered for state in kept.definitions.values())
         if kept.state is not NoteState.CUT or kept.definitions != now or not is_reported:
             raise RplError(
-                "the applier ended in the middle of a transaction on tables without transactions, which may have some "
-                f"or all of its changes: {', '.join(f'{database}.{name}' for database, name in tables)}",
+                "the applier stopped during a transaction that changes nontransactional tables; these tables may "
+                f"contain some or all of its changes: {', '.join(f'{database}.{name}' for database, name in tables)}",
                 errno=er.SLAVE_FATAL_ERROR,
-                hint=_HINT.format("undo the changes of this transaction in these tables", self._channel),
+                hint=_HINT.format("its changes of these tables", self._channel),
             )
 
     def nothing_kept(self) -> None:
@@ -309,10 +311,10 @@ class StatementNotes:
         said = [f"{found} {_compared(before.get(found), now[found])}" for found in affected.outcomes]
         text = masked(sql.decode("utf-8", "replace"))[:_LONGEST_SHOWN]
         return RplError(
-            "the applier ended while the target executed a statement that commits by itself, and the definitions do "
-            f"not show whether it was executed ({', '.join(said) or 'the statement cannot be parsed'}): {text}",
+            "the applier stopped while the target executed a statement with an implicit commit, and the definitions do "
+            f"not show whether the target executed it ({', '.join(said) or 'the statement cannot be parsed'}): {text}",
             errno=er.SLAVE_FATAL_ERROR,
-            hint=_HINT.format("undo the part of it that was executed", self._channel),
+            hint=_HINT.format("the executed part of the statement", self._channel),
         )
 
 

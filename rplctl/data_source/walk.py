@@ -259,10 +259,11 @@ class Walk:
                 f"{'.'.join(self._options.table)}",
                 errno=er.BINLOG_ROW_INJECTION_AND_STMT_MODE,
                 position=at,
-                hint="on the source, run: SET GLOBAL binlog_format=ROW; sessions that are open keep the old "
-                "format. To read past the statement, set the option start of the query to a position after it\nTo "
-                "skip all such statements, whose changes the result then lacks, set the option statements=skip of "
-                "the query",
+                hint="to read without this statement, whose changes the result then lacks, set the option start of the "
+                "query to a position after it\n"
+                "To read without all such statements, set the option statements=skip of the query\n"
+                "To log row events from now on, run on the source: SET GLOBAL binlog_format=ROW (open sessions keep "
+                "the old format until they reconnect)",
             )
         if models or is_about or (has_statement and ("" in self.asked.names or not self.asked.names)):
             yield piece

@@ -25,10 +25,10 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
 _HINT = (
-    "on a MySQL source, run: SET GLOBAL binlog_row_image=FULL; sessions that are open keep the old setting. The row is "
-    f"already in the log: {COPY_TABLE}\n"
-    f"MariaDB 11.8.9 never logs such a column. To let a MariaDB target compute it, run: {NEW_TARGET}; rplctl clone"
-    f"{OR_EXCLUDE}"
+    "on a MySQL source, run: SET GLOBAL binlog_row_image=FULL (open sessions keep the old setting until they "
+    f"reconnect). The log keeps the incomplete row, {COPY_TABLE}\n"
+    "On a MariaDB source this setting is not enough (11.8.9 never logs the column). To use a MariaDB target, which "
+    f"computes the column, and to copy all tables into it, run: {NEW_TARGET}; rplctl clone{OR_EXCLUDE}"
 )
 _SESSION = DdlContext(time_zone="?", server_version="")  # values that depend on the session are always logged
 

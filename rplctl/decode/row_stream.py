@@ -224,7 +224,7 @@ def _is_left_out(model: TableModel, target_kind: str) -> bool:
     if not model.lies_elsewhere or value_form(target_kind).describes_itself:
         return False
     if model.engine.upper() in MERGE_ENGINES:
-        raise below_merge(model, "row events change")
+        raise below_merge(model, "row events")
     return True
 
 

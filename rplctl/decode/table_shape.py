@@ -117,6 +117,6 @@ def _mismatch(model: TableModel, what: str) -> RplError:
     return RplError(
         f"Table definition on source and replica does not match: table '{model.qualified_name}': {what}",
         errno=er.SLAVE_CONVERSION_FAILED,
-        hint="to load the definition from the source's `mysqldump --no-data` at that position, run: "
-        "rplctl load-schema FILE; rplctl start",
+        hint="if nobody has changed a table on the source since this position, load the source's definitions, and keep "
+        "the rows: rplctl load-schema --from-source; rplctl start",
     )

@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import COPY_TABLE, UNKNOWN_FORM, BinlogFormatError
+from rplctl.errors import CORRECT_VALUE, OR_REFETCH, UNKNOWN_FORM, BinlogFormatError
 
 # The ids of each charset's collations, reserved ids included. Ids from 2048 are MariaDB's uca1400 collations.
 _COLLATIONS: Final = {
@@ -209,8 +209,7 @@ def decode_text(raw: bytes, charset: str) -> str:
         raise BinlogFormatError(
             f"the log has bytes that are not {charset} text: {head}",
             errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-            hint=f"correct the value on the source. The row is already in the log: {COPY_TABLE}\n"
-            "To fetch the log again, if it is damaged, run: rplctl stop; rplctl recover --refetch; rplctl start",
+            hint=f"{CORRECT_VALUE}{OR_REFETCH}",
         ) from error
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.errors import UNKNOWN_FORM, BinlogFormatError
+from rplctl.errors import OR_REFETCH, UNKNOWN_FORM, BinlogFormatError
 from rplctl.event import temporal
 from rplctl.event.cells import (
     Cells,
@@ -72,10 +72,7 @@ def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *,
     return out
 
 
-_LOAD_MEMBERS = (
-    "to load the members from the source, run: rplctl load-schema --from-source; rplctl start\n"
-    "To fetch the log again, if it is damaged, run: rplctl stop; rplctl recover --refetch; rplctl start"
-)
+_LOAD_MEMBERS = f"to load the members from the source, run: rplctl load-schema --from-source; rplctl start{OR_REFETCH}"
 
 
 def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:

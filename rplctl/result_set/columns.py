@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import EXCLUDE, BinlogFormatError, RplError
+from rplctl.errors import EXCLUDE, OR_EXCLUDE, BinlogFormatError, RplError
 from rplctl.event.column import ColumnFormat, cell_layout
 from rplctl.event.inet_uuid import ADDRESS_BYTES
 from rplctl.event.table_map import ColumnType
@@ -59,7 +59,7 @@ class SelectedColumn:
     def __post_init__(self) -> None:
         prefix, width = cell_layout(self.format)
         if not prefix and width != self.size:
-            raise _beyond_limits(f"cells of {self.size} bytes, not {width}")
+            raise _beyond_limits(self.expression, f"cells of {self.size} bytes, not {width}")
 
 
 _NUMBERS: Final = {
@@ -119,7 +119,7 @@ def _numbered(column: Column, name: Sql) -> SelectedColumn:
     else:
         code, size = ColumnType.SET, next((size for size in (1, 2, 3, 4, 8) if count <= 8 * size), 0)
     if size == 0 or len(column.labels) > _MOST_ENUM_LABELS:
-        raise _beyond_limits(f"{column.type} of {len(column.labels)} members")
+        raise _beyond_limits(name, f"{column.type} of {len(column.labels)} members")
     fmt = ColumnFormat(
         ColumnType.STRING,
         code << 8 | size,
@@ -139,16 +139,16 @@ def _string(column: Column, name: Sql) -> SelectedColumn:
     length = column.length if column.length is not None else 1
     if kind in ("char", "binary"):
         most = length * (1 if kind == "binary" else _LONGEST_CHARACTER)
-        fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(most), charset=charset, sql_type=kind)
+        fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(name, most), charset=charset, sql_type=kind)
         return SelectedColumn(name, fmt, Action.TRIM if charset == "binary" else Action.KEEP)
     most = min(65535, length * (1 if charset == "binary" else _LONGEST_CHARACTER))
     return SelectedColumn(name, ColumnFormat(ColumnType.VARCHAR, most, charset=charset, sql_type=kind))
 
 
-def _fixed_metadata(most: int) -> int:
+def _fixed_metadata(name: Sql, most: int) -> int:
     """Return the metadata of a STRING of `most` bytes: the type's byte holds bits 8 and 9 of the length, inverted."""
     if not 0 <= most <= _LONGEST_FIXED:
-        raise _beyond_limits(f"a string of {most} bytes")
+        raise _beyond_limits(name, f"a string of {most} bytes")
     return (ColumnType.STRING ^ (most & 0x300) >> 4) << 8 | most & 0xFF
 
 
@@ -157,7 +157,7 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
     if kind == "decimal":
         precision, scale = 10 if column.length is None else column.length, column.scale or 0
         if not fits_decimal(precision, scale):
-            raise _beyond_limits(f"{column.name} decimal({precision},{scale}), which has at most {DECIMAL_LIMITS}")
+            raise _beyond_limits(name, f"decimal({precision},{scale}), which has at most {DECIMAL_LIMITS}")
         fmt = ColumnFormat(ColumnType.NEWDECIMAL, precision << 8 | scale, column.unsigned, sql_type=kind)
         return SelectedColumn(name, fmt, Action.DECIMAL, cell_layout(fmt)[1])
     if kind == "bit":
@@ -176,7 +176,7 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
         return SelectedColumn(name, ColumnFormat(code, 4, sql_type=kind))
     if kind in ADDRESS_BYTES:
         size = ADDRESS_BYTES[kind]
-        fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(size), charset="binary", sql_type=kind)
+        fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(name, size), charset="binary", sql_type=kind)
         is_uuid = kind == "uuid"
         return SelectedColumn(
             written("CAST({} AS BINARY({}))", name, size), fmt, Action.UUID if is_uuid else Action.TRIM, size
@@ -186,7 +186,10 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
     )
 
 
-def _beyond_limits(what: str) -> BinlogFormatError:
+def _beyond_limits(column: Sql, what: str) -> BinlogFormatError:
     return BinlogFormatError(
-        f"a column definition is outside of a server's limits: {what}", errno=er.SLAVE_CORRUPT_EVENT, hint=EXCLUDE
+        f"the definition of column {column} exceeds the limits of MySQL and MariaDB: {what}",
+        errno=er.SLAVE_CORRUPT_EVENT,
+        hint="to load the table's definition from the source again, run: rplctl load-schema --from-source; rplctl start"
+        f"{OR_EXCLUDE}",
     )

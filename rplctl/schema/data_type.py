@@ -72,7 +72,9 @@ def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
     elif tokens.is_symbol("("):
         column = _with_length(tokens, column)
     if type_word == "decimal" and not fits_decimal(column.length or 0, column.scale or 0):
-        tokens.refuse(f"decimal({column.length},{column.scale or 0}) is outside of a server's limits: {DECIMAL_LIMITS}")
+        tokens.refuse(
+            f"decimal({column.length},{column.scale or 0}) exceeds the limits of MySQL and MariaDB: {DECIMAL_LIMITS}"
+        )
     column = _with_attributes(tokens, column)
     if type_word == "json" and tokens.context.is_mariadb:
         column = replace(column, type="longtext", charset="utf8mb4", collation=column.collation or "utf8mb4_bin")

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError, TargetError
+from rplctl.sql_text import backticked
 
 FORMAT = 1  # of the JSON text; readers reject a later format
 _LOAD_AGAIN = "to load the model again, run: rplctl load-schema --from-source; rplctl start"
@@ -218,14 +219,13 @@ class TableModel:
 
 
 def below_merge(model: TableModel, what: str) -> TargetError:
-    """Return error 1235 for a statement or event that changes the tables below a MERGE table. `what`: the beginning of
-    the error's text.
-    """
+    """Return error 1235. `what`: the change that would change the rows of the MERGE table's underlying tables."""
     return TargetError(
-        f"{what} rows of the tables in the UNION of '{model.qualified_name}', whose engine is {model.engine}",
+        f"cannot apply {what} through MERGE table '{model.qualified_name}': the rows belong to its underlying tables",
         errno=er.NOT_SUPPORTED_YET,
-        hint="to skip the whole transaction and to copy these tables again, run: rplctl skip --yes; "
-        "rplctl clone --tables DB.TABLE,… --replace --yes; rplctl start",
+        hint="to see the underlying tables (UNION=…), run on the source: SHOW CREATE TABLE "
+        f"{backticked(model.database, model.name)}; then, to skip the whole transaction and to copy these tables "
+        "again, run: rplctl skip --yes; rplctl clone --tables DB.TABLE1,DB.TABLE2 --replace --yes; rplctl start",
     )
 
 

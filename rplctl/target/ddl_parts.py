@@ -149,13 +149,13 @@ def steps_here(plan: DdlPlan) -> Iterator[Step]:
         match step:
             case AlterStep(old, new) if old.holds_rows != new.holds_rows:
                 if new.engine.upper() in MERGE_ENGINES:
-                    raise below_merge(new, "the statement may add")
+                    raise below_merge(new, "the new rows of ALTER TABLE")
                 if new.holds_rows:
                     what = f"ALTER TABLE {new.qualified_name}: its rows come from elsewhere ({old.engine})"
                     raise TargetError(what, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON)
                 yield DropStep(old)
             case TruncateStep(model) if model.engine.upper() in MERGE_ENGINES:
-                raise below_merge(model, "the statement deletes")
+                raise below_merge(model, "TRUNCATE TABLE")
             case _ if model_of(step).holds_rows:
                 yield step
 

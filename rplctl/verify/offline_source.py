@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -110,7 +111,7 @@ def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config)
             command = _command(copy, work, socket, master)
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=copy, preexec_fn=_ends_with_us)
             try:
-                _wait(process, reached, config, work / "log")
+                _wait(process, reached, config, work / "log", folder)
                 yield reached
             finally:
                 process.kill()
@@ -139,7 +140,8 @@ def _copy(folder: Path, copy: Path) -> None:
         raise SourceError(
             f"cannot copy the folder {folder}: {error.args[0][0][2]}",
             errno=er.CR_CONN_HOST_ERROR,
-            hint="to see the free space, run: df",
+            hint=f"free disk space for a copy of {folder}, then run the same command again; to see the space, run: "
+            f"df -h {shlex.quote(str(copy.parent))}",
         ) from error
     for index in copy.glob("*.index"):
         names = [Path(line).name for line in index.read_text(errors="surrogateescape").splitlines()]
@@ -160,7 +162,7 @@ def _command(copy: Path, work: Path, socket: Path, master: MasterInfo) -> list[s
     path = f"{os.environ.get('PATH', '')}:{_PROGRAMS}"
     program = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
     if program is None:
-        raise UsageError(f"{names[0]}, which must read a copy of the folder, is not installed on this machine")
+        raise UsageError(f"{names[0]}, which must read a copy of the data folder, is not installed on this machine")
     own = copy / _OPTIONS_OF_BACKUP
     logs = [name for name in log_names(copy) if (copy / name).is_file()]
     (work / "init").write_text(f"CREATE USER {_USER}@localhost;\nGRANT ALL ON *.* TO {_USER}@localhost;\n")
@@ -189,8 +191,8 @@ def _ends_with_us() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config, log: Path) -> None:
-    """Wait until the temporary server answers; its recovery may take long."""
+def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config, log: Path, folder: Path) -> None:
+    """Wait until the temporary server answers; its recovery may take long. `folder`: the original of its copy."""
     while process.poll() is None:
         try:
             with survey(reached, "", config) as query:
@@ -201,7 +203,8 @@ def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config,
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     errors = [line for line in lines if "[ERROR]" in line] or lines
     raise SourceError(
-        f"a server on a copy of the folder does not start: {errors[0] if errors else process.returncode}",
+        f"the temporary server on a copy of {folder} does not start: {errors[0] if errors else process.returncode}",
         errno=er.CR_CONN_HOST_ERROR,
-        hint=f"set the options that the server needs (such as innodb_page_size) in {_OPTIONS_OF_BACKUP} in the folder",
+        hint=f"write the options that the original server had (such as innodb_page_size) below a line [mysqld] into "
+        f"{folder / _OPTIONS_OF_BACKUP}, then run: rplctl verify --offline-source {shlex.quote(str(folder))}",
     )

@@ -88,7 +88,9 @@ def test_a_type_that_is_not_known_is_refused(sql: str) -> None:
 
 @pytest.mark.parametrize("sql", ["DECIMAL(9,2147483648)", "NUMERIC(9,200)", "DEC(66)"])
 def test_a_decimal_that_no_server_can_have_is_refused_with_the_limit(sql: str) -> None:
-    with pytest.raises(RplError, match="outside of a server's limits: 65 digits, 38 of them after the point"):
+    with pytest.raises(
+        RplError, match="exceeds the limits of MySQL and MariaDB: 65 digits, 38 of them after the point"
+    ):
         parsed(sql)
 
 

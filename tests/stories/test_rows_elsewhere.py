@@ -23,13 +23,20 @@ MERGE = (
 STOPS = {
     "INSERT INTO m VALUES (2)": (
         er.NOT_SUPPORTED_YET,
-        "row events change rows of the tables in the UNION of 'elsewhere.m'",
+        "cannot apply row events through MERGE table 'elsewhere.m': the rows belong to its underlying tables",
     ),
-    "UPDATE m SET v=9": (er.NOT_SUPPORTED_YET, "row events change rows of the tables in the UNION of 'elsewhere.m'"),
-    "TRUNCATE m": (er.NOT_SUPPORTED_YET, "the statement deletes rows of the tables in the UNION of 'elsewhere.m'"),
+    "UPDATE m SET v=9": (
+        er.NOT_SUPPORTED_YET,
+        "cannot apply row events through MERGE table 'elsewhere.m': the rows belong to its underlying tables",
+    ),
+    "TRUNCATE m": (
+        er.NOT_SUPPORTED_YET,
+        "cannot apply TRUNCATE TABLE through MERGE table 'elsewhere.m': the rows belong to its underlying tables",
+    ),
     "ALTER TABLE t ENGINE=MRG_MyISAM UNION=(a, b) INSERT_METHOD=LAST": (
         er.NOT_SUPPORTED_YET,
-        "the statement may add rows of the tables in the UNION of 'elsewhere.t'",
+        "cannot apply the new rows of ALTER TABLE through MERGE table 'elsewhere.t': the rows belong to its underlying "
+        "tables",
     ),
     "ALTER TABLE m ENGINE=MyISAM": (
         er.ALTER_OPERATION_NOT_SUPPORTED_REASON,

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BY_HAND, OR_EXCLUDE, RplError
+from rplctl.errors import OR_EXCLUDE, SKIP_AND_REPAIR, RplError
 from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.sql_run import run
-from rplctl.sql_text import Grammar, joined, matched, written
+from rplctl.sql_text import Grammar, backticked, joined, matched, written
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, Target
 from rplctl.target.ddl import Ddl
@@ -143,18 +143,17 @@ def _unknown(model: TableModel, column: str, position: str) -> RplError:
         f"their generated column '{column}'",
         errno=er.NO_DEFAULT_FOR_FIELD,
         position=position,
-        hint=f"{BY_HAND}{OR_EXCLUDE}",
+        hint=f"{SKIP_AND_REPAIR}{OR_EXCLUDE}",
     )
 
 
 def _lost(model: TableModel, key: ForeignKey, position: str) -> RplError:
     parent = f"{key.ref_database}.{key.ref_table}"
     return RplError(
-        f"the target cannot follow foreign key '{key.name}', which changes rows of table {model.qualified_name} with "
-        f"those of {parent}: the target has no foreign keys, or the columns ({', '.join(key.ref_columns)}) are not a "
-        "unique key",
+        f"cannot apply the cascading action of foreign key '{key.name}' from {parent} to {model.qualified_name}: the "
+        f"target has no foreign keys, or the columns ({', '.join(key.ref_columns)}) of {parent} are not a unique key",
         errno=er.ROW_IS_REFERENCED_2,
         position=position,
-        hint=f"on the source, give {parent} a unique key over these columns, for later transactions. For this one, "
-        f"{BY_HAND}{OR_EXCLUDE}",
+        hint=f"for later transactions, run on the source: ALTER TABLE {backticked(key.ref_database, key.ref_table)} "
+        f"ADD UNIQUE KEY ({joined(', ', map(backticked, key.ref_columns))}); then, {SKIP_AND_REPAIR}{OR_EXCLUDE}",
     )

@@ -42,7 +42,7 @@ from rplctl.decode.row_stream import EventRun, TableRows, read_run, read_tables,
 from rplctl.decode.tables_to_requeue import table_at
 from rplctl.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS, XA
 from rplctl.decode.undone import without_undone
-from rplctl.errors import BY_HAND, IN_ROW_FORMAT, SKIP_AND_COPY, RplError, TargetError
+from rplctl.errors import IN_ROW_FORMAT, SKIP_AND_COPY, SKIP_AND_REPAIR, RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.rows import INSERT
 from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
@@ -328,11 +328,11 @@ class OrderedRange:
         wants_action &= (rows.model.database, rows.model.name) in self._cascades_lost
         if wants_action is not self._follows and not self._follow(wants_action):
             raise RplError(
-                "this target cannot follow the foreign keys of a transaction that changes some rows of "
+                "this target cannot apply the cascading actions of a transaction that changes some rows of "
                 f"{rows.model.qualified_name} with foreign_key_checks=1 and others with foreign_key_checks=0",
                 errno=er.ROW_IS_REFERENCED_2,
                 position=run.end_position(number),
-                hint=BY_HAND,
+                hint=SKIP_AND_REPAIR,
             )
 
     def _follow(self, wanted: bool) -> bool:
@@ -438,7 +438,7 @@ class OrderedRange:
             if not ignores or error.errno != er.DUP_ENTRY:
                 raise
             text = "ALTER IGNORE TABLE removed rows on the source, whose log does not say which"
-            raise TargetError(f"{text}: {error.message}", errno=er.DUP_ENTRY, hint=BY_HAND) from error
+            raise TargetError(f"{text}: {error.message}", errno=er.DUP_ENTRY, hint=SKIP_AND_COPY) from error
         if self._log is not None:
             self._log.statement(plan, masked(query.sql))
         self.result.models.update(plan.model_changes)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -140,8 +141,10 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
         raise UsageError(
             f"{relay.gtid_executed} is applied, but its position in the source's binary logs is unknown",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="to set the position of the applied GTIDs, run: rplctl change-master --master-auto-position 0 "
-            "--master-log-file FILE --master-log-pos POSITION",
+            hint="the channel learns the position with the next transaction: run rplctl start, wait until it has "
+            "applied a transaction, run rplctl stop, then run this change-master command again\n"
+            "To set the position directly after the applied GTIDs, add to this command: --master-log-file FILE "
+            "--master-log-pos POSITION. A wrong position loses or repeats transactions",
         )
 
 
@@ -153,24 +156,30 @@ def _refuse_other_vendors(executed: str, *, by_mysql: bool) -> None:
         raise UsageError(
             f"the channel has applied {executed}: a {'MySQL' if by_mysql else 'MariaDB'} source has no such GTIDs",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="To forget the applied GTIDs before you run this command again, run: rplctl reset --forget-gtids "
-            "--yes",
+            hint="to delete the applied GTIDs, position and relay logs, run: rplctl reset --forget-gtids --yes; "
+            "then run this change-master command again. Then, to copy all tables from the new source, run: "
+            "rplctl clone --replace --yes",
         )
 
 
 def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
     executed, missing = relay.exec_position, _unknown_gtids(relay.gtid_executed)
     if missing:
-        server, gtids = "mysql-8.0", f"all that the source had executed at {executed}"
+        log, channel = text_literal(executed.log_name), ""
+        if relay.channel_name:
+            channel = f" --channel {shlex.quote(relay.channel_name)}"
+        server, query = "mysql-8.0", f"SHOW BINLOG EVENTS IN {log}"
+        result = f"the set in row Previous_gtids and all GTIDs in the rows before Pos {executed.log_pos}"
         if not by_mysql:
-            server = "mariadb"
-            gtids = f"SELECT BINLOG_GTID_POS({text_literal(executed.log_name)}, {executed.log_pos}) on the source"
+            server, query, result = "mariadb", f"SELECT BINLOG_GTID_POS({log}, {executed.log_pos})", "the result"
         raise UsageError(
             f"the channel is at {executed}, and {missing}: the source would send applied transactions again",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint=f"To set the applied GTIDs (SET is {gtids}), run: "
-            f"rplctl export-info --server {server} DIR; rplctl import-info DIR --gtid SET\n"
-            "If nothing is applied yet, run: rplctl reset",
+            hint=f"to find the applied GTIDs, run on the source: {query}; then replace GTIDS by {result}, and run: "
+            f"DIR=$(mktemp -d); rplctl export-info --server {server} $DIR; "
+            f"rplctl import-info{channel} $DIR --gtid GTIDS; rm -r $DIR; then run this change-master command again\n"
+            "If nothing is applied yet, delete the position and the relay logs: rplctl reset; then run this "
+            "change-master command again",
         )
 
 
@@ -317,11 +326,13 @@ def _given_relay_position(channel: Channel, changes: MasterChanges, relay: Relay
     offset = FIRST_EVENT_POSITION if changes.relay_log_pos is None else changes.relay_log_pos
     boundary = boundary_at(index.path(name), offset) if name in index.names() else None
     if boundary is None:
+        shown = name if name in index.names() else ", ".join(index.names()) or "none"
         why = "that position is not a transaction end" if name in index.names() else "Could not find target log"
         raise UsageError(
             f"Failed initializing relay log position: {why} during relay log initialization",
             errno=er.RELAY_LOG_INIT,
-            hint="to list the events and their positions, run: rplctl show-relaylog-events",
+            hint=f"to list the events of a relay log ({shown}), run: rplctl show-relaylog-events --in FILE; "
+            "then set --relay-log-file to this FILE, and --relay-log-pos to the Pos of a transaction's first event",
         )
     return relay.at(RelayLogPosition(name, offset), boundary.source)
 

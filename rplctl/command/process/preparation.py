@@ -164,8 +164,9 @@ def _refuse_other_vendors(gtids: str, executed: str) -> None:
         raise UsageError(
             er.BAD_SLAVE_UNTIL_COND_TEXT,
             errno=er.BAD_SLAVE_UNTIL_COND,
-            hint=f"the source is a {vendor}, whose GTIDs look like {executed[:60]}. To see those of the channel, run: "
-            "rplctl show-status --field Executed_Gtid_Set",
+            hint=f"write the GTIDs in the form of {vendor}, such as {executed[:60]}. To see the applied GTIDs, run: "
+            "rplctl show-status --field Executed_Gtid_Set; then start again with GTIDs that are not applied yet: "
+            "rplctl start --until-sql-after-gtids GTIDS",
         )
 
 

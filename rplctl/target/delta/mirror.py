@@ -210,7 +210,6 @@ def _partial(model: TableModel) -> TargetError:
     return TargetError(
         f"a row image of {model.qualified_name} is incomplete, and a mirror cannot complete it",
         errno=er.SLAVE_CONVERSION_FAILED,
-        hint="for later rows, run on the source: SET GLOBAL binlog_row_image=FULL, GLOBAL binlog_row_value_options=''; "
-        f"sessions that are open keep the old settings. This row is already in the log: {INSTEAD_OF_MIRROR}"
-        f"{OR_EXCLUDE}",
+        hint="on the source, run: SET GLOBAL binlog_row_image=FULL, GLOBAL binlog_row_value_options='' (open sessions "
+        f"keep the old settings until they reconnect). Then, {INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
     )

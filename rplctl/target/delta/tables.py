@@ -250,9 +250,9 @@ def mapped(uri: str) -> Iterator[None]:
         ) from error
     except SchemaMismatchError as error:
         raise TargetError(
-            f"{uri} does not have the columns that rplctl created: {_first_line(error)}",
+            f"another program changed the columns of {uri}: {_first_line(error)}",
             errno=er.SLAVE_CONVERSION_FAILED,
-            hint="undo the other change of the table with Delta's RESTORE, then run: rplctl start",
+            hint=_undo(uri, "the other program changed the columns"),
         ) from error
     except (DeltaError, OSError) as error:
         raise TargetError(
@@ -261,6 +261,15 @@ def mapped(uri: str) -> Iterator[None]:
             hint=_AWAY,
             transient=_may_pass(error),
         ) from error
+
+
+def _undo(uri: str, change: str) -> str:
+    """Return the hint to restore the version of a table before another program's change."""
+    table = f"delta.`{uri}`"
+    return (
+        f"to find the version before {change}, run in Spark SQL: DESCRIBE HISTORY {table}; then restore the version, "
+        f"which also undoes all later changes, with: RESTORE TABLE {table} TO VERSION AS OF N; then run: rplctl start"
+    )
 
 
 def _may_pass(error: Exception) -> bool:
@@ -313,7 +322,6 @@ def _refuse_others_files(found: DeltaTable, table: PendingTable) -> None:
     has = {uri.rpartition("/")[2] for uri in found.file_uris()} if table.removed else set()
     if gone := [path for path in table.removed if path.rpartition("/")[2] not in has]:
         raise LockBusy(
-            f"file {gone[0]} is missing in table {table.folder}: another writer has changed the table",
-            hint="restore the version before this change (OPTIMIZE, DELETE) with Delta's RESTORE, "
-            "then run: rplctl start",
+            f"file {gone[0]} is missing in table {table.folder}: another program changed the table",
+            hint=_undo(found.table_uri, "the other program's change (such as OPTIMIZE or DELETE)"),
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 
 from rplctl import mysql_errors as er
-from rplctl.errors import COPY_TABLE, OR_EXCLUDE, OR_SKIP, TargetError, TargetInUse
+from rplctl.errors import CORRECT_VALUE, OLD_NAME, OR_EXCLUDE, OR_SKIP, TargetError, TargetInUse
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.ddl_parts import quote
@@ -24,7 +24,7 @@ from rplctl.target.duckdb.ddl_type import is_odd_date
 _HOLDER = re.compile(r'lock on file "(.*?)": Conflicting lock is held in (.*?) \(PID (\d+)\)', re.DOTALL)
 _ABSENT = re.compile(r"Table with name (\S+) does not exist")
 _NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(.*)")
-_TRY_CHECKING = f"correct the value on the source. The row is already in the log: {COPY_TABLE}{OR_EXCLUDE}"
+_TRY_CHECKING = f"{CORRECT_VALUE}{OR_EXCLUDE}"
 _BACKUP = "restore the target from a backup, which also restores the position"
 _MEMORY = "give DuckDB more memory (duckdb:///FILE?memory_limit=8GB), or reduce max_batch_bytes"
 _EXISTS = f"drop the table on the target, which deletes its rows, then run: rplctl start{OR_SKIP}"
@@ -108,7 +108,7 @@ def hidden_numbers(model: TableModel, why: str) -> TargetError:
         f"Incorrect column name 'rowid' in {model.qualified_name}: DuckDB's row numbers, which rplctl needs "
         f"because {why}, have the same name",
         errno=er.WRONG_COLUMN_NAME,
-        hint=f"rename the column on the source. The log still has the old name: {COPY_TABLE}{OR_EXCLUDE}",
+        hint=f"rename the column on the source. {OLD_NAME}{OR_EXCLUDE}",
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from rplctl import mysql_errors as er
-from rplctl.errors import COPY_TABLE, OR_EXCLUDE, TargetError
+from rplctl.errors import CORRECT_VALUE, OR_EXCLUDE, TargetError
 from rplctl.event.cells import Cells, gather
 from rplctl.event.fields import field_spans
 from rplctl.event.jit import byte_view
@@ -157,5 +157,5 @@ def _unstorable(text: str, column: Column) -> TargetError:
     return TargetError(
         f"Incorrect string value: {text[:40]!r} for column '{column.name}': half a surrogate pair is not valid UTF-8",
         errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-        hint=f"correct the value on the source. The row is already in the log: {COPY_TABLE}{OR_EXCLUDE}",
+        hint=f"{CORRECT_VALUE}{OR_EXCLUDE}",
     )

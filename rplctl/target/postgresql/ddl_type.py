@@ -24,7 +24,7 @@ import hashlib
 from datetime import datetime
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BY_HAND, COPY_TABLE, OR_EXCLUDE, OTHER_KIND, TargetError
+from rplctl.errors import BY_HAND, OLD_NAME, OR_EXCLUDE, OTHER_KIND, TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
 from rplctl.schema.naming import index_name
@@ -143,15 +143,14 @@ def check_names(model: TableModel) -> None:
             raise TargetError(
                 f"Identifier name '{name}' is too long: the limit is {LONGEST_NAME} bytes ({model.qualified_name})",
                 errno=er.TOO_LONG_IDENT,
-                hint="for a column, use a shorter name on the source. The log still has the old name: "
-                f"{COPY_TABLE}{OR_EXCLUDE}",
+                hint=f"if this is a column, give it a shorter name on the source. {OLD_NAME}{OR_EXCLUDE}",
             )
     if taken := next((column.name for column in model.columns if column.name in _SYSTEM_COLUMNS), ""):
         raise TargetError(
             f"Incorrect column name '{taken}': every table of PostgreSQL has a system column with this name"
             f" ({model.qualified_name})",
             errno=er.WRONG_COLUMN_NAME,
-            hint=f"rename the column on the source. The log still has the old name: {COPY_TABLE}{OR_EXCLUDE}",
+            hint=f"rename the column on the source. {OLD_NAME}{OR_EXCLUDE}",
         )
     if len(model.columns) > MOST_COLUMNS:
         raise TargetError(

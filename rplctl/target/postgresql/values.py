@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rplctl import mysql_errors as er
-from rplctl.errors import COPY_TABLE, OR_EXCLUDE, OTHER_KIND, TargetError
+from rplctl.errors import CORRECT_VALUE, OR_EXCLUDE, OTHER_KIND, TargetError
 from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.target.base import Row, Value
@@ -36,7 +36,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 _NO_NUL = "PostgreSQL's text cannot contain the character NUL"
-_COPY_HINT = f"correct the value on the source. The row is already in the log: {COPY_TABLE}{OR_EXCLUDE}"
+_COPY_HINT = f"{CORRECT_VALUE}{OR_EXCLUDE}"
 _NUL_HINT = (
     "to store U+FFFD in the place of each NUL (init changes only this setting), run: "
     "rplctl init --nul-in-text replace; rplctl start"

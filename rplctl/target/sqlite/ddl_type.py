@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rplctl import mysql_errors as er
-from rplctl.errors import COPY_TABLE, OR_EXCLUDE, TargetError
+from rplctl.errors import OLD_NAME, OR_EXCLUDE, TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
 from rplctl.sql_text import NOTHING, NULL, Sql, hex_literal, number, word, written
@@ -58,7 +58,7 @@ def row_number(columns: Iterable[Column]) -> Sql:
     raise TargetError(
         "Incorrect column name 'rowid': a SQLite table cannot have columns with all the names rowid, _rowid_ and oid",
         errno=er.WRONG_COLUMN_NAME,
-        hint=f"rename one of the three columns on the source. The log still has the old name: {COPY_TABLE}{OR_EXCLUDE}",
+        hint=f"rename one of the three columns on the source. {OLD_NAME}{OR_EXCLUDE}",
     )
 
 

@@ -93,9 +93,8 @@ def test_a_relay_position_must_be_a_transaction_end_and_brings_its_source_positi
         wrong = MasterChanges(relay_log_file=name, relay_log_pos=offset)
         with pytest.raises(UsageError) as caught:
             new_relay_log_info(channel, wrong, RELAY, (MASTER, MASTER), purges=False)
-        assert (caught.value.errno, caught.value.hint) == (
-            1380,
-            "to list the events and their positions, run: rplctl show-relaylog-events",
+        assert (
+            caught.value.errno == 1380 and "(relay-bin.000001), run: rplctl show-relaylog-events" in caught.value.hint
         )
 
 
@@ -147,7 +146,7 @@ def test_gtids_of_one_vendor_are_no_position_at_a_source_of_the_other(
 ) -> None:
     with pytest.raises(UsageError, match=f"a {vendor} source has no such GTIDs") as caught:
         check_way(changes, MASTER, replace(RELAY, gtid_executed=executed))
-    assert caught.value.errno == 1776 and caught.value.hint.endswith("run: rplctl reset --forget-gtids --yes")
+    assert caught.value.errno == 1776 and caught.value.hint.endswith("run: rplctl clone --replace --yes")
     check_way(replace(changes, master_auto_position=None, master_use_gtid=None), MASTER, RELAY)
 
 
