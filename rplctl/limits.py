@@ -28,7 +28,7 @@ def raise_low_limits() -> None:
             raise RplError(
                 f"the limit of {what} is {hard // unit}; rplctl needs {least // unit}",
                 errno=er.OUT_OF_RESOURCES,
-                hint="only root can raise this limit. To raise it in a shell of root, where you then repeat the "
-                f"command, run: ulimit {option} {least // unit}",
+                hint=f"in a shell of root, because only root can raise this limit, run: ulimit {option} "
+                f"{least // unit}; then run the rplctl command again in this shell",
             )
         resource.setrlimit(limit, (hard, hard))

@@ -309,7 +309,7 @@ def _named(column: str) -> Iterator[None]:
     except PermissionError:
         raise  # not a failure of the resource: the caller is not the owner
     except (RplError, OSError, ValueError) as error:
-        raise unable(column, error, "rplctl check") from None
+        raise unable(column, error, "to check the channels, run: rplctl check") from None
 
 
 def unable(column: str, error: Exception, hint: str, whose: str = "") -> RplError:

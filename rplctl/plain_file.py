@@ -42,7 +42,7 @@ def read_plain(path: Path, largest: int = LARGEST, *, follow: bool = True) -> by
     if len(data) > largest:
         raise UnfitFile(
             f"{path}: larger than {largest} bytes",
-            hint=f"move the file to another folder; to see its size, run: ls -l {path}",
+            hint=f"move the file to another folder, then try again; to see its size, run: ls -l {path}",
         )
     return data
 
@@ -73,7 +73,8 @@ def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = True) -> 
     except OSError:
         if not follow and path.is_symlink():
             raise UnfitFile(
-                f"{path} is a symbolic link, not a file", hint=f"to see its target, run: ls -l {path}"
+                f"{path} is a symbolic link, not a file",
+                hint=f"replace the link by the file that it names, then try again; to see this file, run: ls -l {path}",
             ) from None
         refuse_unfit(path)  # a FIFO without a reader, a socket, a folder to write to: its kind is the better reason
         raise

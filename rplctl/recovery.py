@@ -311,11 +311,12 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
     name = f" --channel {channel.name}" if channel.name else ""
     if begun is not None:
         options = f"--master-log-file {begun.log_name} --master-log-pos {begun.log_pos}"
-        hint = f"to begin there again, run: rplctl change-master{name} {options}; rplctl start{name}"
+        hint = f"to begin at this position again, run: rplctl change-master{name} {options}; rplctl start{name}"
     else:
         hint = (
             f"to begin at the source's first log, run: rplctl reset{name}; rplctl start{name}\n"
-            f"If the source has purged it, rows are missing then. To copy them again, run: rplctl clone{name} --replace"
+            "If the source has purged its first log, rows are missing then. To copy all tables instead, run: "
+            f"rplctl reset{name}; rplctl clone{name} --replace"
         )
     start = f"the receiver had begun at {begun}" if begun else "the position to fetch from is unknown"
     return RelayLogError(
@@ -327,12 +328,12 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
 
 
 def _not_judged(channel: Channel, name: str) -> RelayLogError:
-    again = for_channel("rplctl recover --refetch", channel.name)
+    again = for_channel("rplctl recover --refetch; rplctl start", channel.name)
     return RelayLogError(
         f"relay log {name} is intact, but does not record its position in the source's log: another program wrote it",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=channel.name,
-        hint=f"To remove all relay logs and fetch again what is not executed, run: {again}",
+        hint=f"to remove all relay logs, and to fetch the transactions that are not executed again, run: {again}",
     )
 
 

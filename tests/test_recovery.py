@@ -436,7 +436,7 @@ def test_an_intact_relay_log_of_a_native_replica_is_never_removed(
     info = RelayLogInfo().at(RelayLogPosition(first, 4), BinlogPosition("binlog.000001", 4))
     with pytest.raises(RelayLogError, match="another program wrote it") as caught:
         recover_relay_log(channel, MASTER, info)
-    assert caught.value.hint.endswith("run: rplctl recover --refetch") and contents(channel) == before
+    assert caught.value.hint.endswith("run: rplctl recover --refetch; rplctl start") and contents(channel) == before
 
 
 def test_a_first_log_that_never_said_where_it_begins_is_kept_before_damaged_ones(channel: Channel) -> None:

@@ -81,7 +81,7 @@ def _examine(path: Path) -> LogEnd:
         if record is None:
             raise BinlogFormatError(
                 f"{path} has no position record: rplctl did not write it, or it is damaged",
-                hint="move the logs and their index to another folder, then run: rplctl start",
+                hint=f"move the logs and their index from {path.parent} to another folder, then run: rplctl start",
             )
         size = at + len(event)
         is_rotated = size + 5 <= len(sound) and sound[size + 4] == EventType.ROTATE

@@ -17,18 +17,24 @@ BACK_TO_EQUAL = (
     "RPLCTL_REPLICA_EXEC_MODE=IDEMPOTENT rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; "
     "rplctl start"
 )
-_WIDEN = f"give the target's column the source's type and size, then run: rplctl start{OR_SKIP}"
+_WIDEN = (
+    "to see the column's type and size, run on the source: SHOW CREATE TABLE DB.TABLE; then give the target's column "
+    f"the same type and size, and run: rplctl start{OR_SKIP}"
+)
 _CHECKED = f"drop the constraint that only the target's table has, then run: rplctl start{OR_SKIP}"
 _PARENT = (
     "insert the missing parent row into the target, then run: rplctl start\n"
     f"Or drop the foreign key on the target, then run: rplctl start{OR_SKIP}"
 )
-_LOCKED = "end the session that holds the locks on the target, then run: rplctl start"
+_LOCKED = (
+    "end the session that holds the locks on the target, then run: rplctl start. To list the sessions, run on MySQL "
+    "or MariaDB: SHOW PROCESSLIST; on PostgreSQL: SELECT * FROM pg_stat_activity"
+)
 
 _ACCOUNT = (
-    "create the account on the target with a plugin that the target has, because later statements may change the "
-    "account. Then, to skip the whole transaction and to compare the tables, run: rplctl skip --yes; rplctl start; "
-    "rplctl wait --state synced; rplctl verify"
+    "create the account on the target with an authentication plugin of the target, because later statements may "
+    "change the account. Then, to skip the whole transaction and to compare the tables, run: rplctl skip --yes; "
+    "rplctl start; rplctl wait --state synced; rplctl verify"
 )
 
 _BY_NUMBER = {
@@ -73,7 +79,8 @@ def way_out(error: RplError, *, copies: bool = True) -> str:
         return for_channel(error.hint.replace(_SOME_TABLE, _shown(error.table)), error.channel or "")
     if isinstance(error, RelayLogError):
         return for_channel(_OF_RELAY_LOG, error.channel or "")
-    return for_channel(_BY_NUMBER.get(error.errno, _OTHERWISE), error.channel or "")
+    hint = _BY_NUMBER.get(error.errno, _OTHERWISE)
+    return for_channel(hint.replace(_SOME_TABLE, _shown(error.table)), error.channel or "")
 
 
 def _shown(table: tuple[str, str] | None) -> str:

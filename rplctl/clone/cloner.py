@@ -93,8 +93,9 @@ _PAUSE_S: Final = 5.0  # after an error of the source
 _MOST_TRIES: Final = 50  # attempts to open a snapshot between two changes of a table group
 _BETWEEN_TRIES_S: Final = 0.02
 _WRITTEN_HINT: Final = (
-    "pause the writes to these tables for a millisecond, or, if their engine has no snapshots or the source has"
-    " neither GTIDs nor binlog_order_commits=ON, while they are read"
+    "pause the writes to these tables for a second; the copy then continues by itself\n"
+    "If a table is not in InnoDB, or the source has neither GTIDs nor binlog_order_commits=ON, pause the writes until "
+    "the tables are read. To see when they are read, run: rplctl show-clone"
 )
 _RECEIVER_S: Final = 60.0  # for the receiver to receive events after all tables are read
 

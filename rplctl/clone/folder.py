@@ -253,7 +253,8 @@ def _content_of(path: Path) -> Iterator[None]:
         raise RelayLogError(
             f"{path} is not in the form that rplctl writes: {error}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
-            hint="to read the missing tables again, run: rplctl stop; rplctl clone --cancel --yes; rplctl clone",
+            hint="to begin the copy of the missing tables again, run: rplctl stop; rplctl clone --cancel --yes; "
+            "rplctl clone",
         ) from error
 
 

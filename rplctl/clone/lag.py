@@ -75,7 +75,10 @@ def _seconds_behind(query: Query) -> list[int | None]:
             if error.errno == er.PARSE_ERROR:
                 continue
             if error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
-                error.hint = "grant the replication account REPLICATION CLIENT ON *.* (MariaDB: SLAVE MONITOR)"
+                error.hint = (
+                    "on this replica, give the account of the channel the privilege: GRANT REPLICATION CLIENT ON *.* "
+                    "TO 'USER'@'HOST' (MariaDB: GRANT SLAVE MONITOR)"
+                )
             raise
         return [None if row[place] is None else int(row[place]) for row in rows]
     raise SourceError("the server supports no statement that shows the state of a replica")

@@ -40,7 +40,8 @@ def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") 
         host, port = read_from, str(info.port)
     if not host or not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < 65536 or "@" in host or "/" in host:
         raise UsageError(
-            f"{option} {read_from}: expected HOST or HOST:PORT", hint="omit the account, which is the channel's"
+            f"{option} {read_from}: expected HOST or HOST:PORT",
+            hint="write only HOST or HOST:PORT, because clone uses the account of the channel",
         )
     return replace(info, host=host.strip("[]"), port=int(port))
 

@@ -107,7 +107,8 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
         if is_new and _prepared(query):
             raise SourceError(
                 "the source has prepared XA transactions, whose rows are in its log before this position",
-                hint="end those that XA RECOVER lists by XA COMMIT or XA ROLLBACK, then run: rplctl clone",
+                hint="to list these transactions, run on the source: XA RECOVER; then end each of them with XA COMMIT "
+                "or XA ROLLBACK, and run: rplctl clone",
             )
         rights = read_rights(query)
         refused: set[TableName] = set()

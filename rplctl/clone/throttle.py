@@ -175,7 +175,8 @@ def history_length(query: Query) -> int:
     except SourceError as error:
         if error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
             error.hint = (
-                "grant the account PROCESS ON *.*\nTo copy without this limit, run: rplctl clone --max-history 0"
+                "on the source, give the account of the channel the privilege: GRANT PROCESS ON *.* TO 'USER'@'HOST'\n"
+                "To copy without this limit, run: rplctl clone --max-history 0"
             )
         raise
     return int(rows[0][0])

@@ -162,15 +162,17 @@ def _place(config: Config) -> tuple[Sql, Sql]:
 
 def _with_way_out(error: SourceError, config: Config, info: MasterInfo) -> SourceError:
     database, table = _place(config)
-    hint = f"On the source, run: GRANT CREATE, INSERT, UPDATE ON {database}.* TO '{info.user_name}'@..."
+    hint = f"on the source, run: GRANT CREATE, INSERT, UPDATE ON {database}.* TO '{info.user_name}'@'HOST'"
     if error.errno in (er.NO_SUCH_TABLE, er.BAD_DB_ERROR):
         hint = "to create the table, run: rplctl heartbeat --update --create-table"
     elif error.errno == er.SPECIFIC_ACCESS_DENIED_ERROR:
+        privilege = f"ON *.* TO '{info.user_name}'@'HOST'"
         hint = (
-            f"On the source, run: GRANT REPLICATION CLIENT ON *.* TO '{info.user_name}'@... (MariaDB: BINLOG MONITOR)"
+            f"on a MySQL source, run: GRANT REPLICATION CLIENT {privilege}\n"
+            f"On a MariaDB source, run: GRANT BINLOG MONITOR {privilege}"
         )
     elif error.errno not in _NOT_ALLOWED:
-        hint = error.hint or "rplctl doctor"
+        hint = error.hint or "to check the source, run: rplctl doctor"
     return SourceError(error.message, errno=error.errno, hint=hint, transient=error.transient)
 
 

@@ -6,6 +6,7 @@ table had at that time. Nothing is written and no position moves.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -68,7 +69,7 @@ def show_changes(  # noqa: PLR0913 - the conditions of the search
             f"the logs of {path} do not mention the table {table}",
             errno=er.NO_SUCH_TABLE,
             hint="write the name as on the source, with its letter case. To read older logs, run: "
-            "rplctl show-changes --table DB.TABLE --in FOLDER",
+            f"rplctl show-changes --table {shlex.quote(table)} --in FOLDER",
         )
     for piece in pieces:
         found = changes_of(piece, walk.asked)

@@ -34,8 +34,8 @@ def show_relaylog_events(
             "Error when executing command SHOW RELAYLOG EVENTS: Could not find target log",
             errno=er.ERROR_WHEN_EXECUTING_COMMAND,
             channel=channel_name,
-            hint=f"the relay logs are: {', '.join(names) or 'none'}. To list the events of the first one, run: "
-            "rplctl show-relaylog-events",
+            hint=f"the relay logs are: {', '.join(names) or 'none'}. To list the events of one of them, run: "
+            "rplctl show-relaylog-events --in FILE",
         )
     if not names:
         return iter(())

@@ -76,7 +76,8 @@ def open_position_store(config: Config, channel: Channel, engine: Engine) -> Pos
         if config.log_bin:
             raise ConfigError(
                 "log_bin cannot be used with a lake, which has no transactions",
-                hint="set log_bin = '' in rplctl.toml; the lake's tables of changes are the log",
+                hint="to write no binary log, because the lake's tables of changes are a log already, run: rplctl "
+                "init --log-bin ''",
             )
         store = PerTablePositionStore(store, channel.name, engine, dialect.lake_tables(engine))
     store.guard = gtid_map(config.datadir).shared
@@ -102,7 +103,9 @@ def open_branches(config: Config, channel: Channel, target: Target, store: Posit
         raise ConfigError(
             f"{option} cannot be used with commit_mode=xa, in which one connection commits",
             channel=channel.name,
-            hint="remove one of the two options (man 5 rplctl.toml)",
+            hint="to apply with one connection (init changes only this setting), run: rplctl init "
+            "--replica-parallel-workers 1\n"
+            "To store the position without XA, run: rplctl init --commit-mode auto",
         )
     verbs, weaknesses = verbs_for(config, target.engine.dialect.name), two_phases_for(config, target.engine)
     first = cast(TwoPhaseTarget, target)
@@ -111,8 +114,10 @@ def open_branches(config: Config, channel: Channel, target: Target, store: Posit
         raise ConfigError(
             f"{option}: the target's prepared transactions do not support temporary tables",
             channel=channel.name,
-            hint="use MySQL 8.0.29 or later, and grant SESSION_VARIABLES_ADMIN to the target's user\n"
-            "Or remove the option",
+            hint="use MySQL 8.0.29 or later as the target, and run there: GRANT SESSION_VARIABLES_ADMIN ON *.* TO "
+            "'USER'@'HOST'\n"
+            "To apply with one connection (init changes only this setting), run: rplctl init "
+            "--replica-parallel-workers 1",
         )
     for weakness in weaknesses:
         log.warning("%s: %s", option, weakness)

@@ -168,10 +168,17 @@ def verbs_for(config: Config, kind: str) -> TwoPhaseVerbs:
     if config.commit_mode == "xa":
         option, hint = (
             "commit_mode=xa",
-            "set commit_mode=auto, which makes a FILE crash-safe by a marker row in the target",
+            "to use a marker row in the target instead, which makes a FILE crash-safe, too (init changes only this "
+            "setting), run: rplctl init --commit-mode auto",
         )
     else:
-        option, hint = several_workers(config), "remove it (man 5 rplctl.toml, SEVERAL CONNECTIONS TO THE TARGET)"
+        option, hint = (
+            several_workers(config),
+            (
+                "to apply with one connection (init changes only this setting), run: "
+                "rplctl init --replica-parallel-workers 1"
+            ),
+        )
     raise ConfigError(f"{option}: a target of kind {kind} cannot prepare a transaction", hint=hint)
 
 
@@ -197,7 +204,8 @@ def _logged(config: Config, channel: Channel) -> str | None:
     if files is None and logged_path(channel).exists():
         raise ConfigError(
             f"channel '{channel.name}' crashed while its position was in a binary log that log_bin no longer names",
-            hint="set log_bin to its earlier value, then run: rplctl start",
+            hint="to set log_bin to its earlier value, with which rplctl finds the position, run: rplctl init "
+            "--log-bin NAME; rplctl start",
         )
     record = logged_record(files)
     return record.xid if record else None

@@ -167,8 +167,8 @@ class Walk:
             raise SourceError(
                 f"{name} is followed by {later[0]}: a log is missing",
                 errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-                hint="copy the missing log into the folder\nTo begin after it, set the options start and schema_file "
-                "of the query",
+                hint=f"copy the missing log into {self._path(name).parent}, then start the query again\nTo begin after "
+                "the missing log, set the options start and schema_file of the query",
             )
         return later[0] if later and self._path(later[0]).stat().st_size >= _LEAST_BYTES else None
 
@@ -293,7 +293,8 @@ class Walk:
             if error.errno not in _UNKNOWN_OBJECT:
                 error.position, error.hint = (
                     at,
-                    "set option start to a position after it, and schema_file to the definitions there",
+                    "set the option start of the query to a position after the statement, and schema_file to the "
+                    "definitions there",
                 )
                 raise
             return True

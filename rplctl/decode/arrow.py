@@ -172,8 +172,8 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
         raise BinlogFormatError(
             f"the values of column `{column.name}` are too large for one piece of a batch",
             errno=er.SLAVE_CORRUPT_EVENT,
-            hint="set a smaller partition_bytes of the query, or a smaller max_batch_bytes "
-            "of the instance, then run it again",
+            hint="for a channel, set smaller batches (init changes only this setting): rplctl init --max-batch-bytes "
+            "BYTES; rplctl start\nFor a query, set a smaller value of its option partition_bytes, and start it again",
         )
     if pa.types.is_string(wanted):
         return texts

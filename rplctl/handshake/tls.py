@@ -105,7 +105,8 @@ def _limit_suites(context: Any, settings: TlsSettings) -> None:
         raise ConfigError(
             f"{name} '{settings.ciphersuites}' is not a list of cipher suites: {error}",
             errno=er.WRONG_ARGUMENTS,
-            hint="to see the suites that OpenSSL knows, run: openssl ciphers -v",
+            hint=f"set {name} to suites of OpenSSL, with colons between them; to list the suites, run: openssl "
+            "ciphers -s -tls1_3",
         ) from error
 
 

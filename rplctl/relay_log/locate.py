@@ -189,7 +189,7 @@ def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> Rela
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=index.channel.name,
         position=str(source),
-        hint="To fetch the relay logs from there again, run: "
+        hint="to fetch the relay logs from this position again, run: "
         f"{for_channel('rplctl stop; rplctl start', index.channel.name)}",
         transient=True,
     )

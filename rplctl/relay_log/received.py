@@ -152,7 +152,7 @@ class Received:
             if time.monotonic() > deadline:
                 raise SourceError(
                     f"the receiver does not reach {end}",
-                    hint="to see the state of the receiver, run: rplctl show-status",
+                    hint="the copy tries again by itself. To see why the receiver waits, run: rplctl show-status",
                     transient=True,
                 )
 

@@ -32,6 +32,7 @@ from rplctl.relay_log.purge import finish_purge
 DEFAULT_MAX_SIZE = 1 << 30
 MAX_MOVED_TAIL = 32 << 20  # a larger unfinished transaction is not moved; the rotation waits for its end
 FULL_STEPS = 16  # a full file grows by this fraction of `max_relay_log_size` before the next check
+_FREE_SPACE = "free space on the disk of the relay logs; to see the free space, run: df -h"
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -246,6 +247,6 @@ class RelayLogWriter:
             errno=self.errno,
             channel=self._channel.name,
             position=str(self.end),
-            hint="free disk space" if full else "check the disk with the relay logs, then run: rplctl start",
+            hint=_FREE_SPACE if full else "check the disk of the relay logs with dmesg, then run: rplctl start",
             transient=full,
         )

@@ -26,8 +26,9 @@ V = TypeVar("V")
 
 _EXCHANGED = "rplctl exchanges"
 LOAD_HINT = (
-    "to load its definition, and create it empty if the target lacks it, run: rplctl load-schema --from-source\n"
-    "To see how to copy the table with its rows (INITIAL COPY), run: man 1 rplctl"
+    "to load the table's definition, and to create it empty if the target lacks it, run: rplctl load-schema "
+    "--from-source; rplctl start\n"
+    "To copy it from a dump, read section INITIAL COPY of: man 1 rplctl"
 )
 
 
@@ -245,7 +246,7 @@ _DROPPED_IN_PART = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNO
 _DROP_HINT = (
     "to ignore error 1051 from now on (init changes only this setting), run: rplctl init --replica-skip-errors 1051; "
     "rplctl start\n"
-    "To skip the whole transaction, which keeps them, run: rplctl skip --yes; rplctl start"
+    "To skip the whole transaction, which then drops none of its tables, run: rplctl skip --yes; rplctl start"
 )
 
 

@@ -263,8 +263,11 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             f"Fatal error: the server at {info.host}:{info.port} is not the one that {start.position} belongs to: "
             f"server_id {found.server_id}, uuid '{found.uuid}' instead of {info.master_server_id}, '{info.uuid}'",
             errno=er.SLAVE_FATAL_ERROR,
-            hint="to set the position of another server, run: "
-            "rplctl change-master --master-host HOST --master-log-file FILE --master-log-pos POSITION; rplctl start",
+            hint="if this is the wrong server, correct the address: rplctl change-master --master-host HOST; rplctl "
+            "start\n"
+            "To replicate from this server, set the position in its log after which it has transactions that are not "
+            "applied (a wrong position loses or repeats transactions): rplctl change-master --master-host "
+            f"{info.host} --master-log-file FILE --master-log-pos POSITION; rplctl start",
         )
 
 

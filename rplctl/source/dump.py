@@ -150,8 +150,7 @@ class LiveStream:
             raise SourceError(
                 f"Got a packet bigger than 'slave_max_allowed_packet' ({MAX_BUFFER_BYTES} bytes)",
                 errno=er.NET_PACKET_TOO_LARGE,
-                hint="an event of the log is larger than rplctl can receive. To copy the tables without it, run: "
-                f"{COPY_AGAIN}",
+                hint=f"to copy all tables again, without the event that rplctl cannot receive, run: {COPY_AGAIN}",
             )
         self._move(size, 0)
 
@@ -203,11 +202,12 @@ def _hint(text: str) -> str:
     lowered = text.lower()
     if "not in the master's binlog" in lowered or "more gtids than the" in lowered:
         return (
-            "this channel has more GTIDs than the source. To use another source, run: "
-            f"rplctl change-master --master-host HOST\nTo copy its tables again, run: {COPY_AGAIN}"
+            "this channel has more GTIDs than the source. To use another source, which has them, run: rplctl "
+            "change-master --master-host HOST; rplctl start\n"
+            f"To copy all tables again from this source, run: {COPY_AGAIN}"
         )
     if "purged" in lowered or "could not find first log" in lowered or "gtid state" in lowered:
-        return f"the source purged what this channel needs. To copy its tables again, run: {COPY_AGAIN}"
+        return f"the source has purged logs that this channel needs. To copy all its tables again, run: {COPY_AGAIN}"
     if "same server_uuid/server_id" in lowered or "same server_id" in lowered:
         return (
             "another replica uses this server id. To give this instance another id (init changes only this setting), "
@@ -215,7 +215,7 @@ def _hint(text: str) -> str:
         )
     if "position" in lowered:
         return (
-            "to begin at a position of this source, run: "
-            "rplctl change-master --master-log-file FILE --master-log-pos POSITION"
+            "to begin at a position of this source, run: rplctl change-master --master-log-file FILE --master-log-pos "
+            "POSITION; rplctl start"
         )
     return ""

@@ -31,7 +31,8 @@ def log_names(folder: Path) -> list[str]:
             f"cannot read the folder of --master-binlog-dir: {error.strerror}: {folder}",
             errno=er.CR_CONN_HOST_ERROR,
             transient=True,
-            hint=f"to see its owner, run: ls -ld {shlex.quote(str(folder))}",
+            hint="let the account that runs rplctl read the folder; the receiver then continues by itself. To see the "
+            f"owner and the mode, run: ls -ld {shlex.quote(str(folder))}",
         ) from error
     indexes = _without_relay_logs([name for name in entries if name.endswith(".index")])
     if len(indexes) == 1:

@@ -296,8 +296,8 @@ def _wait_until_stable(query: Query, deadline: float) -> None:
         if time.monotonic() > deadline:
             raise WaitTimeout(
                 f"transactions of the source do not end: {owned}",
-                hint="to find sessions that wait for a semi-synchronous replica or own a GTID, run on the source: "
-                "SHOW PROCESSLIST",
+                hint="on the source, end the sessions that wait for a semi-synchronous replica or own a GTID, then "
+                "run the rplctl command again; to list the sessions, run there: SHOW PROCESSLIST",
             )
         query(written("SELECT WAIT_FOR_EXECUTED_GTID_SET('{}', 0.1)", matched(Grammar.MYSQL_GTIDS, str(owned))))
         now = _owned(query)

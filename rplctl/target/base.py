@@ -480,8 +480,8 @@ def no_such_table(database: str, table: str) -> TargetError:
     return TargetError(
         f"Table '{database}.{table}' doesn't exist on the target",
         errno=er.NO_SUCH_TABLE,
-        hint="after rplctl load-schema alone, the table lacks its earlier rows. To see all ways to copy it "
-        "(INITIAL COPY), run: man 1 rplctl",
+        hint="to create the table without its earlier rows, run: rplctl load-schema --from-source; rplctl start\n"
+        "To copy it from a dump, read section INITIAL COPY of: man 1 rplctl",
     )
 
 
@@ -489,7 +489,8 @@ def another_applier(channel: str, lock: str) -> LockBusy:
     return LockBusy(
         f"another applier of channel '{channel}' is connected to the target ({lock})",
         channel=channel,
-        hint="stop the other applier, or give this channel another name: the target has one position for each channel",
+        hint="end the other applier, then run: rplctl start. Each instance that writes to this target needs channel "
+        "names of its own, because the target has one position for each name",
     )
 
 

@@ -143,6 +143,6 @@ def copy_again(database: str, table: str) -> str:
     """Return the hint for a row that cannot be copied."""
     return (
         f"correct the row on the source, then run: {_CANCEL}; rplctl clone\n"
-        f"To exclude the table, run: {_CANCEL}; "
+        f"To exclude the table, which then receives no changes, run: {_CANCEL}; "
         f"rplctl change-filter --replicate-ignore-table {shlex.quote(f'{database}.{table}')}; rplctl clone"
     )

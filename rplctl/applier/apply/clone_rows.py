@@ -146,7 +146,7 @@ def _refusal(error: TargetError, model: TableModel) -> TargetError:
     where = f" (row {error.position})" if error.position else ""
     again = copy_again(model.database, model.name)
     # a hint with `rplctl skip` does not fit: it skips transactions of the source
-    hint = f"{error.hint}; or {again}" if "rplctl start" in error.hint else again
+    hint = f"{error.hint}\n{again[:1].upper()}{again[1:]}" if "rplctl start" in error.hint else again
     return TargetError(
         f"{model.database}.{model.name} is not copied: {error.message}{where}", errno=error.errno, hint=hint
     )
@@ -171,7 +171,8 @@ def foreign_rows(name: TableName) -> TargetError:
     return TargetError(
         f"{'.'.join(name)} has rows that are not from the copy: another program writes to the table",
         errno=er.DUP_ENTRY,
-        hint="stop the other writer, and drop the table on the target. To copy the table again, run: rplctl start",
+        hint="stop the other program, and drop the table on the target. Then, to copy the table again, run: "
+        "rplctl start",
     )
 
 

@@ -66,9 +66,9 @@ from rplctl.target.registry import dialect_of
 
 # A statement is never skipped silently: its triggers and functions change tables that its text does not show.
 _ROLLED_BACK_HINT = (
-    "the source rolled this transaction back, except its changes of tables without transactions (MyISAM, Aria). If it "
-    "changed no such tables, skip the whole transaction: nothing is lost. Run: rplctl skip --yes; rplctl start\n"
-    f"Otherwise, {SKIP_AND_COPY}"
+    "the source rolled this transaction back, except its changes of nontransactional tables (MyISAM, Aria). If it "
+    "changed no such tables, skip the whole transaction, which loses nothing: rplctl skip --yes; rplctl start\n"
+    f"If it changed such tables, {SKIP_AND_COPY}"
 )
 
 

@@ -103,8 +103,9 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
             f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON. Query: '{_shown(query)}'",
             errno=er.TABLE_WITHOUT_PK,
             position=at,
-            hint="create or change the table with a primary key on the target by hand, and make all other changes of "
-            "the transaction. Then, to skip the whole transaction, run: rplctl skip --yes; rplctl start\n"
+            hint="to see the transaction, run: rplctl skip --dry-run. On the target, create or change the table with "
+            "a primary key, and make all other changes of the transaction by hand. Then, to skip the whole "
+            "transaction, run: rplctl skip --yes; rplctl start\n"
             "To accept tables without a primary key, run: rplctl change-master --require-table-primary-key-check off; "
             "rplctl start",
         )

@@ -301,8 +301,10 @@ def refuse_unknown(batch: Batch) -> None:
             "The incident LOST_EVENTS occurred on the master: its binary log lacks events",
             errno=er.SLAVE_INCIDENT,
             position=at,
-            hint="to skip the incident alone and to copy all tables of a database again, run: rplctl skip --yes; "
-            "rplctl clone --databases DB --replace --yes; rplctl start",
+            hint="to skip the incident alone, and to repair the rows that then differ from the source, run: rplctl "
+            "skip --yes; rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; rplctl start\n"
+            "To copy all tables again, which replaces all their rows in the target, run: rplctl stop; rplctl reset "
+            "--forget-gtids --yes; rplctl clone --replace --yes",
         )
     if kind == GroupKind.UNKNOWN:
         raise BinlogFormatError(

@@ -33,7 +33,10 @@ _NOT_INSTALLED = ("No module named 'rplctl", "No module named rplctl", "Cannot r
 _NOT_BEGUN = (
     "from rplctl.applier.spark.worker_daemon's stdout"  # in Spark's text for a Python process that ended at once
 )
-MEMORY_HINT = "check the memory by free -m and dmesg; add memory to the machine, or set a smaller max_batch_bytes"
+MEMORY_HINT = (
+    "add memory to the machine, or set a smaller max_batch_bytes (rplctl init --max-batch-bytes BYTES); to see the "
+    "memory and the kills, run: free -m; dmesg"
+)
 
 
 class TasksFailed(Exception):
@@ -121,8 +124,8 @@ def in_words(failure: str, kills_before: int) -> tuple[str, str]:
     if any(words in failure for words in (*_NOT_INSTALLED, _NOT_BEGUN)):
         ended = f", or its Python ended at once{_kills_since(kills_before)}" if _NOT_BEGUN in failure else ""
         return f"an executor has no rplctl to work with{ended}: {failure}", (
-            "install the same rplctl there, in the same folder as here or in the one that --spark-conf "
-            "spark.pyspark.python=PATH names; see man 7 rplctl-cluster"
+            "install the same rplctl on the executor's machine, in the same folder as here or in the folder that "
+            "--spark-conf spark.pyspark.python=PATH names (man 7 rplctl-cluster), then run: rplctl start"
         )
     return f"Spark could not decode a batch{_kills_since(kills_before)}: {failure}", again
 

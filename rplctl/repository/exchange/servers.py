@@ -68,8 +68,8 @@ class InfoFiles:
 
 
 _COPY_OF_SERVER = (
-    "copy the unchanged files master.info and relay-log.info from the server's data folder to DIR, then run: "
-    "rplctl import-info DIR"
+    "copy the files master.info and relay-log.info, unchanged, from the data folder of the replica that you import "
+    "to a new folder DIR, then run: rplctl import-info DIR"
 )
 
 

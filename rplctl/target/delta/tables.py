@@ -30,7 +30,10 @@ _NO_ROWS: Final = json.dumps(
     {"type": "struct", "fields": [{"name": "nothing", "type": "string", "nullable": True, "metadata": {}}]}
 )
 _STRUCTS: Final = ("before", "after")
-_AWAY: Final = "to check the place, run: rplctl doctor. Repair the cause that the error names, then run: rplctl start"
+_AWAY: Final = (
+    "repair the cause that the error names. To check the access to the lake and to continue, run: rplctl doctor; "
+    "rplctl start"
+)
 
 
 class DeltaTables:

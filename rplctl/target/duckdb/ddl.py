@@ -12,12 +12,13 @@ their values. Names are compared without case.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import EXCLUDE, TargetError
+from rplctl.errors import EXCLUDE, OTHER_KIND, TargetError
 from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
@@ -126,9 +127,11 @@ def _check_databases(catalog: Catalog) -> None:
     for database in dict.fromkeys([*catalog.databases, *[database for database, _ in catalog.tables]]):
         if fold(database) == OWN_SCHEMA:
             raise TargetError(f"database '{database}' has the same name as the schema of rplctl's tables",
-                              hint="use replicate_rewrite_db or replicate_ignore_db")  # fmt: skip
+                              hint="to rename the database on the target, run: "
+                              f"rplctl change-filter --replicate-rewrite-db '{database}->copy_of_{database}'; "
+                              "rplctl start")  # fmt: skip
         if (other := schemas.setdefault(fold(database), database)) != database:
-            raise _alike(f"databases '{database}' and '{other}'", f"replicate_ignore_db={database}")
+            raise _alike(f"databases '{database}' and '{other}'", f"--replicate-ignore-db {shlex.quote(database)}")
 
 
 def _check_name(model: TableModel, catalog: Catalog) -> None:
@@ -136,13 +139,15 @@ def _check_name(model: TableModel, catalog: Catalog) -> None:
     for other in may_be_alike(model, catalog):
         if (fold(other.database), fold(other.name)) == (fold(model.database), fold(model.name)):
             what = f"tables {model.qualified_name} and {other.qualified_name}"
-            raise _alike(what, f"replicate_ignore_table={model.qualified_name}")
+            raise _alike(what, f"--replicate-ignore-table {shlex.quote(model.qualified_name)}")
 
 
 def _alike(what: str, option: str) -> TargetError:
     return TargetError(
         f"{what} would share a name in the target: DuckDB compares names without case",
-        hint=f"exclude one of them with {option}, or use another kind of target",
+        hint=f"to exclude one of them, which then receives no changes, run: rplctl change-filter {option}; rplctl "
+        "start\n"
+        f"{OTHER_KIND[:1].upper()}{OTHER_KIND[1:]}",
     )
 
 

@@ -26,7 +26,11 @@ _ABSENT = re.compile(r"Table with name (\S+) does not exist")
 _NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(.*)")
 _TRY_CHECKING = f"{CORRECT_VALUE}{OR_EXCLUDE}"
 _BACKUP = "restore the target from a backup, which also restores the position"
-_MEMORY = "give DuckDB more memory (duckdb:///FILE?memory_limit=8GB), or reduce max_batch_bytes"
+_MEMORY = (
+    "give DuckDB more memory in the URL of the option target (duckdb:///FILE?memory_limit=8GB), then run: rplctl "
+    "start\n"
+    "To use less memory (init changes only this setting), run: rplctl init --max-batch-bytes BYTES; rplctl start"
+)
 _EXISTS = f"drop the table on the target, which deletes its rows, then run: rplctl start{OR_SKIP}"
 # DuckDB's class → (MySQL's number, is transient, hint); the first match counts
 _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
@@ -66,7 +70,9 @@ def target_error(error: duckdb.Error) -> TargetError:
         hint = "free space on the disk of the target; the channel then continues by itself"
         return TargetError(f"the target reports: {text}", errno=er.DISK_FULL, transient=True, hint=hint)
     if "not a valid DuckDB database file" in text:
-        return TargetError(text, errno=er.CRASHED_ON_USAGE, hint="use another file name; rplctl creates the file")
+        return TargetError(
+            text, errno=er.CRASHED_ON_USAGE, hint="name a DuckDB file, or a new file, in the URL of the option target"
+        )
     if _ABSENT.search(text):
         return TargetError(f"the target reports: {text}", errno=er.NO_SUCH_TABLE)
     if isinstance(error, duckdb.CatalogException) and "already exists" in text:
@@ -89,7 +95,7 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
             f"Incorrect {column.type} value: '{text}' for column '{column.name}': DuckDB cannot store this date",
             errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
-            hint="to store dates as text, stop the channel by rplctl stop, and run on the target: "
+            hint="to store dates as text, run: rplctl stop; then run in DuckDB on the target: "
             f"ALTER TABLE {quote(model.database)}.{quote(model.name)} ALTER COLUMN {quote(column.name)} TYPE VARCHAR; "
             "then run: rplctl start",
         )
@@ -122,12 +128,12 @@ def held_elsewhere(path: str, program: str, pid: int) -> TargetInUse:
     """Return the error for a file that another process, `program` with this pid, has open."""
     ours = _rplctl_of(pid)
     who = f"`{ours}` (process {pid})" if ours else f"{program} (process {pid})"
-    way = "if this command runs too long, end it" if ours else "end that program"
+    way = "if this command runs too long, to end it" if ours else "to end that program"
     error = TargetInUse(
         f"the target {path} is open in {who}: one process at a time can open a DuckDB file, even to read it",
         errno=er.LOCK_WAIT_TIMEOUT,
         transient=True,
-        hint=f"{way}: kill {pid}\nTo see how other programs can read the rows, run: man 7 rplctl-duckdb",
+        hint=f"{way}, run: kill {pid}\nTo see how other programs can read the rows, run: man 7 rplctl-duckdb",
     )
     error.process_id = pid
     return error

@@ -48,7 +48,8 @@ class Cursor:
                     "DuckDB has no savepoints, so replica_skip_errors and IDEMPOTENT cannot ignore an error: it ends "
                     "the transaction",
                     errno=er.NOT_SUPPORTED_YET,
-                    hint="to skip the whole transaction, run: rplctl skip --yes; rplctl start",
+                    hint="to skip the whole transaction, whose changes the target then lacks, run: rplctl skip "
+                    "--yes; rplctl start",
                 )
             return self
         self._driver.execute(sql, list(parameters))

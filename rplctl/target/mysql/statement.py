@@ -61,12 +61,13 @@ _DROP_LIST = re.compile(
 # for a row event, these errors have other reasons and other hints
 _HINTS = dict.fromkeys(
     (er.DUP_ENTRY, *VALUE_ERRORS),
-    f"the target has other rows than the source. Correct them on the target, then run: rplctl start{OR_SKIP}",
+    f"correct the rows that the error names on the target, as they are on the source, then run: rplctl start{OR_SKIP}",
 )
 # the target would refuse the same text again
 _OTHER_WORDS_HINT = (
-    "execute an equivalent statement for the target's version by hand, and make all other changes of the transaction. "
-    "Then, to skip the whole transaction, run: rplctl skip --yes; rplctl start"
+    "to see the tables, rows and statement of the transaction, run: rplctl skip --dry-run. On the target, execute an "
+    "equivalent statement and make all other changes of the transaction by hand. Then, to skip the whole "
+    "transaction, run: rplctl skip --yes; rplctl start"
 )
 _HINTS |= dict.fromkeys(
     (
@@ -82,7 +83,8 @@ _HINTS |= dict.fromkeys(
 )
 _DROP_HINT = (
     "to ignore error 1051 from now on (init changes only this setting), run: rplctl init --replica-skip-errors 1051; "
-    "rplctl start\nTo skip the whole transaction, which keeps them, run: rplctl skip --yes; rplctl start"
+    "rplctl start\nTo skip the whole transaction, which then drops none of its tables, run: rplctl skip --yes; "
+    "rplctl start"
 )
 _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
@@ -287,7 +289,8 @@ def judge(query: Query, error: TargetError | None) -> None:
         f"Query caused different errors on source and replica. Error on source: {query.error_code}; on the "
         f"replica: {said}. Default database: '{query.database}'. Query: '{text}'",
         errno=er.INCONSISTENT_ERROR,
-        hint=f"compare the tables with the source, and correct the target, then run: rplctl start{OR_SKIP}",
+        hint=f"change the target so that the statement has the same result as on the source, then run: rplctl "
+        f"start{OR_SKIP}",
     )
 
 

@@ -69,7 +69,9 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
     if numbers < _OLDEST[is_mariadb]:
         raise ConfigError(
             f"{option}: a prepared transaction does not outlive its connection on {version}",
-            hint=f"use a newer server\nOr remove the option {name}",
+            hint=f"use {'MariaDB' if is_mariadb else 'MySQL'} {'.'.join(map(str, _OLDEST[is_mariadb]))} or later as "
+            "the target\n"
+            f"Or remove the option {name} (man 5 rplctl.toml)",
         )
     try:
         prepared_xids(engine, "")
@@ -79,7 +81,8 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
         raise ConfigError(
             f"{option}: the target's user may not execute XA RECOVER, which lists prepared transactions",
             errno=error.errno,
-            hint=f"on the target, run: GRANT XA_RECOVER_ADMIN ON *.* TO 'USER'@'HOST'\nOr remove the option {name}",
+            hint=f"on the target, run: GRANT XA_RECOVER_ADMIN ON *.* TO 'USER'@'HOST'\n"
+            f"Or remove the option {name} (man 5 rplctl.toml)",
         ) from error
     weak = (
         []

@@ -18,7 +18,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_EXCLUDE, OR_SKIP, OTHER_KIND, ConfigError, TargetError
+from rplctl.errors import CORRECT_VALUE, OR_EXCLUDE, OR_SKIP, OTHER_KIND, ConfigError, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.handshake import Protection
 from rplctl.target.aborted import watch_connections
@@ -48,8 +48,11 @@ _SESSION = (
 _KEEPALIVE = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 _FIRST_LIBPQ_TO_REFUSE = 160000
 _VERIFYING = ("verify-ca", "verify-full")
-_GRANT = "grant the privilege to the target's user; see PRIVILEGES in rplctl(1)"
-_DATE = "correct the date on the source, or change the column to the type text on the target"
+_GRANT = (
+    "on the target, grant the privilege to the user of the target's URL (PRIVILEGES in man 1 rplctl), then run: "
+    "rplctl start"
+)
+_DATE = f"on the target, change the type of the column to text, then run: rplctl start\nOr {CORRECT_VALUE}"
 _LONG_KEY = "drop that index on the target, then run: rplctl start"
 _LONG_ROW = f"A row of PostgreSQL must fit one page: {OTHER_KIND}{OR_EXCLUDE}"
 _LIMIT = "54000"  # program_limit_exceeded: the source file in the error distinguishes an index from a table's page
@@ -69,7 +72,7 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "57014": (er.QUERY_INTERRUPTED, False, ""),
     "42P01": (er.NO_SUCH_TABLE, False, ""),
     "3F000": (er.BAD_DB_ERROR, False, ""),
-    "3D000": (er.BAD_DB_ERROR, False, "to create the database, run: createdb -E UTF8 NAME"),
+    "3D000": (er.BAD_DB_ERROR, False, "to create the database, run: createdb -E UTF8 NAME; rplctl start"),
     "42703": (er.BAD_FIELD_ERROR, False, ""),
     "42P07": (er.TABLE_EXISTS_ERROR, False, f"drop the table on the target, which deletes its rows, then run: "
               f"rplctl start{OR_SKIP}"),
@@ -77,9 +80,10 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "25006": (er.OPTION_PREVENTS_STATEMENT, False, "make the target writable (it is a standby or read-only), then"
               " run: rplctl start"),
     "53100": (er.DISK_FULL, True, "free space on the disk of the target; the channel then continues by itself"),
-    "53300": (er.CON_COUNT_ERROR, True, "raise max_connections on the target"),
+    "53300": (er.CON_COUNT_ERROR, True, "on the target, run: ALTER SYSTEM SET max_connections = 200; then restart "
+              "PostgreSQL; the channel then continues by itself"),
     "28P01": (er.ACCESS_DENIED_ERROR, False, "to change the target's password, run: rplctl init"
-              " --target-password-file FILE"),
+              " --target-password-file FILE; rplctl start"),
     "28000": (er.ACCESS_DENIED_ERROR, False, "check the target's user and pg_hba.conf; a cleartext password requires"
               " sslmode=verify-full"),
     _LIMIT: (er.TOO_LONG_KEY, False, _LONG_KEY),
@@ -104,7 +108,7 @@ _MAY_PASS = frozenset({"28P01", "28000"})
 _CLASSES: dict[str, tuple[int, bool, str]] = {
     "08": (er.CR_SERVER_LOST, True, ""),
     "57": (er.CR_SERVER_LOST, True, ""),  # shutdown, crash, starting up
-    "58": (er.GET_ERRNO, False, "check the target's disk and log"),
+    "58": (er.GET_ERRNO, False, "check the target's disk and log, then run: rplctl start"),
 }
 
 

@@ -56,7 +56,10 @@ SELECT relkind = 'r' AND NOT relhassubclass AND NOT EXISTS (SELECT FROM pg_rewri
 AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
 AND %s = (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
 FROM pg_class AS c WHERE oid = to_regclass(%s)""")
-_GRANT = "the source ran without foreign keys, so execute: GRANT SET ON PARAMETER session_replication_role TO {}"
+_GRANT = (
+    "the source ran without foreign keys. On the target, run: GRANT SET ON PARAMETER session_replication_role TO {}; "
+    "then run: rplctl start"
+)
 
 
 class PostgresqlTarget(OneConnection):

@@ -59,9 +59,8 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
         )
         raise ConfigError(
             f"{option}: {found} the target (max_prepared_transactions is {slots})",
-            hint="restart PostgreSQL after this statement on the target: "
-            f"ALTER SYSTEM SET max_prepared_transactions = {10 * branches}\n"
-            f"Or remove the option {option.partition('=')[0]}",
+            hint=f"on the target, run: ALTER SYSTEM SET max_prepared_transactions = {10 * branches}; then restart "
+            f"PostgreSQL, and run: rplctl start\nOr remove the option {option.partition('=')[0]} (man 5 rplctl.toml)",
         )
     weak = {"fsync is off": fsync == "off", "synchronous_commit is off": commit == "off" and branches == 1}
     return [f"{what}: a power cut can lose prepared transactions" for what, is_so in weak.items() if is_so]

@@ -12,11 +12,12 @@ changes of a default of an existing column (the model has it). Generated columns
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from rplctl.errors import TargetError
+from rplctl.errors import OTHER_KIND, TargetError
 from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
@@ -119,8 +120,9 @@ def _check_name(model: TableModel, after: Catalog) -> None:
         if fold(physical_name(other.database, other.name)) == name:
             raise TargetError(
                 f"tables {model.qualified_name} and {other.qualified_name} would share the name '{name}' in the target",
-                hint="use another kind of target\nTo exclude one table, run: "
-                f"rplctl change-filter --replicate-ignore-table {model.qualified_name}; rplctl start",
+                hint="to exclude one table, which then receives no changes, run: "
+                f"rplctl change-filter --replicate-ignore-table {shlex.quote(model.qualified_name)}; rplctl start\n"
+                f"{OTHER_KIND[:1].upper()}{OTHER_KIND[1:]}",
             )
 
 

@@ -29,11 +29,13 @@ _KNOWN: dict[int, tuple[int, bool, str]] = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
     sqlite3.SQLITE_FULL: (er.DISK_FULL, True, "free space on the target's disk; the channel then continues"),
-    sqlite3.SQLITE_READONLY: (er.OPTION_PREVENTS_STATEMENT, False, "make the target file and its folder writable"),
+    sqlite3.SQLITE_READONLY: (er.OPTION_PREVENTS_STATEMENT, False, "make the target file and its folder "
+                              "writable, then run: rplctl start"),
     sqlite3.SQLITE_IOERR: (er.GET_ERRNO, True, "check the target's disk; the channel then continues by itself"),
     sqlite3.SQLITE_CORRUPT: (er.CRASHED_ON_USAGE, False, "restore the target from a backup, which also "
                              "restores the position"),
-    sqlite3.SQLITE_NOTADB: (er.CRASHED_ON_USAGE, False, "the target is not a SQLite file"),
+    sqlite3.SQLITE_NOTADB: (er.CRASHED_ON_USAGE, False, "name a SQLite file, or a new file, in the URL of the "
+    "option target"),
     sqlite3.SQLITE_TOOBIG: (er.DATA_TOO_LONG, False, _TOO_BIG),
     sqlite3.SQLITE_CANTOPEN: (er.FILE_NOT_FOUND, True, GONE),
 }  # fmt: skip

@@ -92,7 +92,8 @@ def test_who_has_the_file_open_is_named(tmp_path: Path) -> None:
         other.communicate(b"\n")
     assert (caught.value.errno, caught.value.transient) == (1205, True)
     assert (
-        f"(process {other.pid})" in caught.value.message and f"end that program: kill {other.pid}" in caught.value.hint
+        f"(process {other.pid})" in caught.value.message
+        and f"to end that program, run: kill {other.pid}" in caught.value.hint
     )
 
 
