@@ -107,7 +107,8 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         refuse_pending_rename(config, channel_name)
     refuse_lake(
         config,
-        "To begin at a position, run: rplctl change-master --master-log-file FILE --master-log-pos POS; rplctl start",
+        "To begin at a position, run: rplctl change-master --master-log-file FILE --master-log-pos POSITION; rplctl "
+        "start",
     )
     refuse_silent_peers(config, channel_name)
     with watched_peers(config, channel_name), administer(config, channel_name) as repositories:

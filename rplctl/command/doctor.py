@@ -191,7 +191,7 @@ def _datadir(datadir: Path) -> Iterator[DoctorLine]:
     yield DoctorLine("datadir", result, f"{datadir}, mode {mode:04o}", f"chmod 700 {datadir}" if result == WARN else "")
     free = shutil.disk_usage(datadir).free
     result = FAIL if free < LEAST_FREE_BYTES else OK if free >= MIN_FREE_BYTES else WARN
-    hint = {FAIL: f"df {datadir}; free some space", WARN: "set relay_log_space_limit"}.get(result, "")
+    hint = {FAIL: f"df {datadir}; free some space", WARN: "rplctl init --relay-log-space-limit BYTES"}.get(result, "")
     yield DoctorLine("free space", result, f"{free >> 20} MiB", hint)
 
 

@@ -283,8 +283,9 @@ def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
         f"the target's rows of channel '{name}' belong to {owner.shown}; this is {ours.shown}",
         channel=name,
         position="",
-        hint="stop the other instance, or give this channel another name or target. To take the target over, so that "
-        f"the other instance can no longer use it, run: {for_channel('rplctl start', name)} {TAKE_OVER}",
+        hint="to take the target over, so that the other instance can no longer use it, stop the other instance, then "
+        f"run: {for_channel('rplctl start', name)} {TAKE_OVER}\n"
+        "To leave the target to the other instance, give this channel another name or another target",
     )
     return Belonging(TargetState.OTHERS, error, has_own_rows=False)
 

@@ -34,7 +34,7 @@ from sqlalchemy import Connection, Engine
 
 from rplctl.commit.ambiguous_commit import InDoubt, until_answered
 from rplctl.commit.step import CommitMode, PositionStore, Step
-from rplctl.errors import LockBusy, RplError, TargetError
+from rplctl.errors import NEW_TARGET, LockBusy, RplError, TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.lake_batch import LakeBatch, close_batch, keep_batch, last_batch
@@ -90,8 +90,10 @@ class PerTablePositionStore(PositionStore):
                 f"batch {last.number} of channel '{self._channel}', from {last.before.exec_position} to "
                 f"{last.after.exec_position}, is not yet in all its tables, but the position is {info.exec_position}",
                 channel=self._channel,
-                hint="set the position back, because it was changed by hand\nTo begin again in another folder, run: "
-                "rplctl reset --all",
+                hint="if the position in the repository RelayLogInfo was changed by hand, write "
+                f"{last.before.exec_position} into it again, then run: rplctl start\n"
+                f"To begin again with a lake in another folder, from the source's first log, run: {NEW_TARGET}; "
+                "rplctl start",
             )
         log.info("batch %d, which ends at %s, is written to the tables that lack it", last.number, last.after.place)
         self.unfinished = last

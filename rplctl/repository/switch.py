@@ -145,9 +145,9 @@ def position_of(info: Any) -> str:
 
 def keep_one(file: str, table: str) -> str:
     return (
-        "keep the record whose position matches the target's rows, usually the later one: "
-        f"mv {file} elsewhere, or DELETE the channel's row from {table}. "
-        "With the other record, transactions would be applied twice or skipped."
+        "keep the record whose position matches the target's rows, usually the later one, because with the other one "
+        f"transactions are applied twice or skipped. To keep the row, run: mv {file} elsewhere; "
+        f"to keep the file, DELETE the channel's row from {table}"
     )
 
 

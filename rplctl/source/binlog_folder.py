@@ -291,8 +291,9 @@ def _check_boundary(log: _OpenLog, position: int) -> None:
                 raise fatal_reading_binlog(
                     f"bogus data in log event; '{log.name}' has no event at {position}, "
                     f"the last one before begins at {at}",
-                    hint="to begin at the end of an event, run: rplctl change-master --master-log-pos POSITION; "
-                    "rplctl start",
+                    hint=f"to list the positions, run in the folder of --master-binlog-dir: mysqlbinlog {log.name}; "
+                    "then, to begin at the end of the last applied transaction, run: rplctl change-master "
+                    "--master-log-pos POSITION; rplctl start",
                 )
             end = length
         at += end
@@ -305,6 +306,7 @@ def _became_shorter(log: _OpenLog) -> SourceError:
 def _no_first_log(folder: Path) -> SourceError:
     return fatal_reading_binlog(
         "Could not find first log file name in binary log index file",
-        hint=f"to list the logs, run: ls {folder}\nTo begin at another position, run: "
-        "rplctl change-master --master-log-file FILE --master-log-pos POSITION; rplctl start",
+        hint=f"put the missing log into {folder}, then run: rplctl start\n"
+        f"To begin with another log, without the changes in the missing ones, run: ls {folder}; then run: "
+        "rplctl change-master --master-log-file FILE --master-log-pos 4; rplctl start",
     )

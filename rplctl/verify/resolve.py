@@ -202,7 +202,7 @@ class Resolver:
         if place is None or place.is_before(high):
             raise NotRunning(
                 f"no receiver runs: the relay log ends at {self.received.position}, and the source's log at {high}",
-                hint="to start the receiver, run: rplctl start --receiver\nThen run this command again",
+                hint="to start the receiver, run: rplctl start --receiver; then run this command again",
             )
 
     def catch_up(self) -> None:
@@ -231,7 +231,7 @@ class Resolver:
             if time.monotonic() - moved > _STILL_S:
                 raise WaitTimeout(
                     f"the applier has made no progress from {now}; verify needs it to reach {position}",
-                    hint="find the reason with rplctl show-status, then run: rplctl verify",
+                    hint="to find the reason, run: rplctl show-status; after its repair, run: rplctl verify",
                 )
             if time.monotonic() - began > _REPORT_S:
                 self.tells(f"waiting for the applier to go from {now} to {position}")
@@ -240,7 +240,7 @@ class Resolver:
 
 def _not_running(why: str) -> NotRunning:
     return NotRunning(
-        f"the channel's threads do not run: {why}", hint="to start them, run: rplctl start\nThen run this command again"
+        f"the channel's threads do not run: {why}", hint="to start them, run: rplctl start; then run this command again"
     )
 
 

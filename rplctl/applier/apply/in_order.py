@@ -248,7 +248,7 @@ class OrderedRange:
                     "position",
                     errno=er.XAER_NOTA,
                     position=at,
-                    hint=SKIP_AND_COPY,
+                    hint=SKIP_AND_REPAIR,
                 )
             if path.stat().st_size:
                 data = np.memmap(path, np.uint8, "r")

@@ -106,8 +106,8 @@ def cannot_execute(statement: Unreplicated, target: str) -> RplError:
     return RplError(
         f"cannot execute {statement.title} on a {target} target: {shown(statement)}",
         errno=er.NOT_SUPPORTED_YET,
-        hint=f"{why}{'; ' if why else ''}to skip such statements (init changes only this setting), run: "
-        f"rplctl init --on-unsupported-ddl {value}; rplctl start",
+        hint=f"{why}{'; ' if why else ''}to skip such statements{'' if why else ', whose effects the target lacks'} "
+        f"(init changes only this setting), run: rplctl init --on-unsupported-ddl {value}; rplctl start",
     )
 
 

@@ -94,7 +94,8 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
             "MASTER_AUTO_POSITION is active.",
             errno=er.BAD_SLAVE_AUTO_POSITION,
             hint="to set a position instead of using GTIDs, run: rplctl change-master --master-auto-position 0 "
-            "--master-log-file FILE --master-log-pos POSITION",
+            f"--master-log-file {changes.master_log_file or 'FILE'} --master-log-pos "
+            f"{changes.master_log_pos or 'POSITION'}",
         )
     if auto and use_gtid:
         raise UsageError(

@@ -226,7 +226,11 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
     choice, there = chosen.choice, sorted(_shown(name) for name in chosen.there if chosen.choice.takes(name))
     if left_out := [_shown(name) for name in choice.tables if not rules.accepts_rows(*name)]:
         text = f"the channel's filters exclude {some(left_out)}"
-        yield UsageError(text, hint="To see how to include the tables, run: rplctl change-filter --help")
+        yield UsageError(
+            text,
+            hint="to see the filters, run: rplctl show-status; then change the filter that excludes the tables. To see "
+            "how, run: rplctl change-filter --help",
+        )
     if refusal := refusal_of_rights(missing):
         yield refusal
     if gone := [name for name in choice.tables if name not in chosen.names]:
@@ -248,24 +252,26 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
             f"the target already has tables of the source: {some(there)}",
             hint="to drop these tables, with the rows that only the target has, and copy them again, run: rplctl "
             "clone --replace\n"
-            "To exclude one, which then receives no changes, run: "
-            "rplctl change-filter --replicate-ignore-table DB.TABLE\n"
-            "To copy only the missing tables, if the rows belong to a known position, run: "
-            "rplctl change-master --master-log-file FILE --master-log-pos POSITION; rplctl clone",
+            f"To exclude {there[0]}, which then receives no changes, run: rplctl change-filter "
+            f"--replicate-ignore-table {shlex.quote(there[0])}; rplctl clone\n"
+            "To copy only the missing tables, if the rows belong to a known position, run: rplctl change-master "
+            "--master-log-file FILE --master-log-pos POSITION; rplctl clone",
         )
     if chosen.clash:
         yield UsageError(
             f"{some([_shown(name) for name in chosen.clash])} are the same table for the target",
-            hint=f"To exclude one, run: rplctl change-filter --replicate-ignore-table {_shown(chosen.clash[-1])}\n"
-            "Or use a target that distinguishes their names.",
+            hint="to exclude one of them, which then receives no changes, run: rplctl change-filter "
+            f"--replicate-ignore-table {shlex.quote(_shown(chosen.clash[-1]))}; rplctl clone\n"
+            "Or use a target that distinguishes their names",
         )
     known = (SNAPSHOT_ENGINE, *_LOCKED_ENGINES)
     if strange := [_shown(name) for name, each in chosen.taken.items() if each.facts.engine.lower() not in known]:
         yield SourceError(
             f"clone does not support the engine of {some(strange)}",
-            hint="to change the engine, run on the source: ALTER TABLE DB.TABLE ENGINE=InnoDB\n"
-            "To exclude a table, which then receives no changes, run: "
-            "rplctl change-filter --replicate-ignore-table DB.TABLE",
+            hint=f"to change the engine, run on the source: ALTER TABLE {strange[0]} ENGINE=InnoDB; then run: rplctl "
+            "clone\n"
+            f"To exclude {strange[0]}, which then receives no changes, run: rplctl change-filter "
+            f"--replicate-ignore-table {shlex.quote(strange[0])}; rplctl clone",
         )
     yield from _of_children(chosen)
     rest = [_shown(name) for name in chosen.tables if name not in chosen.taken and name not in chosen.stay]

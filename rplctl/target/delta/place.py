@@ -104,8 +104,8 @@ class Place:
             raise TargetError(
                 f"cannot write to {self.uri(folder)}: {error.strerror or error}",
                 errno=er.ERROR_ON_WRITE,
-                hint="to check the place, run: rplctl doctor. Repair the cause that the error names, then run: rplctl "
-                "start",
+                hint="repair the cause that the error names. To check the access to the lake and to continue, run: "
+                "rplctl doctor; rplctl start",
             ) from error
         stats = stats or json.dumps({"numRecords": rows.num_rows})
         return WrittenFile(model.database, model.name, folder, name, size, rows.num_rows, stats)

@@ -17,7 +17,11 @@ _ORDERED: Final = {1, 3}  # safe values of innodb_flush_log_at_trx_commit; Maria
 def rights(connection: Connection) -> Iterator[DoctorLine]:
     """Yield a line that says if the target allows LOAD DATA LOCAL, which loads rows in bulk."""
     may_load = bool(ask(connection, written("SELECT @@local_infile")).scalar())
-    hint = "" if may_load else "SET GLOBAL local_infile=1 on the target, and in its option file"
+    hint = (
+        ""
+        if may_load
+        else "on the target, run: SET GLOBAL local_infile=1; write local_infile=1 into its option file, too"
+    )
     detail = "on" if may_load else "off: rows are applied with INSERT and UPDATE, which is slower than a bulk load"
     yield DoctorLine("target local_infile", OK if may_load else WARN, detail, hint)
 

@@ -64,7 +64,10 @@ class InnodbStatusLog(MysqlLog):
             )
         grants = ask(connection, written("SHOW GRANTS")).scalars().all()
         if not any(_BACKUP_RIGHTS.search(f"{grant} ") for grant in grants):
-            raise access_denied("GRANT RELOAD, PROCESS ON *.* TO the target's user, then run: rplctl log-status")
+            raise access_denied(
+                "on the target, grant the user of the target's URL: GRANT RELOAD, PROCESS ON *.* TO 'USER'@'HOST'; "
+                "then run: rplctl log-status"
+            )
         self._figures()
 
     def _figures(self) -> Figures:

@@ -386,8 +386,8 @@ class MysqlTarget(OneConnection):
             raise TargetError(
                 "cannot apply row events of the other vendor to a table with triggers or system versioning",
                 errno=er.NOT_SUPPORTED_YET,
-                hint="on the target, drop the table's triggers and system versioning, then run: rplctl start. The log "
-                "already has the rows that the triggers write; the target then lacks the history",
+                hint="on the target, drop the table's triggers, whose rows the log already has, and its system "
+                "versioning, whose history the target then lacks. Then run: rplctl start",
             )
         self._rows_session()
         with mapped_errors():

@@ -184,6 +184,5 @@ def _mapped(path: Path) -> Iterator[None]:
         raise TargetError(
             f"{path}: {error}",
             errno=er.ERROR_ON_WRITE,
-            hint="to check the place, run: rplctl doctor. Repair the "
-            "cause that the error names, then run: rplctl start",
+            hint="repair the cause that the error names, then run: rplctl start",
         ) from error

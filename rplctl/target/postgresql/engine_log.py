@@ -26,7 +26,9 @@ class PostgresqlLog(ServerLog):
             " AND pronamespace = 'pg_catalog'::regnamespace"
         )
         if not ask(connection, may_back_up).scalar():
-            raise access_denied("GRANT EXECUTE ON FUNCTION pg_backup_start TO the target's user")
+            raise access_denied(
+                "on the target, grant the user of the target's URL: GRANT EXECUTE ON FUNCTION pg_backup_start TO USER"
+            )
         self.collect()
 
     def _figures(self) -> Figures:
