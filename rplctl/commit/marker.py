@@ -62,7 +62,8 @@ class MarkerPositionStore(PositionStore):
             claim_channel(connection, self._channel, self.owner, self.mode)
             info = self._repository.read()
             assert marker is not None  # the applier is stopped before its marker is removed
-            if info.is_at(marker):
+            is_set = info.gtid_executed and file_counts(info, in_step)  # import-info sets GTIDs, perhaps only these
+            if info.is_at(marker) and not is_set:
                 info = replace(info, gtid_executed=marker.gtid_executed)
             else:
                 stored, info = info, one_that_counts(info, marker, in_step)

@@ -278,9 +278,23 @@ def test_a_file_in_step_takes_the_gtids_of_the_marker(file_instance: Instance) -
     store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
     file_instance.move(store, store.open(), at(4))
     store.close(at(4))
-    file_instance.repository.flush(replace(file_instance.repository.read(), gtid_executed=""), force=True)
-    reopened = open_position_store(file_instance.config, file_instance.channel, file_instance.engine).open()
-    assert (reopened.exec_position, reopened.gtid_executed) == (at(4).exec_position, "0-1-4")
+    for left_at in (file_instance.repository.read().left_at, ""):
+        stored = replace(file_instance.repository.read(), gtid_executed="", left_at=left_at)
+        file_instance.repository.flush(stored, force=True)
+        reopened = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+        info = reopened.open()
+        assert (info.exec_position, info.gtid_executed) == (at(4).exec_position, "0-1-4")
+        reopened.close(info)
+
+
+def test_gtids_that_import_info_sets_at_the_markers_position_count(file_instance: Instance) -> None:
+    store = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+    file_instance.move(store, store.open(), replace(at(4), gtid_executed=""))
+    store.close(replace(at(4), gtid_executed=""))
+    file_instance.repository.flush(at(4), force=True)
+    for _ in range(2):  # the second start reads the marker that the first one has corrected
+        reopened = open_position_store(file_instance.config, file_instance.channel, file_instance.engine)
+        assert reopened.open().gtid_executed == "0-1-4"
 
 
 @pytest.mark.parametrize(("is_safe", "kind"), [(True, TablePositionStore), (False, MarkerPositionStore)])

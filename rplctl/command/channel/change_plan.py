@@ -178,7 +178,8 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
             errno=er.BAD_SLAVE_AUTO_POSITION,
             hint=f"to find the applied GTIDs, run on the source: {query}; then replace GTIDS by {result}, and run: "
             f"DIR=$(mktemp -d); rplctl export-info --server {server} $DIR; "
-            f"rplctl import-info{channel} $DIR --gtid GTIDS; rm -r $DIR; then run this change-master command again\n"
+            f"rplctl import-info{channel} $DIR --gtid GTIDS --yes; rm -r $DIR; then run this change-master command "
+            "again\n"
             "If nothing is applied yet, delete the position and the relay logs: rplctl reset; then run this "
             "change-master command again",
         )
