@@ -18,6 +18,8 @@ import pymysql
 import pytest
 
 from rplctl.channel import hold_lock
+from rplctl.clone.cloner import Cloner
+from rplctl.durable import private_folder
 from rplctl.errors import LockBusy, NotConfigured, RplError, SourceError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, RelayLogPosition
@@ -70,6 +72,26 @@ def test_a_stop_right_before_or_behind_the_connecting_ends_the_run_in_order(mome
     assert not receiver.is_due
     assert not running.relayed()
     assert running.status().last_errno == 0
+
+
+def test_the_copying_thread_has_ended_before_the_lock_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it writes into a folder that the next process, or an operator, already uses or removes."""
+    running = RunningReceiver(tmp_path / "data", master_binlog_dir=str(archive(tmp_path / "archive")))
+    late, copies = running.channel.run_folder / "late", threading.Event()
+
+    def copy(cloner: Cloner) -> None:
+        copies.set()
+        cloner.stop.wait()
+        time.sleep(0.3)
+        late.touch()
+
+    monkeypatch.setattr(Cloner, "run", copy)
+    private_folder(running.channel.clone_plan.parent)
+    running.channel.clone_plan.touch()
+    with running:
+        running.wait(copies.is_set)
+    with hold_lock(running.channel, "receiver"):
+        assert late.exists()
 
 
 def test_an_archive_is_received_byte_for_byte(tmp_path: Path) -> None:
