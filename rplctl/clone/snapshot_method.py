@@ -190,7 +190,7 @@ class OnReplica:
 
 
 def method_of(group: TableGroup, last: LastRow | None) -> SnapshotMethod | None:
-    """Return the method for tables that have snapshots; None if only row locks can hold them.
+    """Return the method that reads a consistent snapshot of the group; None if the source can only lock its rows.
 
     `last`: the row that the last change of the tables wrote, if the source has no GTIDs and this row is certain.
     """

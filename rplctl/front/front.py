@@ -75,8 +75,10 @@ class ClientSession:
 
 
 class Front:
-    """The state that all connections share. `flavor`: decides the version that clients see, the syntax of channels and
-    the columns.
+    """The state that all connections share.
+
+    `flavor`: "mysql" or "mariadb". It decides the server version that clients see, how a statement names a channel, and
+    the columns of SHOW REPLICA STATUS.
     """
 
     def __init__(self, looks: Looks, flavor: str) -> None:

@@ -74,7 +74,10 @@ DECISION: dict[tuple[tuple[bool, bool], RepositoryKind], Action] = {
 
 @dataclass(frozen=True, slots=True)
 class SwitchPlan:
-    """One cell of the matrix and the steps that follow from it. `switch-repo --dry-run` prints the plan."""
+    """The plan of a switch: where data is (a cell of the matrix of REQ-6), and the steps that follow from it.
+
+    `switch-repo --dry-run` prints the plan.
+    """
 
     repository: str  # master-info or relay-log-info
     channel: str

@@ -2,8 +2,8 @@
 rows' hashes and the number of its rows.
 
 The order, collation and chunks in which the two sides are read do not matter: equal buckets contain the same rows,
-except with a probability of 2^-64. Invariant: two cells have the same hash if and only if their bytes are equal;
-integers of any width are compared by value.
+except with a probability of 2^-64. Invariant: the hash of a cell depends only on its bytes, or for an integer
+only on its value, whatever its width.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ def _fence(target: Target) -> None:
 
 
 def target_digest(target: Target) -> str:
-    """Return the digest of all rows of the recorded log in the target; for a lake, the digest of all changes."""
+    """Return the digest of the rows in the tables of the crash test; for a lake, of all changes of these tables."""
     from sqlalchemy import inspect
 
     engine, dialect = target.engine, dialect_of(target.kind)
@@ -274,8 +274,8 @@ def target_digest(target: Target) -> str:
 
 
 def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
-    """Return the changes of a table, and of the tables `FOLDER~2`, `FOLDER~3` … of its later definitions, up to the
-    first one without rows.
+    """Return (operation, log, position, number) of each change in the lake's table `folder`, and in the tables of its
+    later definitions, `FOLDER~2`, `FOLDER~3` and so on.
     """
     found = tables.places(folder)
     for number in itertools.count(2):

@@ -218,7 +218,7 @@ def _dated(value: Value, column: Column, *, zero_null: bool) -> Value:
             f"Incorrect {column.type} value: '{text}' for column `{column.name}`: the date is not in the calendar, so "
             "a lake cannot store it",
             errno=er.TRUNCATED_WRONG_VALUE,
-            hint="to store NULL instead, add zero_dates=null to the URL of the option target in rplctl.toml, then run: "
+            hint="to store NULL instead, edit rplctl.toml: add zero_dates=null to the URL in target = '…', then run: "
             "rplctl start",
         ) from error
     return value

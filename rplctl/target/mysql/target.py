@@ -20,15 +20,14 @@ from sqlalchemy.exc import DBAPIError
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.event.checksum_trailer import without_checksum
-from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription, build_format_description
+from rplctl.event.format_description import FormatDescription
 from rplctl.event.query import Query
 from rplctl.schema.affected import ServerObject
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.sql_run import run
-from rplctl.sql_text import Sql, SqlBytes, as_bytes, base64_literal, word, written, written_bytes
+from rplctl.sql_text import Sql, SqlBytes, as_bytes, word, written, written_bytes
 from rplctl.target.base import (
     CountMismatch,
     Definition,
@@ -49,6 +48,7 @@ from rplctl.target.mysql.bulk import BulkLoader
 from rplctl.target.mysql.collations import Collations
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors, target_error
 from rplctl.target.mysql.definitions import read_definitions, read_row_states
+from rplctl.target.mysql.event_replay import EventReplay
 from rplctl.target.mysql.kill import Killer
 from rplctl.target.mysql.large import SingleChanges
 from rplctl.target.mysql.multiset import compares
@@ -60,8 +60,6 @@ from rplctl.target.mysql.values import VALUE_ERRORS, quote
 from rplctl.target.one_connection import OneConnection
 
 BULK_ROWS = 200  # with fewer net changes of a table, a bulk load's temporary tables cost too much
-_ROWS_FLAGS = 19 + 6  # offset of a rows event's flags
-_STMT_END = 1
 _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
 log = logging.getLogger(__name__)
 
@@ -80,7 +78,7 @@ class MysqlTarget(OneConnection):
         self._fence_holder = 0  # number of the connection that last had the lock
         self._foreign_keys = True
         self._key_policy = "STREAM"
-        self._described: FormatDescription | None = None  # the last one that was sent with BINLOG
+        self._replay = EventReplay(self._send)
         self._facts = TableFacts(self._ask)
         self._bulk = BulkLoader(self._send, lambda: self._driver, self._query)
         self._single = SingleChanges(self._send, lambda: self._driver)
@@ -116,7 +114,7 @@ class MysqlTarget(OneConnection):
             self._session = Session(self._send, self.server, self._collations.name_of, connection_id)
             self._session.follow(self._key_policy, self._query)
             self._driver.before_own = self._session.before_own
-            self._described = None
+            self._replay.forget()
             if self._fenced is not None:
                 try:
                     self._fence_holder = mysql_fence.take(self._driver, self._fenced, self._fence_holder)
@@ -353,49 +351,15 @@ class MysqlTarget(OneConnection):
         self._foreign_keys = wanted
 
     def introduce(self, description: FormatDescription) -> None:
-        """Send the FORMAT_DESCRIPTION that BINLOG needs; MySQL accepts it only between transactions.
-
-        On MySQL, the statement leaves gtid_next undetermined, so gtid_next is set again. Without the privilege for
-        BINLOG, do nothing: only `replay_rows` fails then.
-        """
         self._rows_session()
-        if self._described == description or self.server.is_mariadb:
-            return
-        try:
-            self._describe(description)
-        except TargetError as error:
-            if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
-                raise
-            return
-        with mapped_errors():
-            self._send(written_bytes(b"SET SESSION gtid_next='AUTOMATIC'"))
+        self._replay.introduce(description, self.server)
 
     def can_replay(self, description: FormatDescription) -> bool:
-        same = description.is_mariadb == self.server.is_mariadb
-        return same and (self.server.is_mariadb or self._described == description)
-
-    def _describe(self, description: FormatDescription) -> None:
-        if self._described != description and description.is_mariadb == self.server.is_mariadb:
-            event = build_format_description(1, 0, CHECKSUM_OFF, description.server_version, relay_log=False)
-            with mapped_errors():
-                self._send(written_bytes(b"BINLOG %s", base64_literal(event)))
-            self._described = description
+        return self._replay.is_ready(description, self.server)
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
-        if description.is_mariadb != self.server.is_mariadb:
-            raise TargetError(
-                "cannot apply row events of the other vendor to a table with triggers or system versioning",
-                errno=er.NOT_SUPPORTED_YET,
-                hint="on the target, drop the table's triggers, whose rows the log already has, and its system "
-                "versioning, whose history the target then lacks. Then run: rplctl start",
-            )
         self._rows_session()
-        with mapped_errors():
-            self._describe(description)
-            last = bytearray(without_checksum(rows, description.checksum_length))
-            last[_ROWS_FLAGS] |= _STMT_END
-            first = without_checksum(table_map, description.checksum_length)
-            self._send(written_bytes(b"BINLOG %s", base64_literal(first + last)))
+        self._replay.rows(table_map, rows, description, self.server)
 
     # statements
 
