@@ -23,6 +23,7 @@ def test_exit_codes_are_those_of_the_design() -> None:
         "RepositoryConflict": 5,
         "SourceError": 6,
         "TargetError": 7,
+        "TargetInUse": 7,
         "RelayLogError": 8,
         "BinlogFormatError": 8,
         "WaitTimeout": 9,

@@ -168,8 +168,8 @@ class Walk:
                 f"{name} is followed by {later[0]}: a log is missing",
                 errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
                 hint=f"copy the missing log into {self._path(name).parent}, then start the query again\n"
-                f"To begin after the missing log, set two options of the query: 'start' to {later[0]}:4, and 'schema_file' "
-                "to the output of `mysqldump --no-data` from the time when this log begins",
+                f"To begin after the missing log, set two options of the query: 'start' to {later[0]}:4, and "
+                "'schema_file' to the output of `mysqldump --no-data` from the time when this log begins",
             )
         return later[0] if later and self._path(later[0]).stat().st_size >= _LEAST_BYTES else None
 

@@ -78,7 +78,7 @@ log = logging.getLogger(__name__)
 
 
 class Move(Enum):
-    """What a snapshot needs at its position."""
+    """The action that a snapshot needs when the applier is at its position."""
 
     WAIT = auto()
     REMOVE = auto()
