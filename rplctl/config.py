@@ -48,7 +48,7 @@ _LISTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One row of the option table."""
 
@@ -242,7 +242,7 @@ def _option_table() -> dict[str, Option]:
     table = {}
     for f in fields(Config):
         if f.metadata and f.default is not MISSING:
-            table[f.name] = Option(f.name, types[f.name], f.default, **f.metadata)
+            table[f.name] = Option(name=f.name, type=types[f.name], default=f.default, **f.metadata)
     return table
 
 

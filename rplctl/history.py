@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 _doer: ContextVar[str] = ContextVar("_doer", default="")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One event. Field names are columns, and keys in the file, which omits empty values."""
 
@@ -57,7 +57,17 @@ def note_event(  # noqa: PLR0913 - the columns
     """Append one line to the history. An error is logged and not raised."""
     info = masked(text)[:_MOST_WORDS]
     by = "" if thread else _doer.get() or _who()
-    noted = Event(stamp(time.time()), channel, event, thread, errno, info, position, by, os.getpid())
+    noted = Event(
+        Time=stamp(time.time()),
+        Channel_Name=channel,
+        Event=event,
+        Thread=thread,
+        Errno=errno,
+        Info=info,
+        Position=position,
+        Done_By=by,
+        Process=os.getpid(),
+    )
     filled = {name: value for name, value in asdict(noted).items() if value or (name == "Channel_Name" and value == "")}
     line = json.dumps(filled).encode() + b"\n"
     try:

@@ -31,7 +31,7 @@ LASTS_S: Final = 60.0  # seconds; a shorter problem needs no attention at night
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Known:
     """The part of an incident that was already reported."""
 
@@ -64,7 +64,7 @@ class Incident:
     def lasts(self, error: RplError, status: ThreadStatus) -> None:
         """Report an error after which the thread retries by itself; `status` has the error."""
         if self._known is None:
-            self._known = _Known(time.time(), status.last_errno, error.message)
+            self._known = _Known(since=time.time(), errno=status.last_errno, message=error.message)
             self._note("error", error.message, error)
             self.write()
         elif not self._known.is_called and time.time() - self._known.since >= LASTS_S:
@@ -77,7 +77,9 @@ class Incident:
         now = status.last_errno, _words(error.message)
         if known and known.has_ended and (known.errno, _words(known.message)) == now:
             return
-        self._known = _Known(known.since if known else time.time(), status.last_errno, error.message, True)
+        self._known = _Known(
+            since=known.since if known else time.time(), errno=status.last_errno, message=error.message, has_ended=True
+        )
         self._call("error", "stopped", hint, error.position)
         self._note("error", f"stopped: {error.message}", error)
         self.write()

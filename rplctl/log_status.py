@@ -50,7 +50,7 @@ _MAX_TEXT = 192
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogResource:
     """A participant of log_status (Instance_log_resource in WL#9452).
 
@@ -72,7 +72,7 @@ class TargetLog:
     is_default: bool = True
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class ChannelLog:
     """One channel: its MasterInfo, and the end of its relay log at the last flush of this record."""
 
@@ -86,7 +86,7 @@ class ChannelLog:
     binary_logs: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Collected:
     """One row. `held_s`: the longest time for which a round blocked receivers and appliers, in seconds.
 
@@ -140,7 +140,9 @@ def _channel_resource(
         into.relay_log_position = min(info.flushed_relay_log_pos, size)  # smaller if recovery truncated a torn end
         into.relay_logs = tuple(names[: names.index(info.flushed_relay_log_name) + 1])
 
-    return LogResource(CHANNELS, lambda patience_s: lock.acquire(patience_s=patience_s), collect, lock.close)
+    return LogResource(
+        column=CHANNELS, lock=lambda patience_s: lock.acquire(patience_s=patience_s), collect=collect, unlock=lock.close
+    )
 
 
 def gtid_resource(
@@ -158,7 +160,7 @@ def gtid_resource(
                 log.binary_logs, log.binary_log_file = tuple(names), names[-1]
                 log.binary_log_position = RelayLogIndex(files).path(names[-1]).stat().st_size
 
-    return LogResource(MASTER, lock.acquire_exclusive, collect, lock.close)
+    return LogResource(column=MASTER, lock=lock.acquire_exclusive, collect=collect, unlock=lock.close)
 
 
 def _engine_resource(target: TargetLog, into: Document) -> LogResource:
@@ -176,7 +178,7 @@ def _engine_resource(target: TargetLog, into: Document) -> LogResource:
         else:
             into.setdefault(TARGETS, []).append({"channel_names": list(target.channels), **figures})
 
-    return LogResource(STORAGE_ENGINES, lock, collect, lambda: None)
+    return LogResource(column=STORAGE_ENGINES, lock=lock, collect=collect, unlock=lambda: None)
 
 
 def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
@@ -263,7 +265,7 @@ def _resources(
         return readers[key]
 
     with _named(CHANNELS):
-        into.channels = [ChannelLog(name) for name in list_channels(config(""), engine_of)]
+        into.channels = [ChannelLog(name=name) for name in list_channels(config(""), engine_of)]
         configs = {log.name: config(log.name) for log in into.channels}
         masters = open_records(MASTER_INFO, configs, reader)
         for name, options in configs.items():

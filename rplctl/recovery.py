@@ -55,7 +55,7 @@ _NO_RELAY_LOG: Final = RelayLogPosition("", 0)
 _NOWHERE: Final = BinlogPosition("", FIRST_EVENT_POSITION)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryResult:
     """The result of a recovery, or the plan with `dry_run`."""
 

@@ -42,7 +42,7 @@ AWAY = "Waiting to reconnect to the target"  # the applier's state; its last err
 _BLOCK = 4096  # a block of every file system, or a fraction of one: a file's blocks can be overwritten
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class ThreadStatus:
     """The status of a thread; unset numbers are 0, unset texts ''. Timestamps are Unix seconds."""
 

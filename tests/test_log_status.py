@@ -365,7 +365,9 @@ def test_13_a_resource_is_locked_collected_and_unlocked(instance: Instance, monk
         calls.append("lock")
         return len(calls) > 1  # the first round is given up, and taken again from the start
 
-    extra = LogResource("MASTER", lock, lambda: calls.append("collect"), lambda: calls.append("unlock"))
+    extra = LogResource(
+        column="MASTER", lock=lock, collect=lambda: calls.append("collect"), unlock=lambda: calls.append("unlock")
+    )
     monkeypatch.setattr(rplctl.log_status, "gtid_resource", lambda *_: extra)
     instance.collect()
     assert calls == ["lock", "lock", "collect", "unlock"]

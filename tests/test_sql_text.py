@@ -83,16 +83,37 @@ def test_values_are_quoted() -> None:
 
 
 COLUMNS = (
-    Column("i", "bigint"), Column("n", "decimal", 9, 2), Column("d", "datetime"), Column("t", "varchar", 9),
-    Column("b", "varbinary", 9), Column("f", "double"), Column("a", "inet6"), Column("u", "uuid"), Column("y", "year"),
-)  # fmt: skip
-GOOD = {"i": "5", "n": "1.5", "d": "2024-01-01 00:00:00", "t": "6162", "b": "00FF", "f": "1.5", "a": "::1",
-        "u": "123e4567-e89b-12d3-a456-426655440000", "y": "2024"}  # fmt: skip
+    Column(name="i", type="bigint"),
+    Column(name="n", type="decimal", length=9, scale=2),
+    Column(name="d", type="datetime"),
+    Column(name="t", type="varchar", length=9),
+    Column(name="b", type="varbinary", length=9),
+    Column(name="f", type="double"),
+    Column(name="a", type="inet6"),
+    Column(name="u", type="uuid"),
+    Column(name="y", type="year"),
+)
+GOOD = {
+    "i": "5",
+    "n": "1.5",
+    "d": "2024-01-01 00:00:00",
+    "t": "6162",
+    "b": "00FF",
+    "f": "1.5",
+    "a": "::1",
+    "u": "123e4567-e89b-12d3-a456-426655440000",
+    "y": "2024",
+}
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.type)
 def test_bounds_of_a_source_and_of_a_file_are_of_their_columns_type(column: Column) -> None:
-    model = TableModel("d", "t", (column,), (Key("PRIMARY", "primary", (KeyPart(column.name),)),))
+    model = TableModel(
+        database="d",
+        name="t",
+        columns=(column,),
+        keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart(column.name),)),),
+    )
     (key,) = chunk_key(model)
     bound = key.bound(GOOD[column.name])
     assert bound in condition((key,), Chunk(None, (bound,)))
@@ -120,6 +141,13 @@ def test_keys_of_a_report_are_of_their_columns_type(column: Column) -> None:
 
 
 def test_a_charset_of_a_model_is_a_word() -> None:
-    column = Column("t", "varchar", 9, charset="utf8mb4 x'' OR 1; --")
+    column = Column(name="t", type="varchar", length=9, charset="utf8mb4 x'' OR 1; --")
     with pytest.raises(RplError, match="cannot execute a text"):
-        chunk_key(TableModel("d", "t", (column,), (Key("PRIMARY", "primary", (KeyPart("t"),)),)))
+        chunk_key(
+            TableModel(
+                database="d",
+                name="t",
+                columns=(column,),
+                keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("t"),)),),
+            )
+        )

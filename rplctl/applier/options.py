@@ -26,7 +26,7 @@ UNTIL_KINDS = {  # the values are those of Until_Condition in SHOW SLAVE STATUS
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
     """An UNTIL condition. `kind` is a key of UNTIL_KINDS; positions use `log_name` and `log_pos`, GTID conditions
     `gtids`.
@@ -51,7 +51,7 @@ class Until:
         return RelayLogPosition(self.log_name, self.log_pos) if self.kind == "relay_pos" else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartOptions:
     until: Until = Until()
     spark_master: str = ""

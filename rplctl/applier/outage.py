@@ -102,7 +102,7 @@ class TargetLook:
         self._due = time.monotonic() + LOOK_S
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class TargetPatience:
     """Waits after errors of the target, and counts the attempts of one run. `options`: CONNECT_RETRY and RETRY_COUNT;
     the defaults until they can be read.

@@ -60,7 +60,7 @@ class Run:
             channel=channel,
             options=options,
             report=report,
-            patience=TargetPatience(stop, report, config.replica_transaction_retries),
+            patience=TargetPatience(stop=stop, report=report, quick_attempts=config.replica_transaction_retries),
             skips=skips,
             commit_group=CommitGroupSize.from_config(config),
             watch=watch,

@@ -69,7 +69,7 @@ def check(
         if options.format != "json":
             write(_laid_out(options, f"RPLCTL UNKNOWN - {as_rpl_error(error).message}", "UNKNOWN"))
             return end(UNKNOWN)
-        verdicts = [Verdict(channel or "", UNKNOWN, as_rpl_error(error).message, None)]
+        verdicts = [Verdict(channel=channel or "", level=UNKNOWN, text=as_rpl_error(error).message, lag_s=None)]
     level = worst(v.level for v in verdicts)
     if options.format == "json":
         rows: list[dict[str, Any]] = [{**asdict(v), "level": WORDS[v.level], "findings": v.shown} for v in verdicts]

@@ -70,7 +70,17 @@ def clone(
     history = None if max_history is None else number(max_history, "--max-history", 0, 10**12)
     replicas = None if lag_of is None else ",".join(split_list(lag_of))
     lag = None if max_lag is None else number(max_lag, "--max-lag", 0, 10**6)
-    request = CloneRequest(choice, load, _rate(max_rate), threads, read_from, history, replicas, lag, dry_run)
+    request = CloneRequest(
+        choice=choice,
+        max_load=load,
+        max_rate=_rate(max_rate),
+        load_threads=threads,
+        read_from=read_from,
+        max_history=history,
+        lag_of=replicas,
+        max_lag=lag,
+        dry_run=dry_run,
+    )
     result = run(config, name, request)
     if dry_run:
         return _list(options, result)

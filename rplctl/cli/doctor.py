@@ -21,7 +21,9 @@ def doctor(options: Globals, channel: str | None = CHANNEL) -> None:
     try:
         findings = run(options.config(channel or ""), None if channel is None else [channel], options.config)
     except (RplError, OSError) as error:  # the options cannot be read
-        findings = [DoctorLine("options", FAIL, as_rpl_error(error).message, as_rpl_error(error).hint)]
+        findings = [
+            DoctorLine(Check="options", Result=FAIL, Detail=as_rpl_error(error).message, Hint=as_rpl_error(error).hint)
+        ]
     show_records(options, findings, DoctorLine)
     results = {finding.Result for finding in findings}
     end(2 if FAIL in results else 1 if WARN in results else 0)

@@ -23,7 +23,7 @@ GLOBAL_FLAGS = {  # flag → True if it has a value
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Globals:
     datadir: Path
     config_file: Path | None = None
@@ -70,7 +70,7 @@ def make_globals(
     choose(color)
     folder = (datadir or default_datadir(config_file)).expanduser().absolute()
     choose_folder(folder)
-    return Globals(folder, config_file, format, quiet, verbose, color)
+    return Globals(datadir=folder, config_file=config_file, format=format, quiet=quiet, verbose=verbose, color=color)
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:

@@ -45,7 +45,7 @@ def import_info(
     if not dry_run and is_configured(config, name):
         confirm(f"Channel '{name}' is configured: its position is replaced and its relay logs are removed.", yes=yes)
     kind, path = given[0]
-    result = run(config, name, Origin(kind, path.absolute(), gtid), dry_run=dry_run)
+    result = run(config, name, Origin(kind=kind, path=path.absolute(), gtids=gtid), dry_run=dry_run)
     info = result.master_info
     text = f"channel '{name}' reads from {info.host}:{info.port}, {info.read_position}"
     say(options, f"{'would change: ' if dry_run else ''}{text}", result)

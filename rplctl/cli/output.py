@@ -197,7 +197,7 @@ def confirm(question: str, *, yes: bool) -> None:
         raise UsageError("the command was not confirmed, and nothing was changed")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Reporting:
     """The way in which errors of this command line are shown."""
 

@@ -73,7 +73,9 @@ def serve(
             )
         if listen:
             watch = Watch(lambda: each_channel(options, channel), checks=True)
-            server = open_servers.enter_context(run(Request(listen, token, tls_cert, tls_key), watch))
+            server = open_servers.enter_context(
+                run(Request(listen=listen, token=token, tls_cert=tls_cert, tls_key=tls_key), watch)
+            )
             _say(options, f"rplctl serves {server.url}")
         signal.pause()
 

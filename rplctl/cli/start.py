@@ -81,22 +81,22 @@ def start(
     from rplctl.command.start import start as run
 
     until = Until(
-        until_master_log_file,
-        until_master_log_pos,
-        until_relay_log_file,
-        until_relay_log_pos,
-        until_sql_before_gtids,
-        until_sql_after_gtids,
+        master_log_file=until_master_log_file,
+        master_log_pos=until_master_log_pos,
+        relay_log_file=until_relay_log_file,
+        relay_log_pos=until_relay_log_pos,
+        sql_before_gtids=until_sql_before_gtids,
+        sql_after_gtids=until_sql_after_gtids,
     )
     request = StartRequest(
-        roles_of(receiver, applier),
-        until,
-        until_synced,
-        foreground,
-        seconds(max_time, "--max-time"),
-        spark_master,
-        crash_points,
-        ",".join(spark_conf or ()),
+        roles=roles_of(receiver, applier),
+        until=until,
+        until_synced=until_synced,
+        foreground=foreground,
+        max_time_s=seconds(max_time, "--max-time"),
+        spark_master=spark_master,
+        crash_points=crash_points,
+        spark_conf=",".join(spark_conf or ()),
         insecure_cluster=insecure_cluster,
         take_over_target=take_over_target,
     )

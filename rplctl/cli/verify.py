@@ -62,13 +62,13 @@ def verify(
     if at and offline_source is None:
         raise UsageError("--at requires --offline-source")
     request = VerifyRequest(
-        Choice.of(databases, tables, replace=False),
-        number(threads, "--threads", 1, _MOST_THREADS),
-        number(max_load, "--max-load", 0, 10**6),
-        report,
-        restart,
-        offline_source,
-        BinlogPosition.parse(at) if at else None,
+        choice=Choice.of(databases, tables, replace=False),
+        threads=number(threads, "--threads", 1, _MOST_THREADS),
+        max_load=number(max_load, "--max-load", 0, 10**6),
+        report=report,
+        restart=restart,
+        offline=offline_source,
+        at=BinlogPosition.parse(at) if at else None,
     )
     with _saying(silent=options.quiet or options.format == "json") as says:
         result = run(config, name, request, says)

@@ -63,7 +63,7 @@ class Place:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkHead:
     """The head of a chunk file. `digest`: the digest of the table's definition (`digest_of`); `low`: the position in
     the source's log to which the rows belong.
@@ -99,7 +99,7 @@ class ChunkHead:
                       "gone": tuple(tuple(map(_from_json, key)) for key in found["gone"])})  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFile:
     """A complete chunk file. `packets`: the mapped file, with the rows from `offset` on; it stays valid while it is
     used.

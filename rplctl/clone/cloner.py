@@ -334,7 +334,19 @@ class Cloner:
             gtids = relay.gtid_executed if (":" in relay.gtid_executed) == is_of_mysql else ""
             applied = LogPlace(None, gtids)
             lag = partial(lag_of, self._config, source, password)
-            yield Source(query, about, of_log, copy, lag, select, step, received, int(server_id), applied, relay)
+            yield Source(
+                query=query,
+                about=about,
+                log=of_log,
+                copy=copy,
+                lag=lag,
+                select=select,
+                step=step,
+                received=received,
+                server_id=int(server_id),
+                applied=applied,
+                relay=relay,
+            )
 
     def _records(self) -> tuple[MasterInfo, RelayLogInfo]:
         """Read the connection settings and the applier's stored position. The applier itself may be further than this

@@ -74,7 +74,7 @@ class Part:
         return self.count > 0 and self.upto is None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """A snapshot of a table group, as its folder describes it. `tables`: the tables of the group that exist on the
     source; the others were dropped.
@@ -133,7 +133,7 @@ class Snapshot:
         with _content_of(path):
             for count, upto, rows in found:
                 all_of(int, (count, rows))
-                parts.append(Part(count, all_of(str, upto) if upto is not None else None, rows))
+                parts.append(Part(count=count, upto=all_of(str, upto) if upto is not None else None, rows=rows))
         return parts
 
     def complete(self, counts: list[int]) -> None:
@@ -188,7 +188,9 @@ class CloneFolder:
     ) -> Snapshot:
         """Create a snapshot, which the loader ignores until it is claimed."""
         folder = private_folder(self.path / f"{table_group}-{epoch}")
-        return Snapshot(folder, table_group, epoch, low, tuple(tables), server_id)
+        return Snapshot(
+            folder=folder, table_group=table_group, epoch=epoch, low=low, tables=tuple(tables), server_id=server_id
+        )
 
     def unfinished(self, table_group: int) -> Snapshot | None:
         """Return the newest snapshot of a table group if it is not completely read, else None."""
@@ -208,7 +210,7 @@ class CloneFolder:
         """Remove the snapshots that an earlier cloner has begun but not claimed."""
         for path in self.path.glob("*/"):
             if not (path / "claim.json").exists():
-                Snapshot(path, 0, 0, Place(), ()).remove()
+                Snapshot(folder=path, table_group=0, epoch=0, low=Place(), tables=()).remove()
 
     def snapshots(self) -> list[Snapshot]:
         """Return the claimed snapshots, ordered by position. Raises RelayLogError 1594 if a claim is damaged."""
@@ -237,7 +239,16 @@ def _claimed(folder: Path, stored: Any) -> Snapshot:
     if counts and len(counts) != len(tables):
         raise ValueError(f"{len(counts)} counts for {len(tables)} tables")
     low = Place.from_json(stored["low"])
-    found = Snapshot(folder, int(table_group), int(epoch), low, tuple(tables), server_id, continues, counts)
+    found = Snapshot(
+        folder=folder,
+        table_group=int(table_group),
+        epoch=int(epoch),
+        low=low,
+        tables=tuple(tables),
+        server_id=server_id,
+        continues=continues,
+        counts=counts,
+    )
     found.position.order_key()  # raises an error if it is not a position
     return found
 

@@ -68,7 +68,7 @@ def _parts(old: Snapshot) -> list[Part]:
                 file = read_chunk(path)
             except (OSError, RelayLogError):
                 continue
-            parts[number] = Part(part.count + 1, file.head.upto, part.rows + file.rows)
+            parts[number] = Part(count=part.count + 1, upto=file.head.upto, rows=part.rows + file.rows)
     return parts
 
 

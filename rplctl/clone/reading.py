@@ -54,7 +54,7 @@ class Beside:
     report: CloneReport
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """The sessions on the source of a copy, and the facts about it that a copy needs.
 
@@ -117,7 +117,7 @@ class Reader:
                     check_names(groups, self._begun)
             rows, size = self._read_chunk(number, part.count, chunk, [condition(chunk_key(model), chunk)])
             wanted = min(_MOST_GROWTH * wanted, _rows_in_a_chunk(size / max(rows, 1)))
-            part = self._parts[number] = Part(part.count + 1, chunk.upto, part.rows + rows)
+            part = self._parts[number] = Part(count=part.count + 1, upto=chunk.upto, rows=part.rows + rows)
             self._begun.tell_read(self._parts)
             crash_point("crash_clone_after_chunk")
         return part.count
@@ -151,9 +151,17 @@ class Reader:
             if read_table(self._about, *table.name)[0] != table.model:
                 raise BeginAgain(f"{'.'.join(table.name)} was altered")
             head = ChunkHead(
-                *table.name, self._begun.epoch, chunk_number, chunk.after, chunk.upto, digest_of(table.create),
-                tuple(rows.wire_types), self._begun.low, gone,
-            )  # fmt: skip
+                database=table.name[0],
+                table=table.name[1],
+                epoch=self._begun.epoch,
+                chunk=chunk_number,
+                after=chunk.after,
+                upto=chunk.upto,
+                digest=digest_of(table.create),
+                wire_types=tuple(rows.wire_types),
+                low=self._begun.low,
+                gone=gone,
+            )
             with write_chunk(self._begun.chunk_path(number, chunk_number), head) as file:
                 for more in (None, *conditions[1:]):
                     rows = rows if more is None else rows_where(more)

@@ -33,7 +33,7 @@ def shown_by(held: Snapshot, replica: Query) -> str | None:
     return str(MysqlGtidSet.parse(held.low.gtids).union(more)) if more is not None else None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ShownEnd:
     """Finds the snapshot's position in the groups that arrive from the source.
 

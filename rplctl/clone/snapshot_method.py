@@ -168,7 +168,7 @@ class OnReplica:
         refuse_foreign(gtids, end.gtids, source.copy)
         self._refuse_other_tables(tables)
         about, plain = telling_tables(tables, group.names), frozenset(group.names)
-        found = ShownEnd(shown.low.gtids, gtids, before.position, about, plain)
+        found = ShownEnd(surely=shown.low.gtids, shown=gtids, position=before.position, names=about, plain=plain)
         for groups in group.received(end.position):
             found.look(groups)
         if not found.fits:

@@ -60,7 +60,7 @@ class Wanted:
     named: tuple[TableName, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
     """The size of a table as the source estimates it."""
 
@@ -69,7 +69,7 @@ class TableFacts:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """A privilege that the account lacks. An empty database or table name means all."""
 
@@ -79,7 +79,7 @@ class Missing:
     grant: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTables:
     """The tables of a source. `end`: the end of its log, None if the account may not query it; `gtids`: the GTIDs of
     all transactions before `end`.
@@ -136,8 +136,17 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
         }
         missing = (*_missing(rights, wanted, both.tables, refused), *_of_replication(rights, end.position))
         wished = "" if lets_ddl_pass(query, step) else rights.grant("BINLOG ADMIN")
-        return SourceTables(both, end.position, end.gtids, step, _facts(query), sequences, missing, wished,
-                            _objects(query, wanted))  # fmt: skip
+        return SourceTables(
+            catalog=both,
+            end=end.position,
+            gtids=end.gtids,
+            step=step,
+            facts=_facts(query),
+            sequences=sequences,
+            missing=missing,
+            wished=wished,
+            objects=_objects(query, wanted),
+        )
 
 
 def _objects(query: Query, wanted: Wanted) -> tuple[SkippedObject, ...]:
@@ -186,14 +195,14 @@ def _facts(query: Query) -> dict[TableName, TableFacts]:
     rows = query(
         written("SELECT table_schema, table_name, engine, table_rows, data_length FROM information_schema.tables")
     )
-    return {(str(d), str(t)): TableFacts(str(engine or ""), int(n or 0), int(size or 0))
+    return {(str(d), str(t)): TableFacts(engine=str(engine or ""), rows=int(n or 0), bytes=int(size or 0))
             for d, t, engine, n, size in rows}  # fmt: skip
 
 
 def _of_replication(rights: Rights, end: BinlogPosition | None) -> Iterator[Missing]:
     for right, is_there in zip(_REPLICATION, (rights.may_replicate(), end is not None), strict=True):
         if not is_there:
-            yield Missing("", "", right, rights.grant(right))
+            yield Missing(database="", table="", right=right, grant=rights.grant(right))
 
 
 def _missing(
@@ -205,14 +214,14 @@ def _missing(
     if wanted.named:
         for name in wanted.named:
             if name not in seen and not rights.reads_all_of(name[0]):
-                yield Missing(*name, "SELECT", rights.grant("SELECT", *name))
+                yield Missing(database=name[0], table=name[1], right="SELECT", grant=rights.grant("SELECT", *name))
         return
     if not wanted.databases and not rights.reads_all():
-        yield Missing("", "", "SELECT", rights.grant("SELECT"))
+        yield Missing(database="", table="", right="SELECT", grant=rights.grant("SELECT"))
         return
     hidden = {name: 0 for name in wanted.databases if not rights.reads_all_of(name) and name not in SYSTEM_DATABASES}
     for database in hidden:
-        yield Missing(database, "", "SELECT", rights.grant("SELECT", database))
+        yield Missing(database=database, table="", right="SELECT", grant=rights.grant("SELECT", database))
     for database, table in sorted(refused):
         if database not in hidden and (not wanted.databases or database in wanted.databases):  # partly visible tables
-            yield Missing(database, table, "SELECT", rights.grant("SELECT", database, table))
+            yield Missing(database=database, table=table, right="SELECT", grant=rights.grant("SELECT", database, table))

@@ -32,7 +32,7 @@ LOAD_THREADS: Final = 2
 _AGAIN_S: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The limits of a copy; 0 means no limit.
 
@@ -67,7 +67,15 @@ def read_limits(channel: Channel) -> Limits:
         load, rate = int(stored["max_load"]), float(stored["max_rate"])
         threads, read_from = int(stored.get("load_threads", LOAD_THREADS)), str(stored.get("read_from", ""))
         lag_of, max_lag = str(stored.get("lag_of", "")), int(stored.get("max_lag", MAX_LAG_S))
-        return Limits(load, rate, max(1, threads), read_from, int(stored.get("max_history", 0)), lag_of, max_lag)
+        return Limits(
+            max_load=load,
+            max_rate=rate,
+            load_threads=max(1, threads),
+            read_from=read_from,
+            max_history=int(stored.get("max_history", 0)),
+            lag_of=lag_of,
+            max_lag=max_lag,
+        )
     except (FileNotFoundError, ValueError, KeyError, TypeError, OverflowError):
         return Limits()
 

@@ -58,7 +58,7 @@ _RUN_FILES = ("skip_counter", "change_master.pending", "switch-*.json")  # the n
 _PIECE = 4 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackupResult:
     folder: Path
     files: int
@@ -114,7 +114,16 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
     replace_file(folder / MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
     size = sum(entry["size"] for entry in files.values())
     note_event(options.datadir, None, "backup", f"{folder}: {len(files)} files, {size} bytes")
-    return BackupResult(folder, len(files), size, has_target, has_key, row, collected.held_s, needs_dump)
+    return BackupResult(
+        folder=folder,
+        files=len(files),
+        size=size,
+        has_target=has_target,
+        has_key=has_key,
+        log_status=row,
+        held_s=collected.held_s,
+        needs_dump=needs_dump,
+    )
 
 
 def _snapshots(logs: list[TargetLog], folder: Path) -> dict[str, tuple[str, ...]]:

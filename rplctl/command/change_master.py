@@ -89,16 +89,16 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
             begun = f"Only RelayLogInfo existed: the channel continues from {relay.exec_position}. "
             notes.append(Note(f"{begun}For another source, add --master-log-file and --master-log-pos."))
         result = ChangeResult(
-            channel_name,
-            master,
-            new_master,
-            plan.new_relay_log_info(channel, changes, relay, (master, new_master), purges),
-            created,
-            purges,
-            dry_run,
-            (*finished, *notes, *stays),
-            frozenset(threads),
-            plan.repeats(changes, master, relay),
+            channel=channel_name,
+            previous=master,
+            master_info=new_master,
+            relay_log_info=plan.new_relay_log_info(channel, changes, relay, (master, new_master), purges),
+            created=created,
+            purges_relay_logs=purges,
+            dry_run=dry_run,
+            notes=(*finished, *notes, *stays),
+            untouched=frozenset(threads),
+            repeats=plan.repeats(changes, master, relay),
         )
         if not dry_run:
             store_change(repositories, result, "CHANGE MASTER TO")

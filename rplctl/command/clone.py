@@ -69,7 +69,7 @@ from rplctl.target.base import committed
 __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CloneRequest:
     """The parameters of clone. `max_load` and the later fields are those of clone.throttle.Limits; None: unchanged."""
 
@@ -274,7 +274,16 @@ def _begin(config: Config, channel_name: str, position: BinlogPosition, gtids: s
         if master.uses_gtid:
             refuse_while_running(repositories.channel)
             begun = replace(relay.at(first_place(repositories.channel), position), gtid_executed=gtids)
-            change = ChangeResult(channel_name, master, master, begun, False, True, False, ())
+            change = ChangeResult(
+                channel=channel_name,
+                previous=master,
+                master_info=master,
+                relay_log_info=begun,
+                created=False,
+                purges_relay_logs=True,
+                dry_run=False,
+                notes=(),
+            )
             store_change(repositories, change, "CLONE")
     if not master.uses_gtid:
         at = MasterChanges(master_log_file=position.log_name, master_log_pos=position.log_pos)
@@ -323,7 +332,7 @@ def _store_models(
 
 def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: ReplicationFilter) -> list[ClonedTable]:
     first = 1 + max((row.Family for row in read_clones(connection, channel)), default=0)
-    facts = {name: plan.source.facts.get(name, TableFacts("", 0, 0)) for name in plan.models}
+    facts = {name: plan.source.facts.get(name, TableFacts(engine="", rows=0, bytes=0)) for name in plan.models}
     alone = {name for name in plan.models if facts[name].engine.lower() != SNAPSHOT_ENGINE}
     groups = [
         *together(
@@ -334,7 +343,7 @@ def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: Replicat
     ]
     return [
         ClonedTable(
-            rules.rewritten(name[0]), name[1], name[0], number,
+            Database_name=rules.rewritten(name[0]), Table_name=name[1], Source_database=name[0], Family=number,
             Expected_rows=facts[name].rows, Expected_bytes=facts[name].bytes,
         )
         for number, members in enumerate(groups, first)

@@ -35,7 +35,7 @@ from rplctl.own_process import signals_to
 from rplctl.target.registry import DEFAULT_KIND, target_kind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CrashLine:
     """One line of the report, about one case. The field names are the column names."""
 
@@ -85,7 +85,17 @@ def crash_test(
                 seen = walk.run(case)
                 result = "OK" if seen == case.expected else "FAIL"
                 shown = kind if case.mode != "-" else "-"
-                lines.append(CrashLine(case.point, case.mode, case.kind, shown, case.expected, seen, result))
+                lines.append(
+                    CrashLine(
+                        Crash_point=case.point,
+                        Commit_mode=case.mode,
+                        Group_kind=case.kind,
+                        Target=shown,
+                        Expected=case.expected,
+                        Seen=seen,
+                        Result=result,
+                    )
+                )
         except KeyboardInterrupt:
             for number in INTERRUPTIONS:  # a second signal must not interrupt the cleanup
                 signal.signal(number, signal.SIG_IGN)
@@ -111,7 +121,15 @@ def clone_crash_test(config: Config, channel_name: str, tables: str, points: Seq
         tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name,
     ):
         return [
-            CrashLine(point, "-", "clone", DEFAULT_KIND, COPIED, seen, "OK" if seen == COPIED else "FAIL")
+            CrashLine(
+                Crash_point=point,
+                Commit_mode="-",
+                Group_kind="clone",
+                Target=DEFAULT_KIND,
+                Expected=COPIED,
+                Seen=seen,
+                Result="OK" if seen == COPIED else "FAIL",
+            )
             for point, seen in walk_clone(config, channel_name, tables, points or POINTS, Path(name))
         ]
 

@@ -21,7 +21,7 @@ from rplctl.demo.checksum import sqlite_checksum
 from rplctl.errors import RplError, UsageError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemoTable:
     """The comparison of one table. The field names are the column names. Checksums are the first 12 digits of SHA-256
     over all rows in key order.
@@ -35,7 +35,7 @@ class DemoTable:
     Result: str  # OK | FAIL
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemoResult:
     datadir: Path
     target_file: Path
@@ -62,7 +62,14 @@ def demo(folder: Path | None, progress: Progress | None = None) -> DemoResult:
     start(config, "", StartRequest(until_synced=True, foreground=True), progress)
     source = source_state()
     target = Path(config.target_url.removeprefix("sqlite:///"))
-    return DemoResult(datadir, target, source.server, source.transactions, _compare(target), show_status(config, ""))
+    return DemoResult(
+        datadir=datadir,
+        target_file=target,
+        server=source.server,
+        transactions=source.transactions,
+        tables=_compare(target),
+        status=show_status(config, ""),
+    )
 
 
 def _compare(target: Path) -> tuple[DemoTable, ...]:
@@ -74,7 +81,16 @@ def _compare(target: Path) -> tuple[DemoTable, ...]:
                 rows, sha256 = sqlite_checksum(connection, name, table.columns, table.primary_key)
                 result = "OK" if (rows, sha256) == (table.rows, table.sha256) else "FAIL"
                 shown = f"{table.database}.{table.name}"
-                tables.append(DemoTable(shown, table.rows, rows, table.sha256[:12], sha256[:12], result))
+                tables.append(
+                    DemoTable(
+                        Table=shown,
+                        Source_Rows=table.rows,
+                        Target_Rows=rows,
+                        Source_Checksum=table.sha256[:12],
+                        Target_Checksum=sha256[:12],
+                        Result=result,
+                    )
+                )
     except sqlite3.Error as error:
         raise RplError(f"{target}: {error}") from error
     return tuple(tables)

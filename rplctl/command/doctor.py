@@ -98,7 +98,7 @@ def doctor(
     findings = [
         *_python(),
         *_guarded("java", lambda: _java(config)),
-        DoctorLine("spark", OK, f"{config.spark}: {_SPARK[config.spark]}"),
+        DoctorLine(Check="spark", Result=OK, Detail=f"{config.spark}: {_SPARK[config.spark]}"),
         *_datadir(config.datadir),
         _compiled_code(config.datadir),
         *_secrets(config.datadir),
@@ -113,7 +113,7 @@ def doctor(
     findings += channels
     for name in names:
         if (own := options_of(name).spark) != config.spark:
-            findings.append(DoctorLine(f"channel '{name}' spark", OK, f"{own}: {_SPARK[own]}"))
+            findings.append(DoctorLine(Check=f"channel '{name}' spark", Result=OK, Detail=f"{own}: {_SPARK[own]}"))
         findings += _doctored(options_of(name), name, deadline)
     return findings
 
@@ -127,9 +127,14 @@ def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]
     is_there = all(finding.Result != FAIL for finding in seen)
     limits = limits_of(config, LAG_WARNING_S, LAG_CRITICAL_S)
     verdict = check(config, name, limits, Scope.ONLINE if is_there else Scope.LOCAL, deadline)
-    lines = [DoctorLine(f"channel '{name}' {f.code}", _result(f), f.text, f.repair) for f in verdict.findings]
+    lines = [
+        DoctorLine(Check=f"channel '{name}' {f.code}", Result=_result(f), Detail=f.text, Hint=f.repair)
+        for f in verdict.findings
+    ]
     if not verdict.findings or verdict.level == UNKNOWN:
-        lines.append(DoctorLine(f"channel '{name}' check", FAIL if verdict.level else OK, verdict.text))
+        lines.append(
+            DoctorLine(Check=f"channel '{name}' check", Result=FAIL if verdict.level else OK, Detail=verdict.text)
+        )
     return [replace(line, Hint=for_channel(line.Hint, name)) for line in (*seen, *lines)]
 
 
@@ -151,7 +156,14 @@ def _in_time(deadline: Deadline, peer: str, check: str, run: Callable[[], Iterat
     try:
         return deadline.ask(peer, TargetError, lambda: _guarded(check, run))
     except TargetError as late:
-        return [DoctorLine(check, FAIL, late.message, "check that the server runs and that this machine reaches it")]
+        return [
+            DoctorLine(
+                Check=check,
+                Result=FAIL,
+                Detail=late.message,
+                Hint="check that the server runs and that this machine reaches it",
+            )
+        ]
 
 
 def _guarded(check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[DoctorLine]:
@@ -159,48 +171,63 @@ def _guarded(check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[Doctor
     try:
         found.extend(run())
     except (RplError, OSError) as error:
-        found.append(DoctorLine(check, FAIL, as_rpl_error(error).message, as_rpl_error(error).hint))
+        found.append(
+            DoctorLine(Check=check, Result=FAIL, Detail=as_rpl_error(error).message, Hint=as_rpl_error(error).hint)
+        )
     return found
 
 
 def _python() -> Iterator[DoctorLine]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield DoctorLine("python", OK if sys.version_info >= (3, 11) else FAIL, f"{version} ({sys.executable})")
+    yield DoctorLine(
+        Check="python", Result=OK if sys.version_info >= (3, 11) else FAIL, Detail=f"{version} ({sys.executable})"
+    )
     missing = [name for name in _MODULES if importlib.util.find_spec(name) is None]
     if missing:
-        yield DoctorLine("packages", FAIL, f"missing: {', '.join(missing)}", "pip install rplctl")
+        yield DoctorLine(
+            Check="packages", Result=FAIL, Detail=f"missing: {', '.join(missing)}", Hint="pip install rplctl"
+        )
     else:
-        yield DoctorLine("packages", OK, ", ".join(_MODULES))
+        yield DoctorLine(Check="packages", Result=OK, Detail=", ".join(_MODULES))
 
 
 def _java(config: Config) -> Iterator[DoctorLine]:
     with tempfile.TemporaryDirectory() as shim:
         java = find_java(config.java_home, Path(shim))
-    yield DoctorLine("java", OK, str(java.home))
+    yield DoctorLine(Check="java", Result=OK, Detail=str(java.home))
 
 
 def _datadir(datadir: Path) -> Iterator[DoctorLine]:
     if not datadir.is_dir():
-        yield DoctorLine("datadir", FAIL, f"{datadir} does not exist", "rplctl init")
+        yield DoctorLine(Check="datadir", Result=FAIL, Detail=f"{datadir} does not exist", Hint="rplctl init")
         return
     if not os.access(datadir, os.R_OK | os.W_OK | os.X_OK):
-        yield DoctorLine("datadir", FAIL, f"{datadir} is not writable", f"chown {os.geteuid()} {datadir}")
+        yield DoctorLine(
+            Check="datadir", Result=FAIL, Detail=f"{datadir} is not writable", Hint=f"chown {os.geteuid()} {datadir}"
+        )
         return
     mode = datadir.stat().st_mode & 0o777
     result = WARN if mode & 0o077 else OK
-    yield DoctorLine("datadir", result, f"{datadir}, mode {mode:04o}", f"chmod 700 {datadir}" if result == WARN else "")
+    yield DoctorLine(
+        Check="datadir",
+        Result=result,
+        Detail=f"{datadir}, mode {mode:04o}",
+        Hint=f"chmod 700 {datadir}" if result == WARN else "",
+    )
     free = shutil.disk_usage(datadir).free
     result = FAIL if free < LEAST_FREE_BYTES else OK if free >= MIN_FREE_BYTES else WARN
     hint = {FAIL: f"df {datadir}; free some space", WARN: "rplctl init --relay-log-space-limit BYTES"}.get(result, "")
-    yield DoctorLine("free space", result, f"{free >> 20} MiB", hint)
+    yield DoctorLine(Check="free space", Result=result, Detail=f"{free >> 20} MiB", Hint=hint)
 
 
 def _compiled_code(datadir: Path) -> DoctorLine:
     folder = cache_folder()
     if folder is not None:
-        return DoctorLine("compiled code", OK, f"kept in {folder}")
+        return DoctorLine(Check="compiled code", Result=OK, Detail=f"kept in {folder}")
     hint = f"remove the write permission of others on {datadir}, or set NUMBA_CACHE_DIR to a folder of your own"
-    return DoctorLine("compiled code", WARN, "not cached: each process compiles for some seconds", hint)
+    return DoctorLine(
+        Check="compiled code", Result=WARN, Detail="not cached: each process compiles for some seconds", Hint=hint
+    )
 
 
 def _secrets(datadir: Path) -> Iterator[DoctorLine]:
@@ -209,7 +236,12 @@ def _secrets(datadir: Path) -> Iterator[DoctorLine]:
         if path.exists():
             is_open = is_readable_by_others(path)
             hint = f"chmod 600 {path}" if is_open else ""
-            yield DoctorLine(name, FAIL if is_open else OK, "others can read it" if is_open else "mode 0600", hint)
+            yield DoctorLine(
+                Check=name,
+                Result=FAIL if is_open else OK,
+                Detail="others can read it" if is_open else "mode 0600",
+                Hint=hint,
+            )
 
 
 def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
@@ -218,18 +250,18 @@ def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
     if is_missing_file(config.target_place):
         errors = (belonging_of(config, Channel(name, config.datadir), lambda: engine).error for name in channels)
         if (lost := next(filter(None, errors), None)) is not None:
-            yield DoctorLine("target", FAIL, lost.message, in_one_line(lost.hint))
+            yield DoctorLine(Check="target", Result=FAIL, Detail=lost.message, Hint=in_one_line(lost.hint))
             return
     file = Path(config.target_url.removeprefix("sqlite:///"))
     if config.target_url.startswith("sqlite:///") and not file.exists():  # a query would create the file
         is_possible = file.parent.is_dir()
         where = "the first start creates it" if is_possible else f"there is no folder {file.parent}"
         result, hint = (OK, "") if is_possible else (FAIL, "rplctl init")
-        yield DoctorLine("target", result, f"{shown}: {where}", hint)
+        yield DoctorLine(Check="target", Result=result, Detail=f"{shown}: {where}", Hint=hint)
         yield from two_phases()
         return
     if dialect_of(engine.dialect.name).is_missing(engine):
-        yield DoctorLine("target", OK, f"{shown}: the first start creates it")
+        yield DoctorLine(Check="target", Result=OK, Detail=f"{shown}: the first start creates it")
         yield from two_phases()
         return
     try:
@@ -240,13 +272,18 @@ def _target(config: Config, channels: list[str]) -> Iterator[DoctorLine]:
         more += two_phases()
     except TargetError as error:
         if _is_our_applier(config, error):
-            yield DoctorLine("target", OK, f"{shown}: {error.message}")
+            yield DoctorLine(Check="target", Result=OK, Detail=f"{shown}: {error.message}")
             return
-        yield DoctorLine("target", FAIL, f"{shown}: {error.message}", error.hint or "rplctl init --target URL")
+        yield DoctorLine(
+            Check="target",
+            Result=FAIL,
+            Detail=f"{shown}: {error.message}",
+            Hint=error.hint or "rplctl init --target URL",
+        )
         return
     finally:
         engine.dispose()
-    yield DoctorLine("target", OK, shown)
+    yield DoctorLine(Check="target", Result=OK, Detail=shown)
     yield from more
 
 
@@ -273,7 +310,7 @@ def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine
     is_exposed = found.is_remote and not found.verified
     hint = f"run rplctl init --target with ?{dialect.verified_by} after the address" if is_exposed else ""
     where = "" if found.is_remote else "on this machine; "
-    yield DoctorLine("target connection", WARN if is_exposed else OK, where + detail, hint)
+    yield DoctorLine(Check="target connection", Result=WARN if is_exposed else OK, Detail=where + detail, Hint=hint)
 
 
 def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
@@ -284,30 +321,34 @@ def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
     separate = "rows without their position (commit_mode=xa): these rows are lost"
     lost = separate if config.commit_mode == "xa" else together
     found = list(dialect_of(connection.dialect.name).power_cut(connection, lost))
-    yield from found or [DoctorLine(POWER_CUT, OK, "takes no committed row from the target, nor its position")]
+    yield from found or [
+        DoctorLine(Check=POWER_CUT, Result=OK, Detail="takes no committed row from the target, nor its position")
+    ]
     events = config.sync_relay_log
     part = f"up to {events} events" if events else "the events since its last rotation"
     text = f"takes {part}, which are fetched again while the source has them"
-    yield DoctorLine(f"{POWER_CUT}, relay log", OK, text)
+    yield DoctorLine(Check=f"{POWER_CUT}, relay log", Result=OK, Detail=text)
 
 
 def _two_phases(config: Config, engine: Engine) -> Iterator[DoctorLine]:
     """If an option needs two-phase commit, check that the target can prepare transactions."""
     if wants_two_phases(config):
         weaknesses = two_phases_for(config, engine)
-        yield from (DoctorLine(TWO_PHASES, WARN, text) for text in weaknesses)
+        yield from (DoctorLine(Check=TWO_PHASES, Result=WARN, Detail=text) for text in weaknesses)
         if not weaknesses:
-            yield DoctorLine(TWO_PHASES, OK, "the target keeps prepared transactions")
+            yield DoctorLine(Check=TWO_PHASES, Result=OK, Detail="the target keeps prepared transactions")
 
 
 def _channels(config: Config, wanted: list[str] | None, names: list[str]) -> Iterator[DoctorLine]:
     names += wanted if wanted is not None else known_channels(config)
     kinds = f"MasterInfo {config.master_info_repository}, RelayLogInfo {config.relay_log_info_repository}"
-    yield DoctorLine("repositories", OK, kinds)
+    yield DoctorLine(Check="repositories", Result=OK, Detail=kinds)
     if not names and Channel("", config.datadir).relay_log_info_path.exists():
         names.append("")  # the default channel, whose MasterInfo is lost
     if not names:
-        yield DoctorLine("channels", WARN, "none is configured", "rplctl change-master --master-host HOST …")
+        yield DoctorLine(
+            Check="channels", Result=WARN, Detail="none is configured", Hint="rplctl change-master --master-host HOST …"
+        )
 
 
 def _channel(config: Config, name: str) -> Iterator[DoctorLine]:
@@ -315,11 +356,15 @@ def _channel(config: Config, name: str) -> Iterator[DoctorLine]:
     repositories = open_repositories(config, name)
     if not repositories.master_info.exists():
         hint = f"rplctl change-master{f' --channel {name} --master-host HOST' if name else ''} …"
-        yield DoctorLine(check, FAIL, f"no MasterInfo in {repositories.master_info.where}", hint)
+        yield DoctorLine(
+            Check=check, Result=FAIL, Detail=f"no MasterInfo in {repositories.master_info.where}", Hint=hint
+        )
         return
     master = repositories.master_info.read()
     threads = running(Channel(name, config.datadir))
-    yield DoctorLine(check, OK, f"running: {', '.join(threads) or 'nothing'}; position {master.read_position}")
+    yield DoctorLine(
+        Check=check, Result=OK, Detail=f"running: {', '.join(threads) or 'nothing'}; position {master.read_position}"
+    )
     yield from _guarded(f"{check} source", lambda: _source(config, master, f"{check} source"))
     yield from _guarded(f"{check} binary log", lambda: _binary_log(config, name, f"{check} binary log"))
 
@@ -335,12 +380,16 @@ def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
     where = f"{end.name}, up to {end.record.after.exec_position}" if end else "nothing logged yet"
     writable = os.access(files.datadir if files.datadir.exists() else files.datadir.parent, os.W_OK | os.X_OK)
     hint = "" if writable else f"chown {os.geteuid()} {files.datadir}"
-    yield DoctorLine(check, OK if writable else FAIL, f"{files.datadir}: {where}", hint)
+    yield DoctorLine(Check=check, Result=OK if writable else FAIL, Detail=f"{files.datadir}: {where}", Hint=hint)
 
 
 def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLine]:
     if master.master_binlog_dir:
-        yield DoctorLine(check, OK, f"{master.master_binlog_dir} ends at {folder_end(Path(master.master_binlog_dir))}")
+        yield DoctorLine(
+            Check=check,
+            Result=OK,
+            Detail=f"{master.master_binlog_dir} ends at {folder_end(Path(master.master_binlog_dir))}",
+        )
         return
     from rplctl.source.rights import read_rights
     from rplctl.source.snapshot import step_of
@@ -357,11 +406,11 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
         zone = read_zone(query) if computes and not config.source_time_zone else None
     rules = ReplicationFilter.from_config(config)
     tables = [f"{database}.{name}" for database, name in named if rules.accepts_rows(rules.rewritten(database), name)]
-    yield DoctorLine(check, OK, f"{master.host}:{master.port} answers")
+    yield DoctorLine(Check=check, Result=OK, Detail=f"{master.host}:{master.port} answers")
     if not rights.may_replicate():
         detail = f"the account {rights.account} lacks REPLICATION SLAVE"
-        yield DoctorLine(check, FAIL, detail, rights.grant("REPLICATION SLAVE"))
-    yield DoctorLine(check, OK, f"clone reads by {step.value}: {_LADDER[step.value]}")
+        yield DoctorLine(Check=check, Result=FAIL, Detail=detail, Hint=rights.grant("REPLICATION SLAVE"))
+    yield DoctorLine(Check=check, Result=OK, Detail=f"clone reads by {step.value}: {_LADDER[step.value]}")
     yield from judge_source(variables, config.server_id, check, config.lower_case_table_names)
     if config.source_time_zone and computes:
         zone = zone_named(config.source_time_zone)
@@ -373,7 +422,7 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
             "generated columns other than sums of whole numbers stop the channel (man rplctl-types). "
             "To exclude the tables, run: rplctl change-filter --replicate-ignore-table DB.TABLE"
         )
-        yield DoctorLine(check, WARN, text, hint)
+        yield DoctorLine(Check=check, Result=WARN, Detail=text, Hint=hint)
 
 
 def _time_zones(config: Config, zone: SystemZone, check: str) -> Iterator[DoctorLine]:
@@ -385,12 +434,16 @@ def _time_zones(config: Config, zone: SystemZone, check: str) -> Iterator[Doctor
     finally:
         engine.dispose()
     if word == SYSTEM:
-        yield DoctorLine(check, OK, "SYSTEM is the same time zone on source and target")
+        yield DoctorLine(Check=check, Result=OK, Detail="SYSTEM is the same time zone on source and target")
     elif word:
-        yield DoctorLine(check, OK, f"SYSTEM differs: statements that depend on it are executed in the zone '{word}'")
+        yield DoctorLine(
+            Check=check,
+            Result=OK,
+            Detail=f"SYSTEM differs: statements that depend on it are executed in the zone '{word}'",
+        )
     else:
         detail = "the target lacks the source's time zone SYSTEM: DDL that converts stored times fails (1846)"
-        yield DoctorLine(check, WARN, detail, LOAD_ZONES)
+        yield DoctorLine(Check=check, Result=WARN, Detail=detail, Hint=LOAD_ZONES)
 
 
 def judge_source(
@@ -399,19 +452,34 @@ def judge_source(
     """Check the source's variables: whether they suit a replica that applies rows."""
     if variables.get("log_bin") != "ON":
         yield DoctorLine(
-            check, FAIL, "log_bin is OFF: the source writes no binary log", "set log_bin on the source and restart it"
+            Check=check,
+            Result=FAIL,
+            Detail="log_bin is OFF: the source writes no binary log",
+            Hint="set log_bin on the source and restart it",
         )
     binlog_format = variables.get("binlog_format", "ROW")  # servers that support only ROW lack the variable
     if binlog_format != "ROW":
-        yield DoctorLine(check, WARN, f"binlog_format is {binlog_format}", "set binlog_format=ROW on the source (D11)")
+        yield DoctorLine(
+            Check=check,
+            Result=WARN,
+            Detail=f"binlog_format is {binlog_format}",
+            Hint="set binlog_format=ROW on the source (D11)",
+        )
     image = variables.get("binlog_row_image", "FULL")
-    yield DoctorLine(check, OK, f"binlog_row_image is {image}")
+    yield DoctorLine(Check=check, Result=OK, Detail=f"binlog_row_image is {image}")
     if variables.get("binlog_checksum", "CRC32") != "CRC32":
-        yield DoctorLine(check, WARN, "binlog_checksum is NONE", "set binlog_checksum=CRC32 on the source")
+        yield DoctorLine(
+            Check=check, Result=WARN, Detail="binlog_checksum is NONE", Hint="set binlog_checksum=CRC32 on the source"
+        )
     if server_id and variables.get("server_id") == str(server_id):
         text = f"server_id {server_id} is also the server_id of this instance"
-        yield DoctorLine(check, FAIL, text, "rplctl init --server-id N")
+        yield DoctorLine(Check=check, Result=FAIL, Detail=text, Hint="rplctl init --server-id N")
     names = variables.get("lower_case_table_names", "0")
     if (names != "0") != bool(lower_case_table_names):
         text = f"lower_case_table_names is {names}, here it is {lower_case_table_names}"
-        yield DoctorLine(check, FAIL, text, f"set lower_case_table_names = {int(names != '0')} in rplctl.toml")
+        yield DoctorLine(
+            Check=check,
+            Result=FAIL,
+            Detail=text,
+            Hint=f"set lower_case_table_names = {int(names != '0')} in rplctl.toml",
+        )

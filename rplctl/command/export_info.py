@@ -39,7 +39,7 @@ class Destination:
     overwrite: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportResult:
     channel: str
     server: str
@@ -77,7 +77,14 @@ def export_info(config: Config, channel_name: str, destination: Destination, *, 
             note_event(config.datadir, channel_name, "export-info", f"export-info --server {server} {folder}")
         position = relay.exec_position if relay.master_log_name else master.read_position
         paths = tuple(str(folder / name) for name in contents)
-        return ExportResult(channel_name, server, paths, position, dry_run, (*finished, *notes))
+        return ExportResult(
+            channel=channel_name,
+            server=server,
+            files=paths,
+            position=position,
+            dry_run=dry_run,
+            notes=(*finished, *notes),
+        )
 
 
 def _contents(

@@ -55,7 +55,7 @@ _POSITIONS = written("rplctl.slave_relay_log_info")
 _MARK = "getpriority"  # a harmless system call that nothing else uses: it marks the range that strace counts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     number: str  # of WL#5125; '-': a variant of rplctl
     name: str
@@ -69,18 +69,60 @@ class Variant:
 
 
 VARIANTS = (
-    Variant("1", "along with the XID in the binary log", "FILE", 10_000, 2, "xa", "binlog", log_bin="binlog"),
-    Variant("2", "separate file in two-phase commit", "FILE", 10_000, 3, "xa"),
-    Variant("3", "separate file in two-phase commit, binary log on", "FILE", 10_000, 4, "xa", log_bin="binlog"),
-    Variant("4", "table, same engine as the data", "TABLE", 10_000, 0),
-    Variant("5", "table in another engine (Aria), two-phase commit", "TABLE", 10_000, 2, "xa", engine="Aria"),
-    Variant("-", "shadow-page file in two-phase commit", "FILE", 10_000, 4, "xa", "pages"),
-    Variant("-", "file behind a marker, sync_relay_log_info=10000", "FILE", 10_000, 0),
-    Variant("-", "file behind a marker, sync_relay_log_info=1", "FILE", 1, 2),
+    Variant(
+        number="1",
+        name="along with the XID in the binary log",
+        kind="FILE",
+        sync_period=10_000,
+        expected=2,
+        commit_mode="xa",
+        prepared_position="binlog",
+        log_bin="binlog",
+    ),
+    Variant(
+        number="2",
+        name="separate file in two-phase commit",
+        kind="FILE",
+        sync_period=10_000,
+        expected=3,
+        commit_mode="xa",
+    ),
+    Variant(
+        number="3",
+        name="separate file in two-phase commit, binary log on",
+        kind="FILE",
+        sync_period=10_000,
+        expected=4,
+        commit_mode="xa",
+        log_bin="binlog",
+    ),
+    Variant(number="4", name="table, same engine as the data", kind="TABLE", sync_period=10_000, expected=0),
+    Variant(
+        number="5",
+        name="table in another engine (Aria), two-phase commit",
+        kind="TABLE",
+        sync_period=10_000,
+        expected=2,
+        commit_mode="xa",
+        engine="Aria",
+    ),
+    Variant(
+        number="-",
+        name="shadow-page file in two-phase commit",
+        kind="FILE",
+        sync_period=10_000,
+        expected=4,
+        commit_mode="xa",
+        prepared_position="pages",
+    ),
+    Variant(
+        number="-", name="file behind a marker, sync_relay_log_info=10000", kind="FILE", sync_period=10_000, expected=0
+    ),
+    Variant(number="-", name="file behind a marker, sync_relay_log_info=1", kind="FILE", sync_period=1, expected=2),
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FsyncLine:
     """One row of the report. The field names are the column names. If Counted is None, Note gives the reason."""
 
@@ -118,19 +160,42 @@ def _measured(config: Config, transactions: int, measure: Measure) -> list[Fsync
     try:
         base = measure(config, BASELINE, transactions) / transactions
     except RplError as error:
-        return [FsyncLine(v.number, v.name, v.expected, None, "-", error.message) for v in VARIANTS]
+        return [
+            FsyncLine(
+                Variant=v.number, Positions=v.name, Expected=v.expected, Counted=None, Result="-", Note=error.message
+            )
+            for v in VARIANTS
+        ]
     lines = []
     for index, variant in enumerate(VARIANTS):
         try:
             extra = round(measure(config, str(index), transactions) / transactions - base, 1)
         except RplError as error:
-            lines.append(FsyncLine(variant.number, variant.name, variant.expected, None, "-", error.message))
+            lines.append(
+                FsyncLine(
+                    Variant=variant.number,
+                    Positions=variant.name,
+                    Expected=variant.expected,
+                    Counted=None,
+                    Result="-",
+                    Note=error.message,
+                )
+            )
             continue
         note, more = f"{base:.1f} without a position", 0
         if variant.commit_mode == "xa" and _prepares_twice(config):
             note, more = f"{note}; MySQL syncs its log twice in XA PREPARE, the worklog expects one sync", 1
         result = "OK" if abs(extra - more - variant.expected) <= 0.2 else "FAIL"
-        lines.append(FsyncLine(variant.number, variant.name, variant.expected, extra + 0.0, result, note))
+        lines.append(
+            FsyncLine(
+                Variant=variant.number,
+                Positions=variant.name,
+                Expected=variant.expected,
+                Counted=extra + 0.0,
+                Result=result,
+                Note=note,
+            )
+        )
     return lines
 
 

@@ -42,7 +42,7 @@ _NOT_ALLOWED = (er.DBACCESS_DENIED_ERROR, er.TABLEACCESS_DENIED_ERROR)
 _CONNECTION = range(2000, 2100)  # error numbers of the client: no server answered
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
     """The lag of one channel at one moment. Times are in seconds, positions are FILE:POS or ''."""
 
@@ -84,15 +84,15 @@ def heartbeat(config: Config, name: str) -> Heartbeat:
     elif last:  # an upper limit, because the source may have had no transactions since
         lag, how = there - (threads.applier.status.last_event_timestamp or last), "source"
     return Heartbeat(
-        name,
-        None if lag is None else round(max(0.0, lag), 3),
-        how,
-        server,
-        round(kept.clock.difference, 3) + 0.0,  # no -0.0
-        round(kept.clock.error, 3),
-        kept.end.or_else(""),
-        applied.or_else(""),
-        clock(last) if last else "",
+        Channel_Name=name,
+        True_Lag=None if lag is None else round(max(0.0, lag), 3),
+        True_Lag_From=how,
+        Server_Id=server,
+        Clock_Skew=round(kept.clock.difference, 3) + 0.0,  # no -0.0
+        Clock_Skew_Error=round(kept.clock.error, 3),
+        Source_End=kept.end.or_else(""),
+        Applied=applied.or_else(""),
+        Last_Applied_Timestamp=clock(last) if last else "",
     )
 
 

@@ -46,7 +46,7 @@ MAX_BYTES = 64 << 20
 _PLACE = ("host", "port", "master_log_name", "master_log_pos")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """The files from which to import. `gtids`: the GTIDs applied so far, for a channel that uses GTIDs."""
 
@@ -65,7 +65,7 @@ class _Found:
     is_connection: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
     channel: str
     kind: str = field(metadata={"column": "Imported"})
@@ -108,9 +108,27 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
             safe = "" if dry_run else protect(new_master.user_password, config.datadir)
             new_master = replace(new_master, user_password=safe)
         if not dry_run:
-            change = ChangeResult(channel_name, master, new_master, new_relay, created, True, dry_run, notes)
+            change = ChangeResult(
+                channel=channel_name,
+                previous=master,
+                master_info=new_master,
+                relay_log_info=new_relay,
+                created=created,
+                purges_relay_logs=True,
+                dry_run=dry_run,
+                notes=notes,
+            )
             store_change(repositories, change, f"IMPORT INFO {kind} {path}")
-        return ImportResult(channel_name, kind, new_master, new_relay, has_password, created, dry_run, notes)
+        return ImportResult(
+            channel=channel_name,
+            kind=kind,
+            master_info=new_master,
+            relay_log_info=new_relay,
+            password_set=has_password,
+            created=created,
+            dry_run=dry_run,
+            notes=notes,
+        )
 
 
 def is_configured(config: Config, channel_name: str) -> bool:
@@ -125,9 +143,10 @@ def _read(kind: str, path: Path, channel: Channel) -> _Found:
     notes = _open_password_note(path) if kind == ROWS else ()
     if kind == ROWS:
         master, relay = import_rows(text, channel.name)
-        return _Found(master, relay, notes, True)
+        return _Found(master=master, relay=relay, notes=notes, is_connection=True)
     imported = TOOLS[kind](text, channel.name)
-    return _Found(imported.master_info, imported.relay_log_info, tuple(Note(note) for note in imported.notes), False)
+    notes = tuple(Note(note) for note in imported.notes)
+    return _Found(master=imported.master_info, relay=imported.relay_log_info, notes=notes, is_connection=False)
 
 
 def _read_folder(folder: Path, channel: Channel) -> _Found:
@@ -141,7 +160,7 @@ def _read_folder(folder: Path, channel: Channel) -> _Found:
         )
     master_path, relay_path = (folder / name for name in present[0])
     master, relay = servers.import_info(_load(master_path), _load(relay_path), channel.name)
-    return _Found(master, relay, _open_password_note(master_path), True)
+    return _Found(master=master, relay=relay, notes=_open_password_note(master_path), is_connection=True)
 
 
 def _load(path: Path) -> bytes:

@@ -36,7 +36,7 @@ _MOVED = (
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InitResult:
     datadir: Path
     option_file: Path
@@ -122,7 +122,13 @@ def _store(
                 notes.append(Note(f"{text}: {'; '.join(statements)}"))
     changed = [name for name in given if getattr(config, name) != getattr(before, name)]
     notes += notes_of_running(datadir, changed)
-    return InitResult(datadir, path, config.target or f"sqlite:///{datadir / 'target.db'}", uses_table, tuple(notes))
+    return InitResult(
+        datadir=datadir,
+        option_file=path,
+        target=config.target or f"sqlite:///{datadir / 'target.db'}",
+        created_tables=uses_table,
+        notes=tuple(notes),
+    )
 
 
 def _is_lake(config: Config) -> bool:

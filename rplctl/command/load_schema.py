@@ -39,7 +39,7 @@ def _column(name: str) -> Any:
     return field(metadata={"column": name})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSchemaResult:
     channel: str = _column("channel")
     tables: tuple[str, ...] = _column("tables")
@@ -80,7 +80,14 @@ def load_schema(
                 created = load_catalog(target, channel_name, position, catalog)
                 empty = _with_rows(config, master, created) if from_source else created
                 _keep_marks(target.engine, channel_name, set(created) - set(empty))
-        return LoadSchemaResult(channel_name, names, _shown(created), _shown(empty), position, dry_run)
+        return LoadSchemaResult(
+            channel=channel_name,
+            tables=names,
+            created=_shown(created),
+            empty=_shown(empty),
+            position=position,
+            dry_run=dry_run,
+        )
 
 
 def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResult:

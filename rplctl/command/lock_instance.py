@@ -6,9 +6,9 @@ from rplctl.command.instance.backup_lock import BackupLock
 from rplctl.locks import InstanceLock
 
 INSTANCE = BackupLock(
-    "instance",
-    "LOCK INSTANCE FOR BACKUP",
-    "a command that changes files runs",
-    InstanceLock,
-    InstanceLock.acquire_backup,
+    kind="instance",
+    statement="LOCK INSTANCE FOR BACKUP",
+    waited_for="a command that changes files runs",
+    open=InstanceLock,
+    acquire=InstanceLock.acquire_backup,
 )

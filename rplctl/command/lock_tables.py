@@ -6,9 +6,9 @@ from rplctl.command.instance.backup_lock import BackupLock
 from rplctl.locks import RwLock, read_lock
 
 TABLES = BackupLock(
-    "tables",
-    "FLUSH TABLES WITH READ LOCK",
-    "an applier applies a batch, or another process holds the lock",
-    read_lock,
-    RwLock.acquire_exclusive,
+    kind="tables",
+    statement="FLUSH TABLES WITH READ LOCK",
+    waited_for="an applier applies a batch, or another process holds the lock",
+    open=read_lock,
+    acquire=RwLock.acquire_exclusive,
 )

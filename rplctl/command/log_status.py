@@ -32,7 +32,7 @@ FORMATS: dict[str, tuple[str, str, str]] = {
 Configs = Callable[[str], Config]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogStatus:
     row: dict[str, Any]  # column → text or JSON document
     held_s: float  # seconds for which receivers and appliers were blocked
@@ -50,7 +50,7 @@ def log_status(config: Configs, layout: str = "") -> LogStatus:
         raise UsageError(f"--format {layout}: the format must be seed or mysql8")
     with collected_logs(config) as (collected, _):
         row = row_of(config(""), collected, layout)
-        return LogStatus(row, collected.held_s, collected.map_held_s, collected.waited_s)
+        return LogStatus(row=row, held_s=collected.held_s, map_held_s=collected.map_held_s, waited_s=collected.waited_s)
 
 
 @contextmanager

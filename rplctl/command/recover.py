@@ -16,7 +16,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import purge_all
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecoverResult:
     """The result of a recovery. The field names are the column names."""
 
@@ -58,11 +58,11 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
         text = f"{'recover --refetch' if refetch else 'recover'}: next event {result.next_event}"
         note_event(config.datadir, channel_name, "recover", text)
     return RecoverResult(
-        channel_name,
-        str(result.next_event),
-        result.relay_end.or_else(""),
-        result.truncated_bytes,
-        "; ".join([*notes, *result.notes]),
+        Channel_name=channel_name,
+        Next_event=str(result.next_event),
+        Relay_log_end=result.relay_end.or_else(""),
+        Truncated_bytes=result.truncated_bytes,
+        Notes="; ".join([*notes, *result.notes]),
     )
 
 

@@ -30,7 +30,7 @@ from rplctl.relay_log.index import RelayLogIndex
 from rplctl.repository.switch import may_have_target, resume_switch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenameResult:
     """The result of a rename. `steps`: descriptions of the steps, for people."""
 

@@ -52,7 +52,7 @@ ALWAYS_REPAIRED: Final = 1000  # keys of one transaction: repairing so few is al
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.BAD_FIELD_ERROR, er.SLAVE_CONVERSION_FAILED})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepairedTable:
     """The result of a repair for one table, in numbers of keys: `Reported` in the report, `Equal` by now, rows that
     were written, and `Left_over` keys with the reasons in `Note`. For a dry run these are the planned changes, with the
@@ -223,8 +223,18 @@ class _Repair:
             done = out.equal + out.inserted + out.deleted + out.updated + out.left.total()
             out.left[why] += totals.differences - done
         note = "; ".join(f"{count} {why}" for why, count in out.left.items())
-        counts = out.equal, out.inserted, out.deleted, out.updated, out.left.total()
-        return RepairedTable(*name, totals.differences, *counts, note, tuple(out.statements))
+        return RepairedTable(
+            Database_name=name[0],
+            Table_name=name[1],
+            Reported=totals.differences,
+            Equal=out.equal,
+            Inserted=out.inserted,
+            Deleted=out.deleted,
+            Updated=out.updated,
+            Left_over=out.left.total(),
+            Note=note,
+            Statements=tuple(out.statements),
+        )
 
     def _why_not(self, totals: Totals) -> str:
         name = totals.database, totals.table
@@ -295,7 +305,13 @@ def _key(pair: Pair, found: Difference) -> Key | None:
 
 
 def _left(totals: Totals, why: str) -> RepairedTable:
-    return RepairedTable(totals.database, totals.table, totals.differences, Left_over=totals.differences, Note=why)
+    return RepairedTable(
+        Database_name=totals.database,
+        Table_name=totals.table,
+        Reported=totals.differences,
+        Left_over=totals.differences,
+        Note=why,
+    )
 
 
 def _clone(name: TableName) -> str:

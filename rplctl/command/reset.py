@@ -33,11 +33,11 @@ from rplctl.target import mapped_errors
 TABLE = RepositoryKind.TABLE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResetResult:
     channel: str
-    removed_relay_logs: tuple[str, ...]
-    removed_channel: bool
+    removed_relay_logs: tuple[str, ...] = ()
+    removed_channel: bool = False
     dry_run: bool
     notes: tuple[Note, ...] = ()
 
@@ -60,12 +60,13 @@ def reset(
         if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
             if channel_name:
                 raise not_configured(channel)
-            note = Note(
-                "there is no channel to reset", er.BAD_SLAVE
-            )  # not an error for the default channel, as in MySQL
-            return ResetResult(channel_name, (), False, dry_run, (*finished, note))
+            note = Note("there is no channel to reset", er.BAD_SLAVE)  # no error for the default channel, as in MySQL
+            return ResetResult(channel=channel_name, dry_run=dry_run, notes=(*finished, note))
         index = RelayLogIndex(channel)
         names = tuple(sorted({*index.names(), *index.files()}))
+        result = ResetResult(
+            channel=channel_name, removed_relay_logs=names, removed_channel=everything, dry_run=dry_run
+        )
         belonging = repositories.belonging()
         is_fit, is_own = belonging.error is None, belonging.has_own_rows
         if not is_own and repositories.relay_log_info.exists() and repositories.relay_log_info.kind is TABLE:
@@ -78,7 +79,7 @@ def reset(
             text = "Executed_Gtid_Set is kept, and the next start continues after it; --forget-gtids removes it"
             finished = (*finished, Note(text))
         if dry_run:
-            return ResetResult(channel_name, names, everything, dry_run=True, notes=finished)
+            return replace(result, notes=finished)
         if repositories.master_info.exists():
             master = repositories.master_info.read()
             cleared = replace(
@@ -113,7 +114,7 @@ def reset(
             SkippedObjects(channel).clear()
             _forget_channel(repositories, has_rows=is_own)
         note_event(config.datadir, channel_name, "reset", "RESET SLAVE ALL" if everything else "RESET SLAVE")
-        return ResetResult(channel_name, names, everything, dry_run=False, notes=finished)
+        return replace(result, notes=finished)
 
 
 def _kept(repositories: Repositories, *, keeps_gtids: bool) -> RelayLogInfo:

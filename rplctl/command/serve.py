@@ -50,7 +50,7 @@ _TEXT = "text/plain; charset=utf-8"
 _SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """The options of `serve`."""
 

@@ -25,7 +25,7 @@ from rplctl.errors import UsageError
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownChange:
     """One change. `Before` and `After`: values by column. `Statement`: the masked text of a DDL statement."""
 
@@ -79,11 +79,18 @@ def show_changes(  # noqa: PLR0913 - the conditions of the search
 def _in_order(log_name: str, found: Changes) -> Iterator[ShownChange]:
     shown = [
         ShownChange(
-            log_name, row.position, 0, _time(row.time), row.kind, found.transactions.gtid[row.transaction], None, None,
-            row.text,
+            Log_name=log_name,
+            Pos=row.position,
+            Row_number=0,
+            Time=_time(row.time),
+            Op=row.kind,
+            Gtid=found.transactions.gtid[row.transaction],
+            Before=None,
+            After=None,
+            Statement=row.text,
         )
         for row in found.statements
-    ]  # fmt: skip
+    ]
     for part in found.tables:
         images = part.rows.images
         rows = zip(
@@ -99,7 +106,17 @@ def _in_order(log_name: str, found: Changes) -> Iterator[ShownChange]:
         for op, position, number, time, transaction, before, after in rows:
             gtid = found.transactions.gtid[transaction]
             shown.append(
-                ShownChange(log_name, position, number, _time(time), OPS[op], gtid, _plain(before), _plain(after), "")
+                ShownChange(
+                    Log_name=log_name,
+                    Pos=position,
+                    Row_number=number,
+                    Time=_time(time),
+                    Op=OPS[op],
+                    Gtid=gtid,
+                    Before=_plain(before),
+                    After=_plain(after),
+                    Statement="",
+                )
             )
     return iter(sorted(shown, key=lambda change: (change.Pos, change.Row_number)))
 

@@ -12,7 +12,7 @@ from rplctl.config import Config
 from rplctl.errors import RplError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelLine:
     """One line of the list. The field names are the column names."""
 
@@ -39,13 +39,21 @@ def _line(config: Config, name: str) -> ChannelLine:
     except RplError as error:
         threads = running(Channel(name, config.datadir))
         receives, applies = ("Yes" if role in threads else "No" for role in ROLES)
-        return ChannelLine(name, "", receives, applies, None, "", error.message)
+        return ChannelLine(
+            Channel_Name=name,
+            Source="",
+            Slave_IO_Running=receives,
+            Slave_SQL_Running=applies,
+            Seconds_Behind_Master=None,
+            Position="",
+            Last_Error=error.message,
+        )
     return ChannelLine(
-        name,
-        status.Master_Binlog_Dir or f"{status.Master_Host}:{status.Master_Port}",
-        status.Slave_IO_Running,
-        status.Slave_SQL_Running,
-        status.Seconds_Behind_Master,
-        f"{status.Relay_Master_Log_File}:{status.Exec_Master_Log_Pos}" if status.Relay_Master_Log_File else "",
-        status.Last_SQL_Error or status.Last_IO_Error,
+        Channel_Name=name,
+        Source=status.Master_Binlog_Dir or f"{status.Master_Host}:{status.Master_Port}",
+        Slave_IO_Running=status.Slave_IO_Running,
+        Slave_SQL_Running=status.Slave_SQL_Running,
+        Seconds_Behind_Master=status.Seconds_Behind_Master,
+        Position=f"{status.Relay_Master_Log_File}:{status.Exec_Master_Log_Pos}" if status.Relay_Master_Log_File else "",
+        Last_Error=status.Last_SQL_Error or status.Last_IO_Error,
     )

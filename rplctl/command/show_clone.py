@@ -12,7 +12,7 @@ from rplctl.own_tables.clones import ClonedTable, CopyState, percent_of, read_cl
 from rplctl.status import ThreadStatus, read_status
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CloneProgress:
     """The progress of an unfinished copy. Rates are per second. `left_s`: the remaining seconds; None: unknown.
     `paused`: the threads that do not run. `incident`: the chunk that is read again, how often and why. `error`: the
@@ -49,16 +49,16 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
     threads, reader = threads_of(channel), read_status(channel.status_path("cloner"))
     applier = threads.applier.status if threads.applier.runs else ThreadStatus()
     return CloneProgress(
-        sum(row.State is not CopyState.LEFT_OUT for row in rows),
-        sum(row.State is CopyState.DONE for row in rows),
-        percent_of(rows),
-        applier.clone_rows,
-        applier.clone_bytes,
-        applier.clone_left,
-        reader.state if threads.receiver.runs else "",
-        tuple(thread.role for thread in (threads.receiver, threads.applier) if not thread.runs),
-        threads.applier.status.clone_incident,
-        f"ERROR {reader.last_errno} at {clock(reader.last_error_timestamp)}: {reader.last_error}"
+        tables=sum(row.State is not CopyState.LEFT_OUT for row in rows),
+        done=sum(row.State is CopyState.DONE for row in rows),
+        percent=percent_of(rows),
+        rows=applier.clone_rows,
+        bytes=applier.clone_bytes,
+        left_s=applier.clone_left,
+        reader=reader.state if threads.receiver.runs else "",
+        paused=tuple(thread.role for thread in (threads.receiver, threads.applier) if not thread.runs),
+        incident=threads.applier.status.clone_incident,
+        error=f"ERROR {reader.last_errno} at {clock(reader.last_error_timestamp)}: {reader.last_error}"
         if reader.last_errno
         else "",
     )

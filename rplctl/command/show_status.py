@@ -43,7 +43,7 @@ def _from(source: str = "") -> Any:
     return field(metadata={"source": source})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlaveStatus:
     """The status of one channel. The field names are the columns of MySQL 5.7 to 8.0.21; None is NULL. The columns
     after Master_TLS_Version are additional.

@@ -76,7 +76,14 @@ def start(
 
 def _stay(ready: Prepared, started: list[Child], progress: Progress | None, service: Service) -> StartResult:
     has_until = ready.request.until != Until() and any(child.role == APPLIER for child in started)
-    run = Run(ready.config, ready.channel, started, ready.wanted, has_until, service)
+    run = Run(
+        config=ready.config,
+        channel=ready.channel,
+        children=started,
+        wanted=ready.wanted,
+        has_until=has_until,
+        service=service,
+    )
     ending = supervise(run, ready.request.max_time_s, progress)
     if ready.wanted is None:
         at = position_at_end(ready.config, ready.channel)

@@ -17,7 +17,7 @@ from rplctl.errors import TargetError
 from rplctl.history import note_event
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopResult:
     channel: str
     stopped: tuple[str, ...]
@@ -48,7 +48,7 @@ def stop(
     if not stopped:
         text = f"Replication thread(s) for channel '{channel_name}' are already stopped."
         notes.append(Note(text, er.SLAVE_CHANNEL_WAS_NOT_RUNNING))
-    return StopResult(channel_name, stopped, killed, tuple(notes))
+    return StopResult(channel=channel_name, stopped=stopped, killed=killed, notes=tuple(notes))
 
 
 def _refuse_unknown(config: Config, channel: Channel) -> None:

@@ -16,7 +16,7 @@ _CUT_OFF = "the interrupted switch is finished or undone first"
 REPOSITORIES = ("master-info", "relay-log-info", "both")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchStep:
     """One cell of the matrix of REQ-6, with the steps that follow from it for one record."""
 
@@ -75,13 +75,13 @@ def switch_repo(
                 note_event(config.datadir, channel_name, "switch-repo", f"switch-repo --to {to} --repository {name}")
             steps.append(
                 SwitchStep(
-                    name,
-                    channel_name,
-                    plan.table_has_data,
-                    plan.file_has_data,
-                    str(kind),
-                    "resume" if cut_off else str(plan.action),
-                    "; ".join([*(note.text for note in finished), *([_CUT_OFF] if cut_off else plan.steps)]),
+                    Repository=name,
+                    Channel_name=channel_name,
+                    Table_has_data=plan.table_has_data,
+                    File_has_data=plan.file_has_data,
+                    Wanted=str(kind),
+                    Action="resume" if cut_off else str(plan.action),
+                    Steps="; ".join([*(note.text for note in finished), *([_CUT_OFF] if cut_off else plan.steps)]),
                 )
             )
         return steps

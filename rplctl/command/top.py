@@ -11,7 +11,7 @@ from rplctl.command.watching.seen import Seen
 from rplctl.command.watching.watch import Moment, Point
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One line about a channel. `lags`: the lags of the last hour in seconds, None if unknown. `incident`: the problem
     and its repair.
@@ -50,18 +50,21 @@ def lines(moment: Moment, order: str = "state") -> list[Line]:
 def _line(each: Seen, verdict: Verdict | None, history: Sequence[Point]) -> Line:
     level = verdict.level if verdict else UNKNOWN
     status, error = each.status, each.error
+    receiver, applier = each.states
     if status is None:
-        return Line(each.channel, level, *each.states, _said(error.message, error.hint) if error else "")
+        said = _said(error.message, error.hint) if error else ""
+        return Line(channel=each.channel, level=level, receiver=receiver, applier=applier, incident=said)
     return Line(
-        each.channel,
-        level,
-        *each.states,
-        _incident(status.Last_SQL_Error or status.Last_IO_Error, verdict),
-        status.Seconds_Behind_Master,
-        tuple(point.lag_s for point in history),
-        history[-1].rows_per_s if history else 0.0,
-        status.Relay_Log_Space,
-        status.Slave_SQL_Running_State or status.Slave_IO_State,
+        channel=each.channel,
+        level=level,
+        receiver=receiver,
+        applier=applier,
+        incident=_incident(status.Last_SQL_Error or status.Last_IO_Error, verdict),
+        lag_s=status.Seconds_Behind_Master,
+        lags=tuple(point.lag_s for point in history),
+        rows_per_s=history[-1].rows_per_s if history else 0.0,
+        relay_log_bytes=status.Relay_Log_Space,
+        doing=status.Slave_SQL_Running_State or status.Slave_IO_State,
     )
 
 

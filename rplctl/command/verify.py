@@ -81,7 +81,7 @@ _UNJUDGED: Final = "rows differ, but the relay logs that show whether they have 
 _OF_ONE_SIDE: Final = (_GONE, _ONLY_HERE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
     """The parameters of verify. `report`: a second report file. `restart`: compare again what an interrupted verify
     compared. `offline`: the data folder of a stopped source; `at`: the end of its log.
@@ -96,7 +96,7 @@ class VerifyRequest:
     at: BinlogPosition | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyProgress:
     """The progress of a verify. `rows`: rows read on both sides, of about `expected`. `totals`: of the table that was
     just compared. `waits`: the reason for waiting, or ''.
@@ -243,7 +243,9 @@ class _Verify:
         progress.done = {name: progress.done[name] for name in self._names} | self._not_copied
         if not request.choice.tables:
             more = self._only_here(found)
-            progress.done |= {name: Totals(*name, not_comparable=_ONLY_HERE) for name in sorted(more)}
+            progress.done |= {
+                name: Totals(database=name[0], table=name[1], not_comparable=_ONLY_HERE) for name in sorted(more)
+            }
         paths = [channel.verify_report_path, *filter(None, [request.report])]
         result = VerifyResult(channel.name, tuple(progress.done.values()), paths[-1], resumed)
         progress.finish(paths, is_whole=self._is_whole(result))
@@ -278,7 +280,9 @@ class _Verify:
         why = {
             row.name: _CANCELLED if row.State is CopyState.LEFT_OUT else _AWAY for row in copies if not is_copied(row)
         }
-        self._not_copied = {name: Totals(*name, not_comparable=text) for name, text in why.items()}
+        self._not_copied = {
+            name: Totals(database=name[0], table=name[1], not_comparable=text) for name, text in why.items()
+        }
         away, found, facts = self._not_copied, {}, {}
         for name, model in source.catalog.tables.items():
             ours = moved(model, rules)
@@ -296,7 +300,17 @@ class _Verify:
             with self._open_source() as one:
                 server_id, uuid = one.server_id, one.uuid
             place, gtids = (str(source.end or ""), source.gtids) if one.at is None else (str(one.at), "")
-            progress.begin(Header(self._channel.name, time.time(), server_id, uuid, place, gtids, names))
+            progress.begin(
+                Header(
+                    channel=self._channel.name,
+                    time=time.time(),
+                    server_id=server_id,
+                    uuid=uuid,
+                    position=place,
+                    gtids=gtids,
+                    tables=names,
+                )
+            )
         self._expected = 2 * sum(facts[name] for name in found if name not in progress.done)
         return found
 
@@ -357,7 +371,7 @@ class _Verify:
                 self._tell(totals)
 
     def _verified(self, resolver: Resolver, name: TableName, model: TableModel, number: int) -> Totals:
-        totals = Totals(*name)
+        totals = Totals(database=name[0], table=name[1])
         for tried in range(_MOST_TRIES):
             try:
                 model, known, drift = self._definitions(resolver, name, model)
@@ -436,7 +450,14 @@ class _Verify:
     def _tell(self, totals: Totals | None) -> None:
         done = len(self._progress.done)
         self._says(
-            VerifyProgress(len(self._names), done, self._rows, max(self._rows, self._expected), totals, self._waits)
+            VerifyProgress(
+                tables=len(self._names),
+                tables_done=done,
+                rows=self._rows,
+                expected=max(self._rows, self._expected),
+                totals=totals,
+                waits=self._waits,
+            )
         )
 
 

@@ -74,7 +74,7 @@ class UnfitTarget(TargetError):
         self.state = state
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Belonging:
     """The result of the check whether the target belongs to the stored position."""
 
@@ -85,7 +85,7 @@ class Belonging:
     continues: bool = False  # True if the operator may continue by the GTIDs in the target
 
 
-_READY: Final = Belonging(TargetState.READY)
+_READY: Final = Belonging(state=TargetState.READY)
 
 
 def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Belonging:
@@ -115,7 +115,7 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
             if not is_honest or not (is_same or _has_all(marker, file, in_step=in_step)):
                 return _of_another_time(config, channel, (owner, ours), by_gtid=by_gtid)
             if not is_same:
-                ready = Belonging(TargetState.READY, note=_of_another_source(channel, owner, ours))
+                ready = Belonging(state=TargetState.READY, note=_of_another_source(channel, owner, ours))
     if not is_lake_whole:
         return _lost(config, channel, file)
     is_enough = owner is not None and owner.Kept_by != CommitMode.MARKER
@@ -249,7 +249,7 @@ def _lost(config: Config, channel: Channel, file: RelayLogInfo | None) -> Belong
     error = UnfitTarget(
         TargetState.LOST, f"{text}{position}", channel=name, position=str(position), hint=_ways_back(config, channel)
     )
-    return Belonging(TargetState.LOST, error, has_own_rows=False)
+    return Belonging(state=TargetState.LOST, error=error, has_own_rows=False)
 
 
 def _ways_back(config: Config, channel: Channel) -> str:
@@ -287,7 +287,7 @@ def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
         f"run: {for_channel('rplctl start', name)} {TAKE_OVER}\n"
         "To leave the target to the other instance, give this channel another name or another target",
     )
-    return Belonging(TargetState.OTHERS, error, has_own_rows=False)
+    return Belonging(state=TargetState.OTHERS, error=error, has_own_rows=False)
 
 
 def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owner], *, by_gtid: bool) -> Belonging:
@@ -315,7 +315,7 @@ def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owne
         position="",
         hint="\n".join(lines),
     )
-    return Belonging(TargetState.OTHERS, error, continues=continues)
+    return Belonging(state=TargetState.OTHERS, error=error, continues=continues)
 
 
 def _of_another_source(channel: Channel, owner: Owner, ours: Owner) -> str:

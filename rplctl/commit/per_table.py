@@ -127,7 +127,7 @@ class PerTablePositionStore(PositionStore):
         self._refuse_stranger("the lake", self._tables.claimed(self.app_id), self._number)
         for table in staged:
             self._refuse_stranger(f"table {table.folder}", self._version(table), self._number)
-        batch = LakeBatch(self._number + 1, step.before, step.after, staged)
+        batch = LakeBatch(number=self._number + 1, before=step.before, after=step.after, tables=staged)
         keep_batch(target.connection, self._channel, batch)
         self.unfinished = batch
 

@@ -34,7 +34,7 @@ class Gtids:
         return cls(MysqlGtidSet.parse(""), MariadbGtidState.parse(text))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The options of a query. `server`: the server to read; its logs are copied to a folder below `path`.
 
@@ -74,7 +74,7 @@ class Options:
             )
         server = live_server(path, options) if path.startswith(SCHEMES) else None
         found = {name: _read(name, text) for name, text in options.items() if name in _READ and text}
-        return cls(server.spool if server else Path(path.removeprefix("file://")), server=server, **found)
+        return cls(path=server.spool if server else Path(path.removeprefix("file://")), server=server, **found)
 
 
 def _read(name: str, text: str) -> Any:

@@ -201,7 +201,15 @@ class Walk:
             description = self._description(scan, start)
             models = self._models(data, start, end, description, has_payload=has_payload)
             if models is not None:
-                piece = Piece(path, self.place.log_name, start, end, description, _before(scan, first), models)
+                piece = Piece(
+                    path=path,
+                    log_name=self.place.log_name,
+                    start=start,
+                    end=end,
+                    description=description,
+                    source=_before(scan, first),
+                    models=models,
+                )
                 if behind == first + 1 and end - start > 2 * size:
                     transaction = self._transaction(data, scan, first)
                     for part in split_rows(data, start, end, size, description):
@@ -245,7 +253,16 @@ class Walk:
         has_statement |= bool((run.types == EventType.EXECUTE_LOAD_QUERY).any())
         models = self._models(data, start, end, description)
         before = _before(scan, number)
-        piece = Piece(path, self.place.log_name, start, end, description, before, models or (), is_mixed=True)
+        piece = Piece(
+            path=path,
+            log_name=self.place.log_name,
+            start=start,
+            end=end,
+            description=description,
+            source=before,
+            models=models or (),
+            is_mixed=True,
+        )
         if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             event = parse_event(run.event(int(prepare[0])), run.description)
             assert isinstance(event, XaPrepare)

@@ -13,7 +13,7 @@ from typing import cast
 from rplctl.schema.statement import DdlAction, DropDatabase, TableName, tables_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """A request for changes, by databases, table names and times (seconds since 1970, both included).
 
@@ -28,7 +28,7 @@ class Asked:
     @classmethod
     def table(cls, name: TableName | None) -> Asked:
         """Return a request for one table; None requests all tables."""
-        return cls(frozenset([name[0]]), frozenset([name[1]])) if name else cls()
+        return cls(databases=frozenset([name[0]]), names=frozenset([name[1]])) if name else cls()
 
     def __contains__(self, name: object) -> bool:
         database, table = cast("TableName", name)

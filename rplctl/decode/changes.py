@@ -45,7 +45,7 @@ CANNOT_UNDO: Final = frozenset({"MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "M
 _ROW_STATEMENT: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CALL|WITH)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableChanges:
     """The changes of one table in the order of the log. `rows`: their images.
 
@@ -60,7 +60,7 @@ class TableChanges:
     transaction: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """A statement in the log.
 
@@ -178,7 +178,13 @@ def table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
     own = rows.events.event_start
     time = unsigned(run.data, own, 4)[event]
     position = _origins(run, own)[event]
-    return TableChanges(rows, position, number, time, np.searchsorted(starts, position, "right") - 1)
+    return TableChanges(
+        rows=rows,
+        position=position,
+        number=number,
+        time=time,
+        transaction=np.searchsorted(starts, position, "right") - 1,
+    )
 
 
 def _without_lone_diffs(images: Images) -> Images:
@@ -248,11 +254,11 @@ def chosen(part: TableChanges, numbers: Ints) -> TableChanges:
         event_of_change=images.event_of_change[numbers],
     )
     return TableChanges(
-        replace(part.rows, images=images),
-        part.position[numbers],
-        part.number[numbers],
-        part.time[numbers],
-        part.transaction[numbers],
+        rows=replace(part.rows, images=images),
+        position=part.position[numbers],
+        number=part.number[numbers],
+        time=part.time[numbers],
+        transaction=part.transaction[numbers],
     )
 
 
@@ -273,7 +279,15 @@ def _statements(run: EventRun, starts: Ints, asked: Asked) -> Iterator[Statement
         names = [name for action in actions for name in tables_of(action)]
         names += [(action.name, "") for action in actions if isinstance(action, DropDatabase)]
         database, table = names[0] if len(names) == 1 else (query.database, "")
-        yield Statement(kind, database, table, masked(query.sql), position, parse_header(event).timestamp, transaction)
+        yield Statement(
+            kind=kind,
+            database=database,
+            table=table,
+            text=masked(query.sql),
+            position=position,
+            time=parse_header(event).timestamp,
+            transaction=transaction,
+        )
 
 
 def _kind(query: Query, run: EventRun) -> tuple[str, Sequence[DdlAction]]:

@@ -29,7 +29,7 @@ from rplctl.target.base import BulkRows, TableChunk
 IN_MEMORY: Final = 16 << 20  # most bytes of a batch in memory; a larger row is in a file
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CopyPiece:
     """A part of a chunk file: the bytes from `start` to `end`, with the packets of `rows` rows.
 

@@ -41,7 +41,7 @@ _OWN_TEMPORARY = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicationFilter:
     """The filters of a channel.
 
@@ -63,14 +63,14 @@ class ReplicationFilter:
     def from_config(cls, config: Config) -> ReplicationFilter:
         rewrites = (rule.partition("->") for rule in split_list(config.replicate_rewrite_db))
         return cls(
-            tuple(split_list(config.replicate_do_db)),
-            tuple(split_list(config.replicate_ignore_db)),
-            tuple(split_list(config.replicate_do_table)),
-            tuple(split_list(config.replicate_ignore_table)),
-            tuple(split_list(config.replicate_wild_do_table)),
-            tuple(split_list(config.replicate_wild_ignore_table)),
-            tuple((old.strip(), new.strip()) for old, _, new in rewrites),
-            config.lower_case_table_names,
+            do_db=tuple(split_list(config.replicate_do_db)),
+            ignore_db=tuple(split_list(config.replicate_ignore_db)),
+            do_table=tuple(split_list(config.replicate_do_table)),
+            ignore_table=tuple(split_list(config.replicate_ignore_table)),
+            wild_do_table=tuple(split_list(config.replicate_wild_do_table)),
+            wild_ignore_table=tuple(split_list(config.replicate_wild_ignore_table)),
+            rewrite_db=tuple((old.strip(), new.strip()) for old, _, new in rewrites),
+            lower_case=config.lower_case_table_names,
         )
 
     @property

@@ -73,5 +73,15 @@ def logged_model(table_map: TableMap) -> TableModel:
         elif word in ("time", "datetime", "timestamp"):
             length = fraction_digits(fmt)
         charset = fmt.charset if is_text else None
-        columns.append(Column(column_name, word, length, scale, fmt.unsigned, charset=charset, labels=fmt.labels or ()))
-    return TableModel(table_map.database, table_map.table, tuple(columns))
+        columns.append(
+            Column(
+                name=column_name,
+                type=word,
+                length=length,
+                scale=scale,
+                unsigned=fmt.unsigned,
+                charset=charset,
+                labels=fmt.labels or (),
+            )
+        )
+    return TableModel(database=table_map.database, name=table_map.table, columns=tuple(columns))

@@ -104,8 +104,14 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) ->
     model, images, form = rows.model, rows.images, value_form(rows.target_kind)
     count, whole = len(images.ops), tuple(range(images.column_count))
     everything, has_large = np.arange(count), has_large_cell(images)
-    chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, True, width=len(whole),
-                       has_views=form.takes_views and has_large)  # fmt: skip
+    chunk = TableChunk(
+        database=model.database,
+        table=model.name,
+        change_count=count,
+        foreign_keys_off=True,
+        width=len(whole),
+        has_views=form.takes_views and has_large,
+    )
     is_bulk = 0 < bulk_rows <= count or (bulk_rows and form.takes_bytes and has_large)
     if not (is_bulk and _is_encoded(rows, length_prefixed=length_prefixed)):
         return replace(chunk, inserts=[RowSet(whole, ColumnRows([_column(rows, everything, c) for c in whole]))])
@@ -114,7 +120,12 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) ->
     nothing = EncodedRows(whole, 0, b"")
     return replace(
         chunk,
-        bulk=BulkRows(nothing, nothing, nothing, EncodedRows(whole, count, text, length_prefixed=length_prefixed)),
+        bulk=BulkRows(
+            absent=nothing,
+            deletes=nothing,
+            updates=nothing,
+            inserts=EncodedRows(whole, count, text, length_prefixed=length_prefixed),
+        ),
     )
 
 
@@ -153,7 +164,7 @@ def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None 
             )
         if new is not None and new.columns is not whole:
             new = complete(new, is_insert=old is None)
-        yield RowChange(ChangeKind(int(kind)), old, new)
+        yield RowChange(kind=ChangeKind(int(kind)), before=old, after=new)
 
 
 def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
@@ -219,9 +230,15 @@ def _table_chunk(
     unchecked = bool((rows.events.flags & NO_FOREIGN_KEY_CHECKS).any())
     cascades_logged = bool((rows.events.flags & CASCADES_LOGGED).all())
     key, has_views = key_of(model), form.takes_views and has_large_cell(images)
+    chunk = TableChunk(
+        database=model.database,
+        table=model.name,
+        change_count=count,
+        foreign_keys_off=unchecked,
+        cascades_logged=cascades_logged,
+        has_views=has_views,
+    )
     if not key:
-        chunk = TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged,
-                           has_views=has_views)  # fmt: skip
         as_multiset = (
             None
             if (model.database, model.name) in in_order
@@ -255,22 +272,16 @@ def _table_chunk(
     is_bulk = 0 < bulk_rows <= len(net) or (bulk_rows and form.takes_bytes and has_large_cell(images))
     if net.cell_image is None and is_bulk and _is_encoded(rows, length_prefixed=length_prefixed):
         bulk = _bulk_rows(rows, net, key, length_prefixed=length_prefixed and _can_be_length_prefixed(rows))
-        return TableChunk(model.database, model.name, [], [], [], [], [], count, unchecked, cascades_logged, bulk)
+        return replace(chunk, bulk=bulk, has_views=False)
     numbers = _key_numbers(rows, net, key) if can_be_overwritten(model) else None  # without numbers the order stays
     order = entries if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
     goes, stays, comes = (order[wanted[order]] for wanted in (deleted, kept, added))
-    return TableChunk(
-        model.database,
-        model.name,
+    return replace(
+        chunk,
         absent=_keys(rows, net, np.flatnonzero(~present & gone), key),
         deletes=_keys(rows, net, goes, key),
         updates=[*_moves(rows, net, np.flatnonzero(moved), key), *_row_sets(rows, net, stays, key)],
         inserts=list(_row_sets(rows, net, comes, ())),
-        ordered=[],
-        change_count=count,
-        foreign_keys_off=unchecked,
-        cascades_logged=cascades_logged,
-        has_views=has_views,
     )
 
 
@@ -326,7 +337,9 @@ def _encoded_multiset(rows: TableRows, multiset: MultisetChanges, comes: Ints, *
 
     copies = text_fields([b"%d" % count for count in multiset.gone[goes].tolist()])
     nothing = EncodedRows(whole, 0, b"")
-    return BulkRows(nothing, encoded(multiset.image[goes], copies), nothing, encoded(comes))
+    return BulkRows(
+        absent=nothing, deletes=encoded(multiset.image[goes], copies), updates=nothing, inserts=encoded(comes)
+    )
 
 
 def _rows(rows: TableRows, images: Ints, columns: tuple[int, ...]) -> list[Row]:

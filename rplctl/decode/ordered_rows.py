@@ -23,7 +23,7 @@ from rplctl.target.base import ChangeKind, TableChunk
 from rplctl.target.registry import value_form
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrderedPiece:
     """Whole events for one task. Large ones are in a file of the spool folder.
 
@@ -67,8 +67,14 @@ def _chunk(pair: EventRun, catalog: Catalog, target_kind: str) -> TableChunk:
         for rows in read_tables(pair, catalog, target_kind):
             has_views = value_form(target_kind).takes_views and has_large_cell(rows.images)
             changes = list(row_changes(rows))
-            names = rows.model.database, rows.model.name
-            return TableChunk(*names, [], [], [], [], changes, len(changes), False, has_views=has_views)
+            return TableChunk(
+                database=rows.model.database,
+                table=rows.model.name,
+                ordered=changes,
+                change_count=len(changes),
+                foreign_keys_off=False,
+                has_views=has_views,
+            )
     except (RplError, Inconsistent):
         pass
-    return TableChunk("", "", [], [], [], [], [], 0, False)
+    return TableChunk(database="", table="", change_count=0, foreign_keys_off=False)

@@ -21,7 +21,7 @@ class Transaction:
     shift: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """A part of a log file, the bytes from `start` to `end`.
 

@@ -66,7 +66,7 @@ class TableRows:
     target_kind: str  # the target whose form the values get
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventRun:
     """A sequence of events, at offsets of `data`; `lengths` include the checksum that `description` specifies.
 
@@ -159,7 +159,9 @@ def named_tables(data: ByteArray, start: int, end: int, description: FormatDescr
 def unverified_run(data: ByteArray, start: int, end: int, description: FormatDescription) -> EventRun:
     """Return the events of data[start:end], which are whole, as a run. Checksums are not verified."""
     offsets, types = event_offsets(data[start:end])
-    return EventRun(data, offsets[:-1] + start, np.diff(offsets), types, description)
+    return EventRun(
+        data=data, starts=offsets[:-1] + start, lengths=np.diff(offsets), types=types, description=description
+    )
 
 
 def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
@@ -197,11 +199,11 @@ def read_run(
     offsets, types = intact_events(data, start, end, description.checksum_algorithm)
     lengths = [int.from_bytes(data[at + 9 : at + 13].tobytes(), "little") for at in context]
     run = EventRun(
-        data,
-        np.concatenate([np.array(context, np.int64), offsets[:-1]]),
-        np.concatenate([np.array(lengths, np.int64), np.diff(offsets)]),
-        np.concatenate([np.full(len(context), EventType.TABLE_MAP, np.uint8), types]),
-        description,
+        data=data,
+        starts=np.concatenate([np.array(context, np.int64), offsets[:-1]]),
+        lengths=np.concatenate([np.array(lengths, np.int64), np.diff(offsets)]),
+        types=np.concatenate([np.full(len(context), EventType.TABLE_MAP, np.uint8), types]),
+        description=description,
     )
     return _expanded(run) if _COMPRESSED_TYPES[run.types].any() else run
 
@@ -262,7 +264,13 @@ def run_of(events: Iterable[bytes], description: FormatDescription) -> EventRun:
     """Return these events, which have no checksums, as a run in a new buffer."""
     data = np.frombuffer(b"".join(events), np.uint8)
     offsets, types = event_offsets(data)
-    return EventRun(data, offsets[:-1], np.diff(offsets), types, replace(description, checksum_algorithm=CHECKSUM_OFF))
+    return EventRun(
+        data=data,
+        starts=offsets[:-1],
+        lengths=np.diff(offsets),
+        types=types,
+        description=replace(description, checksum_algorithm=CHECKSUM_OFF),
+    )
 
 
 def _expanded(run: EventRun) -> EventRun:

@@ -78,7 +78,7 @@ def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ..
     properties that the map lacks.
     """
     known = known_formats(model.columns)[: table_map.column_count]
-    more = (ColumnFormat(code) for code in table_map.type_codes[len(known) :])
+    more = (ColumnFormat(type_code=code) for code in table_map.type_codes[len(known) :])
     return tuple(column_formats(table_map, (*known, *more)))
 
 

@@ -14,7 +14,7 @@ BINLOG_FOLDER = Path(__file__).parent / "data"
 STATE_FILE = BINLOG_FOLDER / "source_state.json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
     """One table of the source at the end of the recording; `sha256` is the result of `checksum.rows_checksum`."""
 
@@ -26,7 +26,7 @@ class TableState:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceState:
     server: str  # the version in the server's own format
     transactions: int

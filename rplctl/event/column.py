@@ -20,7 +20,7 @@ from rplctl.event.decimal import decimal_size
 from rplctl.event.table_map import COUNTED, ColumnType, TableMap, of_trait, real_type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFormat:
     """The format in which one column's cells are stored.
 
@@ -124,13 +124,22 @@ def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = N
         )
     formats = []
     for index, (type_code, metadata) in enumerate(zip(table_map.type_codes, table_map.metadata, strict=True)):
-        model = known[index] if known is not None else ColumnFormat(type_code)
+        model = known[index] if known is not None else ColumnFormat(type_code=type_code)
         unsigned = model.unsigned if table_map.unsigned is None else table_map.unsigned[index]
         collation = 0 if table_map.charsets is None else table_map.charsets[index]
         charset = charset_of(collation) if collation else model.charset
         raw_labels = None if table_map.labels is None else table_map.labels[index]
         labels = model.labels if raw_labels is None else _logged_labels(raw_labels, charset or "utf8mb4", model.labels)
-        formats.append(ColumnFormat(type_code, metadata, unsigned, charset, labels, model.sql_type))
+        formats.append(
+            ColumnFormat(
+                type_code=type_code,
+                metadata=metadata,
+                unsigned=unsigned,
+                charset=charset,
+                labels=labels,
+                sql_type=model.sql_type,
+            )
+        )
     return formats
 
 

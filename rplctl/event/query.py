@@ -70,7 +70,7 @@ class QueryContext:
         return version >= _MYSQL_HAS_DEFAULTS if logged is None else logged
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     timestamp: int
     thread_id: int
@@ -155,13 +155,13 @@ def _parse(event: bytes, body: EventCursor) -> tuple[Query, tuple[int, int, int,
     if header.type_code == EventType.QUERY_COMPRESSED:
         sql = inflate(sql, MAX_INFLATED, event)
     query = Query(
-        header.timestamp,
-        thread_id,
-        execution_time,
-        error_code,
-        database,
-        sql,
-        context,
+        timestamp=header.timestamp,
+        thread_id=thread_id,
+        execution_time=execution_time,
+        error_code=error_code,
+        database=database,
+        sql_bytes=sql,
+        context=context,
         uses_temporary_tables=bool(header.flags & FLAG_THREAD_SPECIFIC),
         suppress_use=bool(header.flags & FLAG_SUPPRESS_USE),
     )

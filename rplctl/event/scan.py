@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventIndex:
     """The boundaries and headers of n complete events: event i is `data[offsets[i]:offsets[i + 1]]`."""
 
@@ -61,10 +61,17 @@ def scan_events(data: Buffer, offset: int = 0) -> EventIndex:
     view = byte_view(data)
     offsets, type_codes = event_offsets(view, offset)
     count = len(type_codes)
-    fields = (np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.uint32))
+    timestamps, ends, server_ids = (np.empty(count, np.uint32) for _ in range(3))
     flags = np.empty(count, np.uint16)
-    _fill_fields(view, offsets, flags, *fields)
-    return EventIndex(offsets, type_codes, flags, *fields)
+    _fill_fields(view, offsets, flags, timestamps, ends, server_ids)
+    return EventIndex(
+        offsets=offsets,
+        type_codes=type_codes,
+        flags=flags,
+        timestamps=timestamps,
+        end_log_pos=ends,
+        server_ids=server_ids,
+    )
 
 
 def event_offsets(data: Buffer, offset: int = 0) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

@@ -124,7 +124,7 @@ def start_replica(front: Front, session: ClientSession, words: Statement) -> Don
         if until.master_gtid_pos is not None:
             _check_gtid_channel(front, name)
         with mysql_gtid_errors(until.sql_after_gtids or until.sql_before_gtids or "", front):
-            notes += start(front.looks.config_of(name), name, StartRequest(roles, until)).notes
+            notes += start(front.looks.config_of(name), name, StartRequest(roles=roles, until=until)).notes
     return Done(tuple(notes))
 
 

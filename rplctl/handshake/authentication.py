@@ -50,7 +50,7 @@ class Security:
     get_public_key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
     """The conditions for sending a secret, from the operator's settings and the current state of the connection."""
 

@@ -30,7 +30,7 @@ LONGEST_WAIT_S = ((1 << 31) - 1) // 1000  # the system counts milliseconds in 31
 _PER_PACKET = 100  # bytes: an empty row also takes memory
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
     """The protection of this session against an eavesdropper or a man in the middle."""
 
@@ -106,7 +106,11 @@ class GuardedConnection(Connection):
         assert link is not None
         is_local = link.family == socket.AF_UNIX or ip_address(link.getpeername()[0].partition("%")[0]).is_loopback
         over_tls = isinstance(link, ssl.SSLSocket)
-        return Protection(not is_local, over_tls, over_tls and self._security.tls.mode >= TlsMode.VERIFY_CA)
+        return Protection(
+            is_remote=not is_local,
+            encrypted=over_tls,
+            verified=over_tls and self._security.tls.mode >= TlsMode.VERIFY_CA,
+        )
 
     @property
     def _link(self) -> socket.socket | None:

@@ -28,7 +28,7 @@ class TlsMode(IntEnum):
     VERIFY_IDENTITY = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
     """The TLS settings. Files are PEM. `option` is the prefix of the operator's setting names, for errors."""
 

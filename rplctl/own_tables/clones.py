@@ -47,7 +47,7 @@ NEXT_STATES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClonedTable:
     """The state of the copy of one table. Field names are columns; `Database_name` is the database's name in the
     target.
@@ -113,7 +113,11 @@ def requeue_tables(connection: Connection, channel: str, names: Iterable[tuple[T
     The caller's transaction commits them.
     """
     number = max((row.Family for row in read_clones(connection, channel)), default=0) + 1
-    add_clones(connection, channel, (ClonedTable(*name, database, number) for name, database in names))
+    tables = (
+        ClonedTable(Database_name=name[0], Table_name=name[1], Source_database=database, Family=number)
+        for name, database in names
+    )
+    add_clones(connection, channel, tables)
 
 
 def move_clone(connection: Connection, channel: str, old: ClonedTable, new: ClonedTable) -> None:

@@ -22,7 +22,7 @@ from rplctl.target.lake import PendingTable
 _PLACE = ("relay_log_name", "relay_log_pos", "master_log_name", "master_log_pos", "gtid_executed")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LakeBatch:
     """A batch with the files for each table. Of `before` and `after`, only the positions are used."""
 
@@ -51,15 +51,15 @@ def last_batch(connection: Connection, channel: str) -> LakeBatch | None:
     before, after = (RelayLogInfo(channel_name=channel, **json.loads(text)) for text in (row.Before_it, row.After_it))
     tables = tuple(
         PendingTable(
-            entry["folder"],
-            entry["columns"],
-            tuple((path, size, stats) for path, size, stats in entry["files"]),
-            tuple(entry["removed"]),
-            entry["replaces"],
+            folder=entry["folder"],
+            columns=entry["columns"],
+            files=tuple((path, size, stats) for path, size, stats in entry["files"]),
+            removed=tuple(entry["removed"]),
+            replaces=entry["replaces"],
         )
         for entry in json.loads(row.Tables)
     )
-    return LakeBatch(row.Number, before, after, tables, bool(row.Is_open))
+    return LakeBatch(number=row.Number, before=before, after=after, tables=tables, is_open=bool(row.Is_open))
 
 
 def keep_batch(connection: Connection, channel: str, batch: LakeBatch) -> None:

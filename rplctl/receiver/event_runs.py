@@ -45,7 +45,7 @@ class EventFilter:
         self.skipping = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AppendedRun:
     """A run of events of a batch, from `first` to `stop` (exclusive); `data` has those that are appended to the relay
     log.
@@ -78,7 +78,9 @@ def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) 
     if dropped:
         data = _kept(data, keep[:count], batch.offsets[first : stop + 1] - batch.offsets[first])
     ends_dropped = count > 0 and not keep[count - 1]
-    return AppendedRun(int(stop), int(position), data, count - int(dropped), bool(ends_dropped))
+    return AppendedRun(
+        stop=int(stop), position=int(position), data=data, kept=count - int(dropped), ends_dropped=bool(ends_dropped)
+    )
 
 
 def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:

@@ -32,7 +32,7 @@ class OlderLayout(RplError):
     """The error for a repository table with the layout of an older version, which `start` upgrades."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Record(Generic[Info]):
     """The description of one of the two kinds of record."""
 

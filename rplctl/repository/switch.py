@@ -72,7 +72,7 @@ DECISION: dict[tuple[tuple[bool, bool], RepositoryKind], Action] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchPlan:
     """The plan of a switch: where data is (a cell of the matrix of REQ-6), and the steps that follow from it.
 
@@ -127,7 +127,18 @@ def plan_switch(  # noqa: PLR0913 - the two repositories, the record and the wan
     }[action]
     both = action is Action.ERROR
     at = (_position_in(file), _position_in(table)) if both else ("", "")
-    return SwitchPlan(repository, channel.name, wanted, *cell, action, file.where, table.where, steps, at)
+    return SwitchPlan(
+        repository=repository,
+        channel=channel.name,
+        wanted=wanted,
+        table_has_data=cell[0],
+        file_has_data=cell[1],
+        action=action,
+        file_where=file.where,
+        table_where=table.where,
+        steps=steps,
+        positions=at,
+    )
 
 
 def _position_in(place: _Place) -> str:

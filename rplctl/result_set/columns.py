@@ -93,19 +93,27 @@ def _selected(column: Column, *, takes_numbers: bool) -> SelectedColumn:
     name, kind = quote(column.name), column.type
     if kind in _NUMBERS:
         code, size = _NUMBERS[kind]
-        return SelectedColumn(name, ColumnFormat(code, 0, column.unsigned, sql_type=kind), size=size)
+        return SelectedColumn(
+            name, ColumnFormat(type_code=code, metadata=0, unsigned=column.unsigned, sql_type=kind), size=size
+        )
     if kind in ("float", "double"):
         code, metadata = (ColumnType.FLOAT, 4) if kind == "float" else (ColumnType.DOUBLE, 8)
-        return SelectedColumn(name, ColumnFormat(code, metadata, column.unsigned, sql_type=kind), size=metadata)
+        return SelectedColumn(
+            name,
+            ColumnFormat(type_code=code, metadata=metadata, unsigned=column.unsigned, sql_type=kind),
+            size=metadata,
+        )
     if kind in _MOMENTS:
         code, action, size = _MOMENTS[kind]
         digits = column.fraction_digits
         word = f"{kind}({digits})"
-        return SelectedColumn(name, ColumnFormat(code, digits, sql_type=word), action, size + (digits + 1) // 2)
+        return SelectedColumn(
+            name, ColumnFormat(type_code=code, metadata=digits, sql_type=word), action, size + (digits + 1) // 2
+        )
     if kind in ("enum", "set"):
         if column.labels or takes_numbers:
             return _numbered(column, name)
-        fmt = ColumnFormat(ColumnType.VARCHAR, 65535, charset="utf8mb4", sql_type=kind)
+        fmt = ColumnFormat(type_code=ColumnType.VARCHAR, metadata=65535, charset="utf8mb4", sql_type=kind)
         return SelectedColumn(written("CONVERT({} USING utf8mb4)", name), fmt)
     if kind in CHARACTER_TYPES or kind in BINARY_TYPES:
         return _string(column, name)
@@ -121,8 +129,8 @@ def _numbered(column: Column, name: Sql) -> SelectedColumn:
     if size == 0 or len(column.labels) > _MOST_ENUM_LABELS:
         raise _beyond_limits(name, f"{column.type} of {len(column.labels)} members")
     fmt = ColumnFormat(
-        ColumnType.STRING,
-        code << 8 | size,
+        type_code=ColumnType.STRING,
+        metadata=code << 8 | size,
         charset=column.charset or "utf8mb4",
         labels=column.labels,
         sql_type=column.type,
@@ -135,14 +143,20 @@ def _string(column: Column, name: Sql) -> SelectedColumn:
     charset = "binary" if kind in BINARY_TYPES else column.charset or "utf8mb4"
     if kind in TEXT_BYTES or kind in BLOB_BYTES:
         width = ((TEXT_BYTES.get(kind) or BLOB_BYTES[kind]).bit_length() + 7) // 8
-        return SelectedColumn(name, ColumnFormat(ColumnType.BLOB, width, charset=charset, sql_type=kind))
+        return SelectedColumn(
+            name, ColumnFormat(type_code=ColumnType.BLOB, metadata=width, charset=charset, sql_type=kind)
+        )
     length = column.length if column.length is not None else 1
     if kind in ("char", "binary"):
         most = length * (1 if kind == "binary" else _LONGEST_CHARACTER)
-        fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(name, most), charset=charset, sql_type=kind)
+        fmt = ColumnFormat(
+            type_code=ColumnType.STRING, metadata=_fixed_metadata(name, most), charset=charset, sql_type=kind
+        )
         return SelectedColumn(name, fmt, Action.TRIM if charset == "binary" else Action.KEEP)
     most = min(65535, length * (1 if charset == "binary" else _LONGEST_CHARACTER))
-    return SelectedColumn(name, ColumnFormat(ColumnType.VARCHAR, most, charset=charset, sql_type=kind))
+    return SelectedColumn(
+        name, ColumnFormat(type_code=ColumnType.VARCHAR, metadata=most, charset=charset, sql_type=kind)
+    )
 
 
 def _fixed_metadata(name: Sql, most: int) -> int:
@@ -158,25 +172,31 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
         precision, scale = 10 if column.length is None else column.length, column.scale or 0
         if not fits_decimal(precision, scale):
             raise _beyond_limits(name, f"decimal({precision},{scale}), which has at most {DECIMAL_LIMITS}")
-        fmt = ColumnFormat(ColumnType.NEWDECIMAL, precision << 8 | scale, column.unsigned, sql_type=kind)
+        fmt = ColumnFormat(
+            type_code=ColumnType.NEWDECIMAL, metadata=precision << 8 | scale, unsigned=column.unsigned, sql_type=kind
+        )
         return SelectedColumn(name, fmt, Action.DECIMAL, cell_layout(fmt)[1])
     if kind == "bit":
         bits = column.length or 1
-        fmt = ColumnFormat(ColumnType.BIT, bits & 7 | (bits >> 3) << 8, sql_type=kind)
+        fmt = ColumnFormat(type_code=ColumnType.BIT, metadata=bits & 7 | (bits >> 3) << 8, sql_type=kind)
         return SelectedColumn(name, fmt, size=cell_layout(fmt)[1])
     if kind == "year":
         word, action = ("year(2)", Action.SHORT_YEAR) if column.length == 2 else ("year", Action.YEAR)
-        return SelectedColumn(name, ColumnFormat(ColumnType.YEAR, unsigned=True, sql_type=word), action, 1)
+        return SelectedColumn(name, ColumnFormat(type_code=ColumnType.YEAR, unsigned=True, sql_type=word), action, 1)
     if kind == "date":
-        return SelectedColumn(name, ColumnFormat(ColumnType.DATE, sql_type="date(0)"), Action.DATE, 3)
+        return SelectedColumn(name, ColumnFormat(type_code=ColumnType.DATE, sql_type="date(0)"), Action.DATE, 3)
     if kind == "json":
-        return SelectedColumn(name, ColumnFormat(ColumnType.BLOB, 4, charset="utf8mb4", sql_type=kind))
+        return SelectedColumn(
+            name, ColumnFormat(type_code=ColumnType.BLOB, metadata=4, charset="utf8mb4", sql_type=kind)
+        )
     if kind in GEOMETRY_TYPES or kind == "vector":
         code = ColumnType.VECTOR if kind == "vector" else ColumnType.GEOMETRY
-        return SelectedColumn(name, ColumnFormat(code, 4, sql_type=kind))
+        return SelectedColumn(name, ColumnFormat(type_code=code, metadata=4, sql_type=kind))
     if kind in ADDRESS_BYTES:
         size = ADDRESS_BYTES[kind]
-        fmt = ColumnFormat(ColumnType.STRING, _fixed_metadata(name, size), charset="binary", sql_type=kind)
+        fmt = ColumnFormat(
+            type_code=ColumnType.STRING, metadata=_fixed_metadata(name, size), charset="binary", sql_type=kind
+        )
         is_uuid = kind == "uuid"
         return SelectedColumn(
             written("CAST({} AS BINARY({}))", name, size), fmt, Action.UUID if is_uuid else Action.TRIM, size

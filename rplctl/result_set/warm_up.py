@@ -18,7 +18,7 @@ _ROW = b"\x06\0\0\1" + b"\0\0" + b"\1\0\0\0"  # a packet with one row: no NULL, 
 
 def run_kernels() -> None:
     """Run the kernels over a row of one number: this also compiles the conversions of other types."""
-    list(read_images(_ROW, selected_columns([Column("id", "int")]), [ColumnType.LONG]))
+    list(read_images(_ROW, selected_columns([Column(name="id", type="int")]), [ColumnType.LONG]))
     unite(byte_view(_ROW), 0, in_memory(len(_ROW)))
     RowStream(1).take(byte_view(_ROW))
 

@@ -47,7 +47,7 @@ class Outcome(StrEnum):
     CHANGED = "differs"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Affected:
     """The objects that a statement changes, with the outcome of each that proves the execution.
 
@@ -121,10 +121,10 @@ def _repeats(action: ddl.DdlAction) -> bool:
 
 def _touch(found: Affected, action: ddl.DdlAction, database: str) -> None:
     match action:
-        case ddl.CreateTable(model):
+        case ddl.CreateTable(model=model):
             found.expect(Outcome.OTHER, (model.database, model.name))
             found.replaces = action.or_replace
-        case ddl.CreateTableLike(name):
+        case ddl.CreateTableLike(name=name):
             found.expect(Outcome.OTHER, name)
             found.replaces = action.or_replace
         case ddl.DropTable(names):
@@ -132,9 +132,9 @@ def _touch(found: Affected, action: ddl.DdlAction, database: str) -> None:
             found.is_drop = True
         case ddl.RenameTable(pairs):
             _rename(found, pairs)
-        case ddl.AlterTable(name, operations):
+        case ddl.AlterTable(name=name, operations=operations):
             _alter(found, name, operations)
-        case ddl.CreateDatabase(name):
+        case ddl.CreateDatabase(name=name):
             found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = Outcome.OTHER
         case ddl.DropDatabase(name):
             found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = Outcome.ABSENT

@@ -33,7 +33,7 @@ def parse_alter_table(tokens: TokenStream, database: str) -> ddl.AlterTable:
     while not tokens.at_end:
         operations.extend(_clause(tokens, name[0]))
         tokens.accept_symbol(",")  # optional between table options
-    return ddl.AlterTable(name, tuple(operations), if_exists)
+    return ddl.AlterTable(name=name, operations=tuple(operations), if_exists=if_exists)
 
 
 def _clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
@@ -83,7 +83,7 @@ def _add(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
         if tokens.accept("PARTITIONS"):
             tokens.integer()
             return ()
-        return (ddl.AddPartitions(Partitioning("", "", parse_partition_list(tokens))),)
+        return (ddl.AddPartitions(Partitioning(method="", expression="", partitions=parse_partition_list(tokens))),)
     if is_constraint(tokens):
         return (parse_constraint(tokens, database),)
     tokens.accept("COLUMN")
@@ -169,7 +169,7 @@ def _rename(tokens: TokenStream, database: str) -> ddl.Operation:
         if_exists = tokens.accept("IF EXISTS")
         name = tokens.identifier()
         tokens.expect("TO")
-        return ddl.RenameColumn(name, tokens.identifier(), if_exists)
+        return ddl.RenameColumn(name=name, new_name=tokens.identifier(), if_exists=if_exists)
     if tokens.accept_any("INDEX", "KEY"):
         tokens.accept("IF EXISTS")
         name = tokens.identifier()
@@ -200,7 +200,11 @@ def _partition_clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation
             return ()
         names = tokens.each(tokens.identifier)
         tokens.expect("INTO")
-        return (ddl.ReorganizePartitions(names, Partitioning("", "", parse_partition_list(tokens))),)
+        return (
+            ddl.ReorganizePartitions(
+                names, Partitioning(method="", expression="", partitions=parse_partition_list(tokens))
+            ),
+        )
     if tokens.is_word(*_STORAGE_OF_PARTITIONS) and tokens.ahead().value == "PARTITION":
         tokens.rest()
         return ()

@@ -32,7 +32,7 @@ class Chunk:
     upto: Bound | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyColumn:
     name: Sql
     read: Sql  # an expression that returns the column's value as text
@@ -77,19 +77,23 @@ def _key_column(column: Column) -> KeyColumn:
     name, kind = quote(column.name), column.type
     grammar = grammar_of(column)
     if kind in _NUMBERED or kind == "year":
-        return KeyColumn(name, written("CAST({} + 0 AS UNSIGNED)", name), grammar)
+        return KeyColumn(name=name, read=written("CAST({} + 0 AS UNSIGNED)", name), grammar=grammar)
     if kind in INTEGER_BITS or kind == "decimal":
-        return KeyColumn(name, written("CAST({} AS CHAR)", name), grammar)
+        return KeyColumn(name=name, read=written("CAST({} AS CHAR)", name), grammar=grammar)
     if kind in ("float", "double"):
         read = written("CAST({} + 0e0 AS CHAR)", name)
-        return KeyColumn(name, read, grammar, written("(0e0 + "), written(")"))
+        return KeyColumn(name=name, read=read, grammar=grammar, before=written("(0e0 + "), behind=written(")"))
     quote_sign = written("'")
     if kind in BINARY_TYPES:
-        return KeyColumn(name, written("HEX({})", name), grammar, written("x'"), quote_sign)
+        return KeyColumn(
+            name=name, read=written("HEX({})", name), grammar=grammar, before=written("x'"), behind=quote_sign
+        )
     if kind in _TEXTS:
         before = written("_{} x'", word(column.charset or "utf8mb4"))
-        return KeyColumn(name, written("HEX({})", name), grammar, before, quote_sign)
-    return KeyColumn(name, written("CAST({} AS CHAR)", name), grammar, quote_sign, quote_sign)
+        return KeyColumn(name=name, read=written("HEX({})", name), grammar=grammar, before=before, behind=quote_sign)
+    return KeyColumn(
+        name=name, read=written("CAST({} AS CHAR)", name), grammar=grammar, before=quote_sign, behind=quote_sign
+    )
 
 
 def grammar_of(column: Column) -> Grammar:

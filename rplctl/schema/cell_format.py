@@ -26,4 +26,6 @@ def _known_format(column: Column) -> ColumnFormat:
     is_two_digits = column.type == "year" and column.length == 2
     has_length = column.type in TEMPORAL_TYPES or is_two_digits
     word = f"{column.type}({column.length or 0})" if has_length else column.type
-    return ColumnFormat(0, 0, column.unsigned, charset, column.labels or None, word)
+    return ColumnFormat(
+        type_code=0, metadata=0, unsigned=column.unsigned, charset=charset, labels=column.labels or None, sql_type=word
+    )

@@ -43,7 +43,9 @@ def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column,
 
 def _key(column: Column, kind: str) -> AddKey:
     primary = kind == "primary"
-    return AddKey(Key("PRIMARY" if primary else "", "primary" if primary else "unique", (KeyPart(column.name),)))
+    return AddKey(
+        Key(name="PRIMARY" if primary else "", kind="primary" if primary else "unique", parts=(KeyPart(column.name),))
+    )
 
 
 def _attribute(tokens: TokenStream, column: Column) -> Column | None:
@@ -104,7 +106,13 @@ def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Co
             symbol = tokens.identifier()
         return parse_check(tokens, symbol or (column.name if tokens.context.is_mariadb else ""))
     if tokens.is_word("REFERENCES"):
-        return AddForeignKey(parse_references(tokens, database, ForeignKey("", (column.name,), "", "", ())))
+        return AddForeignKey(
+            parse_references(
+                tokens,
+                database,
+                ForeignKey(name="", columns=(column.name,), ref_database="", ref_table="", ref_columns=()),
+            )
+        )
     return None
 
 

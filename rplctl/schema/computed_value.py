@@ -20,10 +20,10 @@ from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.token_stream import TokenStream
 
 _TEXTS = frozenset({"char", "varchar", *TEXT_BYTES, "enum", "set", "json"})
-_WHOLE = Column("", "bigint")
-_BROKEN = Column("", "double")
-_LONG = Column("", "longtext", charset="utf8mb4")
-_RAW = Column("", "longblob")
+_WHOLE = Column(name="", type="bigint")
+_BROKEN = Column(name="", type="double")
+_LONG = Column(name="", type="longtext", charset="utf8mb4")
+_RAW = Column(name="", type="longblob")
 _BIGINT = range(-(2**63), 2**63)
 _MOST_DECIMALS = 30
 
@@ -101,7 +101,9 @@ class _Reader:
         digits = len(result.as_tuple().digits)
         if digits > 27 or sum(_scale(each) for each in (one, other)) > _MOST_DECIMALS:
             raise NotComputable("a long DECIMAL")
-        return Operand(Column("", "decimal", 65, max(0, -int(result.as_tuple().exponent))), f"{result:f}")
+        return Operand(
+            Column(name="", type="decimal", length=65, scale=max(0, -int(result.as_tuple().exponent))), f"{result:f}"
+        )
 
     def _term(self) -> Operand:
         tokens = self.tokens
@@ -168,7 +170,7 @@ class _Reader:
             if first.value is None:
                 return Operand(_WHOLE, None)
             text = str(first.value)[:10]
-            return Operand(_WHOLE, int(text[:4])) if name == "YEAR" else Operand(Column("", "date"), text)
+            return Operand(_WHOLE, int(text[:4])) if name == "YEAR" else Operand(Column(name="", type="date"), text)
         numbers = [int(one.value) for one in arguments[1:] if isinstance(one.value, int)]
         if len(numbers) != len(arguments) - 1:
             raise NotComputable(f"the arguments of {name}")
@@ -216,7 +218,11 @@ def _first(arguments: list[Operand]) -> Operand:
             return Operand(replace(_WHOLE, unsigned=True), found.value)
         return Operand(_WHOLE, found.value)
     if kinds <= {*INTEGER_BITS, "decimal"}:
-        return found if found.value is None else Operand(Column("", "decimal", 65, 30), str(found.value))
+        return (
+            found
+            if found.value is None
+            else Operand(Column(name="", type="decimal", length=65, scale=30), str(found.value))
+        )
     if kinds <= {*INTEGER_BITS, "decimal", "float", "double"}:
         return Operand(_BROKEN, None if found.value is None else float(found.value))
     if found.value is not None and kinds <= _TEXTS | BINARY_TYPES | {*INTEGER_BITS, "year", "decimal", "double"}:

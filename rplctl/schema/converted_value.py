@@ -152,7 +152,7 @@ def _whole_time(old: Column, text: str, context: DdlContext) -> Decimal:
         if old.type == "time":
             text = times.time_text(times.microseconds_of(text), 0, rounding)
         else:
-            whole = Column("", "datetime", 0)
+            whole = Column(name="", type="datetime", length=0)
             text = times.moment_text(times.moment_of(text), whole, rounding)
     return times.number_of(text.partition(".")[0], old.type)
 

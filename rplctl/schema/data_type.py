@@ -48,7 +48,7 @@ def fits_decimal(precision: int, scale: int) -> bool:
     return 0 <= precision <= 65 and 0 <= scale <= 38
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedType:
     """A column that has only its name and type. `is_serial`, `is_mariadb_json`: True for spellings that imply more than
     a type.
@@ -62,9 +62,11 @@ class ParsedType:
 def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
     """Parse a type with its UNSIGNED, ZEROFILL, CHARACTER SET … words. Raises RplError for an unknown type."""
     if tokens.accept("SERIAL"):
-        return ParsedType(Column(name, "bigint", unsigned=True, nullable=False, auto_increment=True), is_serial=True)
+        return ParsedType(
+            column=Column(name=name, type="bigint", unsigned=True, nullable=False, auto_increment=True), is_serial=True
+        )
     type_word, column_charset = _type_word(tokens)
-    column = Column(name, type_word, charset=column_charset)
+    column = Column(name=name, type=type_word, charset=column_charset)
     if type_word in ("enum", "set"):
         column = replace(column, labels=_labels(tokens))
     elif type_word == "boolean":
@@ -78,8 +80,8 @@ def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
     column = _with_attributes(tokens, column)
     if type_word == "json" and tokens.context.is_mariadb:
         column = replace(column, type="longtext", charset="utf8mb4", collation=column.collation or "utf8mb4_bin")
-        return ParsedType(column, is_mariadb_json=True)
-    return ParsedType(normalize(column))
+        return ParsedType(column=column, is_mariadb_json=True)
+    return ParsedType(column=normalize(column))
 
 
 def _type_word(tokens: TokenStream) -> tuple[str, str | None]:

@@ -48,7 +48,7 @@ class _Lexeme:
         return self.kind == "symbol" and self.value == value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
     """A column, key or constraint as the server prints it.
 
@@ -147,10 +147,10 @@ def _element(text: str, tokens: Sequence[_Lexeme], table: str) -> Element:
         _refuse(f"CREATE TABLE {table}", text)
     part = proven_statement(text[tokens[0].start : tokens[-1].end])
     if tokens[0].kind == "quoted":
-        return Element(part, column=tokens[0].value)
+        return Element(text=part, column=tokens[0].value)
     at = 1 if tokens[0].value == "UNIQUE" else 0
     is_key = len(tokens) > at + 1 and tokens[at].value == "KEY" and tokens[at + 1].kind == "quoted"
-    return Element(part, key=tokens[at + 1].value if is_key else "")
+    return Element(text=part, key=tokens[at + 1].value if is_key else "")
 
 
 def _tokens(text: str, what: str, *, has_queries: bool = False) -> list[_Lexeme]:

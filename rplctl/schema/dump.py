@@ -53,7 +53,9 @@ def load_catalog(text: str, database: str = "", context: DdlContext | None = Non
                     "the dump does not name its database",
                     hint="make USE DATABASE the first line of the dump: sed -i '1i USE `DATABASE`;' FILE",
                 )
-            defaults = catalog.databases.get(database) or DatabaseModel(database, context.charset, context.collation)
+            defaults = catalog.databases.get(database) or DatabaseModel(
+                name=database, charset=context.charset, collation=context.collation
+            )
             model = load_table(statement, defaults, context)
             tables[model.database, model.name] = model
     return replace(catalog, tables={name: model for name, model in tables.items() if not _stands_in(model, views)})

@@ -213,22 +213,25 @@ def tokenize(expanded: str, context: DdlContext, charset: str = "") -> list[Toke
     ansi_quotes, backslash = _modes(context)
     pattern, tokens = _pattern(ansi_quotes, backslash, charset), []
     for match in pattern.finditer(expanded):
-        kind, text = match.lastgroup, match[0]
-        if kind == "string" or kind == "dstring":
-            tokens.append(Token("string", _unquote(text.lstrip("nN"), backslash=backslash), *match.span()))
-        elif kind == "quoted" or kind == "dquoted":
-            tokens.append(Token("quoted", text[1:-1].replace(text[0] * 2, text[0]), *match.span()))
-        elif kind == "word":
-            tokens.append(Token("word", text.upper(), *match.span()))
-        elif kind == "number":
-            tokens.append(Token("number", text, *match.span()))
-        elif kind == "bits":
-            tokens.append(Token("bits", text, *match.span()))
-        elif kind not in ("space", "comment"):
-            if text in "'\"`":
-                refuse("A string or name does not end", expanded)
-            tokens.append(Token("symbol", text, *match.span()))
-    tokens.append(Token("end", "", len(expanded), len(expanded)))
+        found, text = match.lastgroup, match[0]
+        kind: TokenKind
+        match found:
+            case "string" | "dstring":
+                kind, value = "string", _unquote(text.lstrip("nN"), backslash=backslash)
+            case "quoted" | "dquoted":
+                kind, value = "quoted", text[1:-1].replace(text[0] * 2, text[0])
+            case "word":
+                kind, value = "word", text.upper()
+            case "number" | "bits" as kind:
+                value = text
+            case "space" | "comment":
+                continue
+            case _:
+                if text in "'\"`":
+                    refuse("A string or name does not end", expanded)
+                kind, value = "symbol", text
+        tokens.append(Token(kind=kind, value=value, start=match.start(), end=match.end()))
+    tokens.append(Token(kind="end", value="", start=len(expanded), end=len(expanded)))
     return tokens
 
 

@@ -36,7 +36,7 @@ GEOMETRY_TYPES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """The definition of one column, as in MySQL.
 
@@ -80,7 +80,7 @@ class KeyPart:
     expression: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """A key of a table. The name of a primary key is PRIMARY. `stored_as`: the name of the target's index, if this is
     an older name.
@@ -105,7 +105,7 @@ class Key:
         return any(part.expression is not None for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignKey:
     name: str
     columns: tuple[str, ...]
@@ -133,7 +133,7 @@ class Partition:
     values: str = ""  # original text: `LESS THAN (10)`, `IN (1,2)`, '' for HASH and KEY
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Partitioning:
     """The partitioning of a table, for DROP and TRUNCATE PARTITION, which log no rows."""
 
@@ -142,7 +142,7 @@ class Partitioning:
     partitions: tuple[Partition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableModel:
     database: str
     name: str

@@ -117,14 +117,17 @@ def _create(tokens: TokenStream, database: str) -> ddl.DdlAction:
     if tokens.accept_any("DATABASE", "SCHEMA"):
         if_not_exists = tokens.accept("IF NOT EXISTS")
         name = tokens.context.fold_name(tokens.identifier())
-        return ddl.CreateDatabase(name, *_database_options(tokens), if_not_exists, or_replace)
+        charset, collation = _database_options(tokens)
+        return ddl.CreateDatabase(
+            name=name, charset=charset, collation=collation, if_not_exists=if_not_exists, or_replace=or_replace
+        )
     if tokens.is_word("INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "ONLINE", "OFFLINE", "VECTOR"):
         if not (tokens.is_word("SPATIAL") and tokens.ahead().value == "REFERENCE"):
             return _create_index(tokens, database, or_replace=or_replace)
     if tokens.accept("SEQUENCE"):
         if_not_exists = tokens.accept("IF NOT EXISTS")
         model = sequence_model(*tokens.table_name(database))
-        return ddl.CreateTable(model, if_not_exists, or_replace)
+        return ddl.CreateTable(model=model, if_not_exists=if_not_exists, or_replace=or_replace)
     return _other_object(tokens, "CREATE", database)
 
 
@@ -171,7 +174,7 @@ def _create_table(tokens: TokenStream, database: str, *, or_replace: bool) -> dd
         if parenthesis:
             tokens.expect_symbol(")")
         tokens.expect_end()
-        return ddl.CreateTableLike(name, like, if_not_exists, or_replace)
+        return ddl.CreateTableLike(name=name, like=like, if_not_exists=if_not_exists, or_replace=or_replace)
     if not tokens.is_symbol("(") or tokens.ahead().value == "SELECT":
         _refuse_select(tokens)
     definitions = parse_definitions(tokens, name[0])
@@ -182,7 +185,7 @@ def _create_table(tokens: TokenStream, database: str, *, or_replace: bool) -> dd
         _refuse_select(tokens)
     model = build_table(name, definitions, options, tokens.context)
     model = replace(model, partitioning=partitioning, system_versioned=versioned or model.system_versioned)
-    return ddl.CreateTable(model, if_not_exists, or_replace)
+    return ddl.CreateTable(model=model, if_not_exists=if_not_exists, or_replace=or_replace)
 
 
 def _refuse_select(tokens: TokenStream) -> None:
@@ -224,7 +227,7 @@ def _create_index(tokens: TokenStream, database: str, *, or_replace: bool) -> dd
     operation = replace(parse_key(tokens, kind, ""), if_not_exists=if_not_exists)
     operation = replace(operation, key=replace(operation.key, name=name))
     _skip_algorithm(tokens)
-    return ddl.AlterTable(table, (ddl.DropConstraint(name), operation) if or_replace else (operation,))
+    return ddl.AlterTable(name=table, operations=(ddl.DropConstraint(name), operation) if or_replace else (operation,))
 
 
 def _skip_algorithm(tokens: TokenStream) -> None:
@@ -257,7 +260,7 @@ def _drop(tokens: TokenStream, database: str) -> ddl.DdlAction:
         tokens.expect("ON")
         table = tokens.table_name(database)
         _skip_algorithm(tokens)
-        return ddl.AlterTable(table, (ddl.DropConstraint(name),))
+        return ddl.AlterTable(name=table, operations=(ddl.DropConstraint(name),))
     if tokens.accept("PREPARE"):
         return ddl.NoOperation("session state")
     return _other_object(tokens, "DROP", database, is_drop=True)

@@ -32,7 +32,7 @@ LOAD_HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseModel:
     """The settings that a table inherits from its database."""
 
@@ -115,7 +115,7 @@ class KnownRows:
     values: tuple[tuple[tuple[Any, ...], Value], ...]  # the values of those columns as a query returns them; the result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlterStep:
     """A step that converts the rows of `old` to rows of `new`; `origins` are those of `alter.Altered`."""
 
@@ -141,7 +141,7 @@ class DeleteHistoryStep:
     model: TableModel
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MoveRowsStep:
     """A step that moves the rows of `old` in these partitions (() = all) to `new`, with the same columns.
 
@@ -288,7 +288,7 @@ class _Planner:
 
     def defaults(self, database: str) -> DatabaseModel:
         known = self.databases.get(database) or self.catalog.databases.get(database)
-        return known or DatabaseModel(database, self.context.charset, self.context.collation)
+        return known or DatabaseModel(name=database, charset=self.context.charset, collation=self.context.collation)
 
     def carry_out(self, action: ddl.DdlAction) -> None:
         match action:
@@ -409,12 +409,12 @@ class _Planner:
         self.note_foreign_keys_left_out([key for key in new.foreign_keys if key not in old.foreign_keys], new)
         options = (op for op in action.operations if isinstance(op, ddl.TableOptions))
         first_number = next((op.auto_increment for op in options if op.auto_increment), None)
-        self.steps.append(AlterStep(old, new, altered.origins, first_number))
+        self.steps.append(AlterStep(old=old, new=new, origins=altered.origins, first_number=first_number))
         self._children_follow(old, altered)
         for operation in action.operations:
             if isinstance(operation, ddl.AttachPartition):
                 attached = self.get(operation.table)
-                self.steps.append(MoveRowsStep(attached, new, must_fit=operation.partition.name))
+                self.steps.append(MoveRowsStep(old=attached, new=new, must_fit=operation.partition.name))
                 self.forget(attached)
             if isinstance(operation, ddl.RenameTo) and operation.name != action.name:
                 self.rename(action.name, operation.name)
@@ -425,9 +425,9 @@ class _Planner:
         between = replace(model, name=_EXCHANGED, keys=(), foreign_keys=(), partitioning=None)
         self.steps += [
             CreateStep(between),
-            MoveRowsStep(model, between, names),
-            MoveRowsStep(other, model, must_fit=operation.partition),
-            MoveRowsStep(between, other),
+            MoveRowsStep(old=model, new=between, names=names),
+            MoveRowsStep(old=other, new=model, must_fit=operation.partition),
+            MoveRowsStep(old=between, new=other),
             DropStep(between),
         ]
 
@@ -436,7 +436,7 @@ class _Planner:
         database, name = operation.table
         single = replace(model, database=database, name=name, keys=keys, partitioning=None)
         self.create(single, if_not_exists=False, or_replace=False)
-        self.steps.append(MoveRowsStep(model, self.get(operation.table), (operation.partition,)))
+        self.steps.append(MoveRowsStep(old=model, new=self.get(operation.table), names=(operation.partition,)))
 
     def _children_follow(self, old: TableModel, altered: Altered) -> None:
         if renamed := renamed_columns(altered):
@@ -479,7 +479,7 @@ class _Planner:
                 return
             if action.or_replace:
                 self.drop_database(ddl.DropDatabase(action.name))
-            known = DatabaseModel(action.name, self.context.charset, self.context.collation)
+            known = DatabaseModel(name=action.name, charset=self.context.charset, collation=self.context.collation)
         else:
             known = self.defaults(action.name)
         if action.charset in (None, "default"):
@@ -487,7 +487,7 @@ class _Planner:
             collation = action.collation or (known.collation if action.charset is None else None)
         else:
             charset, collation = action.charset or known.charset, action.collation
-        self.databases[action.name] = DatabaseModel(action.name, charset, collation)
+        self.databases[action.name] = DatabaseModel(name=action.name, charset=charset, collation=collation)
 
     def drop_database(self, action: ddl.DropDatabase) -> None:
         for model in self.everything():

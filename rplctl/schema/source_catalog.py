@@ -57,7 +57,7 @@ def read_catalog(
                 text = str(found[0][1])
                 if kind == "SEQUENCE":  # MariaDB prints CREATE TABLE … SEQUENCE=1; the name suffices for the model
                     text = f"CREATE SEQUENCE {quote(str(table))}"
-                defaults = databases_known.get(database) or DatabaseModel(database, context.charset)
+                defaults = databases_known.get(database) or DatabaseModel(name=database, charset=context.charset)
                 tables[database, str(table)] = _model(database, str(table), text, defaults, context)
     return Catalog(tables, databases_known)
 
@@ -69,7 +69,7 @@ def read_table(query: Query, database: str, table: str) -> tuple[TableModel, Dat
     query(_SESSION)
     version = str(query(written("SELECT @@version"))[0][0])
     context = DdlContext(sql_mode=0, server_version=version)
-    defaults = _defaults(query, [database]).get(database) or DatabaseModel(database, context.charset)
+    defaults = _defaults(query, [database]).get(database) or DatabaseModel(name=database, charset=context.charset)
     text = str(query(written("SHOW CREATE TABLE {}", quote(database, table)))[0][1])
     return _model(database, table, text, defaults, context), defaults, text
 
@@ -106,7 +106,7 @@ def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:
         )
     )
     wanted = set(names)
-    return {str(name): DatabaseModel(str(name), _utf8(str(charset)), _utf8(str(collation)))
+    return {str(name): DatabaseModel(name=str(name), charset=_utf8(str(charset)), collation=_utf8(str(collation)))
             for name, charset, collation in rows if name in wanted}  # fmt: skip
 
 

@@ -13,14 +13,14 @@ Move = tuple[TableName, TableName | None]  # a table with all its rows: its old 
 EVERY_TABLE = ""  # in place of a table's name: all tables of its database
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
     model: TableModel  # columns that inherit their charset have None as charset
     if_not_exists: bool = False
     or_replace: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTableLike:
     name: TableName
     like: TableName
@@ -45,7 +45,7 @@ class TruncateTable:
     name: TableName
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDatabase:
     name: str
     charset: str | None
@@ -86,7 +86,7 @@ class ObjectKind(StrEnum):
     PLUGIN = "plugin"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unreplicated:
     """A statement about an object that the target cannot have; the option on_unsupported_ddl decides.
 
@@ -127,7 +127,7 @@ class ChangeColumn:
     if_exists: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenameColumn:
     name: str
     new_name: str
@@ -195,7 +195,7 @@ class ConvertCharset:
     collation: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
     """The options of CREATE and ALTER TABLE that affect the model; None = not in the statement."""
 
@@ -266,7 +266,7 @@ Operation = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlterTable:
     name: TableName
     operations: tuple[Operation, ...]
@@ -283,15 +283,15 @@ DdlAction = (
 def tables_of(action: DdlAction) -> tuple[TableName, ...]:
     """Return every table that the statement names and changes."""
     match action:
-        case CreateTable(model):
+        case CreateTable(model=model):
             return ((model.database, model.name),)
-        case CreateTableLike(name) | TruncateTable(name):
+        case CreateTableLike(name=name) | TruncateTable(name):
             return (name,)
         case DropTable(names):
             return names
         case RenameTable(pairs):
             return tuple(name for pair in pairs for name in pair)
-        case AlterTable(name, operations):
+        case AlterTable(name=name, operations=operations):
             return (name, *(more for operation in operations for more in _also_altered(operation)))
     return ()
 
@@ -299,9 +299,9 @@ def tables_of(action: DdlAction) -> tuple[TableName, ...]:
 def moves_of(action: DdlAction) -> Iterator[Move]:
     """Yield the tables that the action moves with all their rows, in the order of the statement."""
     match action:
-        case CreateTable(model, or_replace=True):
+        case CreateTable(model=model, or_replace=True):
             yield (model.database, model.name), None
-        case TruncateTable(name) | CreateTableLike(name, or_replace=True):
+        case TruncateTable(name) | CreateTableLike(name=name, or_replace=True):
             yield name, None
         case DropTable(names):
             yield from ((name, None) for name in names)
@@ -309,7 +309,7 @@ def moves_of(action: DdlAction) -> Iterator[Move]:
             yield (name, EVERY_TABLE), None
         case RenameTable(pairs):
             yield from pairs
-        case AlterTable(name, operations):
+        case AlterTable(name=name, operations=operations):
             yield from ((name, o.name) for o in operations if isinstance(o, RenameTo) and o.name != name)
 
 

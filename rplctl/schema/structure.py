@@ -33,8 +33,15 @@ def build_table(name: TableName, definitions: Definitions, options: TableOptions
     check_column_names(columns, name[1])
     if not context.explicit_defaults_for_timestamp:
         columns = promote_first_timestamp(columns)
-    model = TableModel(*name, columns, charset=options.charset, collation=options.collation,
-                       engine=options.engine or "", comment=options.comment or "")  # fmt: skip
+    model = TableModel(
+        database=name[0],
+        name=name[1],
+        columns=columns,
+        charset=options.charset,
+        collation=options.collation,
+        engine=options.engine or "",
+        comment=options.comment or "",
+    )
     model = add_constraints(model, tuple(definitions.constraints), context)
     model = replace(model, keys=tuple(_with_period(key, definitions.periods) for key in model.keys))
     if definitions.row_period is not None:
@@ -159,7 +166,7 @@ def add_foreign_key(model: TableModel, operation: AddForeignKey) -> TableModel:
     if not served:
         parts = tuple(KeyPart(name) for name in columns)
         taken = any(key.name.casefold() == key_name.casefold() for key in model.keys)
-        model = add_key(model, Key("" if taken else key_name, "index", parts, implicit=True))
+        model = add_key(model, Key(name="" if taken else key_name, kind="index", parts=parts, implicit=True))
     kept = tuple(fk for fk in model.foreign_keys if fk.name.casefold() != foreign_key.name.casefold())
     return replace(model, foreign_keys=(*kept, replace(foreign_key, columns=columns)))
 
@@ -207,7 +214,7 @@ def add_versioning(model: TableModel) -> TableModel:
     if (end := row_end(model)) or model.find(ROW_END) is not None:
         return versioned_keys(model, end or ROW_END)
     hidden = tuple(
-        Column(name, "timestamp", 6, nullable=False, default=default, invisible=True)
+        Column(name=name, type="timestamp", length=6, nullable=False, default=default, invisible=True)
         for name, default in ((ROW_START, "(ROW START)"), (ROW_END, "(ROW END)"))
     )
     return versioned_keys(replace(model, columns=(*model.columns, *hidden)), ROW_END)
@@ -242,12 +249,12 @@ def sequence_model(database: str, name: str) -> TableModel:
     """
     signed = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment")
     columns = (
-        *(Column(column, "bigint", 21, nullable=False) for column in signed),
-        Column("cache_size", "bigint", 21, unsigned=True, nullable=False),
-        Column("cycle_option", "tinyint", 1, unsigned=True, nullable=False),
-        Column("cycle_count", "bigint", 21, nullable=False),
+        *(Column(name=column, type="bigint", length=21, nullable=False) for column in signed),
+        Column(name="cache_size", type="bigint", length=21, unsigned=True, nullable=False),
+        Column(name="cycle_option", type="tinyint", length=1, unsigned=True, nullable=False),
+        Column(name="cycle_count", type="bigint", length=21, nullable=False),
     )
-    return TableModel(database, name, columns, engine="SEQUENCE")
+    return TableModel(database=database, name=name, columns=columns, engine="SEQUENCE")
 
 
 def forget_lost_labels(model: TableModel) -> TableModel:

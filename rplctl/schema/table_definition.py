@@ -71,7 +71,9 @@ def parse_constraint(tokens: TokenStream, database: str) -> Constraint:
         tokens.accept("IF NOT EXISTS")
         key_name = "" if tokens.is_symbol("(") else tokens.identifier()
         columns = tokens.in_parentheses(tokens.identifier)
-        key = parse_references(tokens, database, ForeignKey(symbol, columns, "", "", ()))
+        key = parse_references(
+            tokens, database, ForeignKey(name=symbol, columns=columns, ref_database="", ref_table="", ref_columns=())
+        )
         return AddForeignKey(key, key_name)
     kind: KeyKind = "index"
     if tokens.accept("PRIMARY KEY"):
@@ -98,7 +100,7 @@ def parse_key(tokens: TokenStream, kind: KeyKind, symbol: str = "") -> AddKey:
     skip_key_options(tokens)
     parts = tokens.in_parentheses(lambda: _key_part(tokens))
     skip_key_options(tokens)
-    return AddKey(Key(name, kind, parts), if_not_exists)
+    return AddKey(Key(name=name, kind=kind, parts=parts), if_not_exists)
 
 
 def _key_part(tokens: TokenStream) -> KeyPart:
@@ -206,7 +208,7 @@ def parse_partitioning(tokens: TokenStream) -> Partitioning:
         else:
             tokens.next()  # PARTITIONS n, INTERVAL … of MariaDB's SYSTEM_TIME, AUTO
     partitions = parse_partition_list(tokens) if tokens.is_symbol("(") else ()
-    return Partitioning(" ".join(words), expression, partitions)
+    return Partitioning(method=" ".join(words), expression=expression, partitions=partitions)
 
 
 def parse_partition_list(tokens: TokenStream) -> tuple[Partition, ...]:

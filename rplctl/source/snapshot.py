@@ -161,7 +161,7 @@ def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot
     low = settled_end(query, step, timeout_s)
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"))
     try:
-        yield Snapshot(query, low, None, written(" LOCK IN SHARE MODE"))
+        yield Snapshot(query=query, low=low, high=None, locking=written(" LOCK IN SHARE MODE"))
     finally:
         query(written("ROLLBACK"))
 
@@ -179,7 +179,7 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         position = answered_place(name, found.get("binlog_snapshot_position"))
         place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
         if (applied.position is None or not position.is_before(applied.position)) and _shows(place, applied):
-            return Snapshot(query, place, place)
+            return Snapshot(query=query, low=place, high=place)
         query(written("ROLLBACK"))
         if time.monotonic() > deadline:
             raise _too_late(applied)
@@ -212,7 +212,7 @@ def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
     _wait_until_stable(query, deadline)
     (gtids,), (name, offset, *_) = query(written("SELECT @@GLOBAL.gtid_executed"), _SNAPSHOT, _status(query))
     low = LogPlace(settled, str(gtids).replace("\n", ""))
-    return Snapshot(query, low, LogPlace(answered_place(name, offset)))
+    return Snapshot(query=query, low=low, high=LogPlace(answered_place(name, offset)))
 
 
 def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> MysqlGtidSet | None:
@@ -263,7 +263,7 @@ def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
             transient=True,
             hint=_TRIES_AGAIN,
         )
-    return Snapshot(query, LogPlace(None), LogPlace(answered_place(name, offset)))
+    return Snapshot(query=query, low=LogPlace(None), high=LogPlace(answered_place(name, offset)))
 
 
 def _status(query: Query) -> Sql:

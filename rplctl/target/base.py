@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -82,7 +82,7 @@ class RowSet:
     rows: Sequence[Row]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
     """One change of one row. An image has the columns that the source logged (MINIMAL and NOBLOB omit some)."""
 
@@ -138,7 +138,7 @@ class BulkRows:
         return self.absent, self.deletes, self.updates, self.inserts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableChunk:
     """Net changes of one table in a part of a batch, with the state that each change expects of the target (D2).
 
@@ -152,11 +152,11 @@ class TableChunk:
 
     database: str
     table: str
-    absent: list[Row]
-    deletes: list[Row]
-    updates: list[RowSet]
-    inserts: list[RowSet]
-    ordered: list[RowChange]
+    absent: list[Row] = field(default_factory=list)
+    deletes: list[Row] = field(default_factory=list)
+    updates: list[RowSet] = field(default_factory=list)
+    inserts: list[RowSet] = field(default_factory=list)
+    ordered: list[RowChange] = field(default_factory=list)
     change_count: int  # row changes of the source that this chunk represents
     foreign_keys_off: bool  # some of the changes ran under foreign_key_checks=0
     cascades_logged: bool = False  # the source also logged the changes of foreign key actions (MySQL 9.6)

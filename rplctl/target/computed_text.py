@@ -35,7 +35,7 @@ class NotKnown(Exception):
     """The error for an expression that only the source can compute."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextFunctions:
     """The SQL that a kind of target uses for functions over texts."""
 

@@ -43,7 +43,7 @@ ASCII_CHARSETS = frozenset("ascii latin1 latin2 latin5 latin7 utf8mb3 utf8mb4 cp
 UTF8_CHARSETS = frozenset({"utf8mb3", "utf8mb4", "ascii"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
     """SQL that converts an old value to the new one. Rows that meet the condition `impossible` cannot be converted;
     `why` is the reason.
@@ -91,7 +91,7 @@ def integer_range(column: Column) -> tuple[int, int]:
     return (0, (1 << bits) - 1) if column.unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Modify(ABC):
     """The conversion of one column from `old` to `new` on a kind of target; each rule in RULES is a method."""
 
@@ -126,9 +126,13 @@ class Modify(ABC):
             else:  # an ENUM gets the error value '', not its first label
                 value = "" if self.new.type == "enum" else implicit_default(self.new)
             zero = self.literal(value)
-            return Conversion(written("coalesce({}, {})", found.expression, zero), found.impossible, found.why)
+            return Conversion(
+                expression=written("coalesce({}, {})", found.expression, zero),
+                impossible=found.impossible,
+                why=found.why,
+            )
         except NotComputable as error:
-            return Conversion(found.expression, written("{} IS NULL", self.value), str(error))
+            return Conversion(expression=found.expression, impossible=written("{} IS NULL", self.value), why=str(error))
 
     # SQL that differs between the kinds
 
@@ -196,27 +200,27 @@ class Modify(ABC):
 
     def impossible(self) -> Conversion:
         if self.old == self.new:
-            return Conversion(self.value)
+            return Conversion(expression=self.value)
         what = f"{self.old.type} → {self.new.type} of column '{self.old.name}' cannot be converted exactly"
-        return Conversion(self.nothing(), written("{} IS NOT NULL", self.value), what)
+        return Conversion(expression=self.nothing(), impossible=written("{} IS NOT NULL", self.value), why=what)
 
     def only(self, expression: Sql, impossible: Sql) -> Conversion:
         if not impossible:
-            return Conversion(expression)
+            return Conversion(expression=expression)
         what = f"{self.old.type} → {self.new.type} of column '{self.old.name}' would change a value"
-        return Conversion(expression, impossible, what)
+        return Conversion(expression=expression, impossible=impossible, why=what)
 
     def same(self) -> Conversion:
-        return Conversion(self.value)
+        return Conversion(expression=self.value)
 
     def year_to_year(self) -> Conversion:
         """Convert between YEAR(4) and YEAR(2), which has 0 to 99 for the years 1970 to 2069."""
         if self.old.length == self.new.length:
             return self.same()
         if self.new.length == 2:
-            return Conversion(written("({} % 100){}", self.value, self.small))
+            return Conversion(expression=written("({} % 100){}", self.value, self.small))
         return Conversion(
-            written("({} + CASE WHEN {} < 70 THEN 2000 ELSE 1900 END){}", self.value, self.value, self.small)
+            expression=written("({} + CASE WHEN {} < 70 THEN 2000 ELSE 1900 END){}", self.value, self.value, self.small)
         )
 
     def float_to_float(self) -> Conversion:
@@ -251,7 +255,7 @@ class Modify(ABC):
         limit = length if kind == "varbinary" else BLOB_BYTES[kind]
         known = self.old.length if self.old.type in ("binary", "varbinary") else BLOB_BYTES.get(self.old.type)
         if known is not None and known <= limit:
-            return Conversion(raw)
+            return Conversion(expression=raw)
         return self.only(raw, written("{} > {}", self.size(raw), limit))
 
     def binary_to_binary(self) -> Conversion:

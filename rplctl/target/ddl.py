@@ -127,13 +127,13 @@ class Ddl(ABC):
             for column in self.filled_columns(step, context, original_names=True):
                 if column.impossible:
                     query = written("SELECT 1 FROM {} WHERE {} LIMIT 1", self.table(step.old), column.impossible)
-                    yield Guard(query, f"ALTER TABLE {step.old.qualified_name}: {column.why}")
+                    yield Guard(query=query, message=f"ALTER TABLE {step.old.qualified_name}: {column.why}")
         elif isinstance(step, MoveRowsStep) and step.must_fit:
             # WITHOUT VALIDATION leaves rows in the wrong partition, and the target could not find such rows later
             fits = self.partition_condition(step.new, (step.must_fit,), context)
             why = f"rows of {step.old.qualified_name} do not belong to the partition '{step.must_fit}'"
             query = written("SELECT 1 FROM {} WHERE ({}) IS NOT TRUE LIMIT 1", self.table(step.old), fits)
-            yield Guard(query, f"ALTER TABLE {step.new.qualified_name}: {why}")
+            yield Guard(query=query, message=f"ALTER TABLE {step.new.qualified_name}: {why}")
 
     def partition_condition(self, model: TableModel, names: tuple[str, ...], context: DdlContext) -> Sql:
         return partition_condition(model, names, context, self.partition_functions, self.literal)
@@ -174,7 +174,14 @@ class Ddl(ABC):
             if column.auto_increment and not old.auto_increment:
                 made = _numbered_by_source(made, column, value, context)
             same = made.expression == value
-            filled = FilledColumn(column, origin, made.expression, made.impossible, made.why, is_unchanged=same)
+            filled = FilledColumn(
+                column=column,
+                origin=origin,
+                expression=made.expression,
+                impossible=made.impossible,
+                why=made.why,
+                is_unchanged=same,
+            )
             found.append(self._with_rows(filled, step, original_names=original_names))
         return found
 
@@ -199,9 +206,18 @@ class Ddl(ABC):
             )
             if made is not None:
                 said = f"column '{column.name}': {error}"
-                return FilledColumn(column, None, made.expression, made.impossible, said)
+                return FilledColumn(
+                    column=column, origin=None, expression=made.expression, impossible=made.impossible, why=said
+                )
             why = f"existing rows get values that only the source knows: {error}"
-            return FilledColumn(column, None, NULL, self.always, why, constant=self.unknown_constant)
+            return FilledColumn(
+                column=column,
+                origin=None,
+                expression=NULL,
+                impossible=self.always,
+                why=why,
+                constant=self.unknown_constant,
+            )
 
     def _numbered(self, column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
         """Return the column of ADD COLUMN … AUTO_INCREMENT, which numbers the rows in the order of the clustered key.
@@ -217,12 +233,16 @@ class Ddl(ABC):
         has_counter = any(old.auto_increment for old in step.old.columns)
         if has_counter or steps != (1, 1):
             why = f"existing rows get numbers that only the source knows (column '{column.name}')"
-            return FilledColumn(column, None, number(1), self.always, why)
+            return FilledColumn(column=column, origin=None, expression=number(1), impossible=self.always, why=why)
         first = step.first_number or 1
         key = clustered_key(step.old)
         if key is None or not is_in_known_order(step.old, key, context):
             return FilledColumn(
-                column, None, number(first), written("(SELECT count(*) FROM {}) > 1", self.table(step.old)), why
+                column=column,
+                origin=None,
+                expression=number(first),
+                impossible=written("(SELECT count(*) FROM {}) > 1", self.table(step.old)),
+                why=why,
             )
         pairs = zip(step.origins, step.new.columns, strict=True)
         renamed = {origin: new.name for origin, new in pairs if origin is not None}
@@ -236,7 +256,9 @@ class Ddl(ABC):
             order.append(written("{} DESC", text) if part.descending else text)
             doubts.append(doubt)
         numbered = written("{} + {} OVER (ORDER BY {}) - 1", first, self.row_number, joined(", ", order))
-        return FilledColumn(column, None, numbered, joined(" OR ", filter(None, doubts)), why)
+        return FilledColumn(
+            column=column, origin=None, expression=numbered, impossible=joined(" OR ", filter(None, doubts)), why=why
+        )
 
 
 def _numbered_by_source(made: Conversion, column: Column, value: Sql, context: DdlContext) -> Conversion:

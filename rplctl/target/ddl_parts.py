@@ -31,7 +31,7 @@ def text_literal(text: str) -> Sql:
     return standard_literal(text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
     """A query that must return no row before the plan's statements run, and the error to raise if it returns one."""
 
@@ -40,7 +40,7 @@ class Guard:
     hint: str = WAY_OUT_OF_ALTER
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilledColumn:
     """A column of the new table with the value that existing rows get. `constant`: SQL of a value that is the same for
     all rows, also later.
@@ -147,7 +147,7 @@ def steps_here(plan: DdlPlan) -> Iterator[Step]:
     """
     for step in plan.steps:
         match step:
-            case AlterStep(old, new) if old.holds_rows != new.holds_rows:
+            case AlterStep(old=old, new=new) if old.holds_rows != new.holds_rows:
                 if new.engine.upper() in MERGE_ENGINES:
                     raise below_merge(new, "the new rows of ALTER TABLE")
                 if new.holds_rows:

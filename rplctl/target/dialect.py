@@ -37,7 +37,7 @@ POWER_CUT = "power cut"
 RESTORE = "the target may be damaged: restore it from a backup then"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorLine:
     """A line of `rplctl doctor`; the field names are the column headers."""
 

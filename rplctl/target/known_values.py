@@ -31,7 +31,7 @@ _HAS_LENGTH = frozenset({"char", "varchar", "json", *TEXT_BYTES, *BINARY_TYPES})
 Execute = Callable[[Sql], Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValueForm:
     """The SQL by which a kind of target reads, compares and writes single values."""
 

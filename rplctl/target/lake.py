@@ -31,7 +31,7 @@ class WrittenFile:
     stats: str  # statistics of the rows, in the format of the kind of lake
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PendingTable:
     """The changes of one table in a batch. `columns`: the table's columns after the batch, in the format of the kind of
     lake. `removed`: paths of files that the batch removes. `replaces`: True if the table has only these files and

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from rplctl.sql_text import Sql, written
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTypes:
     """The column types of rplctl's own tables on a kind of target. The defaults store all values on a kind that lacks
     MySQL's types.

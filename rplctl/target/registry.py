@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rplctl.target.value_form import ValueForm
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     folder: str
     also: tuple[str, ...] = ()  # other names
@@ -35,12 +35,12 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "sqlite": Kind("rplctl.target.sqlite", is_file=True),
-    "duckdb": Kind("rplctl.target.duckdb", is_file=True),
-    "delta": Kind("rplctl.target.delta"),
-    "parquet": Kind("rplctl.target.parquet", has_own_rows=False),
-    "mysql": Kind("rplctl.target.mysql", ("mariadb",), has_own_rows=False),
-    "postgresql": Kind("rplctl.target.postgresql", ("postgres",)),
+    "sqlite": Kind(folder="rplctl.target.sqlite", is_file=True),
+    "duckdb": Kind(folder="rplctl.target.duckdb", is_file=True),
+    "delta": Kind(folder="rplctl.target.delta"),
+    "parquet": Kind(folder="rplctl.target.parquet", has_own_rows=False),
+    "mysql": Kind(folder="rplctl.target.mysql", also=("mariadb",), has_own_rows=False),
+    "postgresql": Kind(folder="rplctl.target.postgresql", also=("postgres",)),
 }
 
 

@@ -154,10 +154,10 @@ class TypedModify(Modify):
             grows = known is not None and length is not None and known <= length
             fitted = text if grows else written("left({}, {})", text, length or 0)
             has_no_blanks = kind == "varchar" or (grows and self.old.type == "char")
-            return Conversion(fitted if has_no_blanks else written("rtrim({}, ' ')", fitted))
+            return Conversion(expression=fitted if has_no_blanks else written("rtrim({}, ' ')", fitted))
         if self.old.type in TEXT_BYTES and TEXT_BYTES[self.old.type] > TEXT_BYTES[kind]:
             return self.only(text, written("{} > {}", self.text_size(text), TEXT_BYTES[kind]))
-        return Conversion(text)
+        return Conversion(expression=text)
 
     def text_to_binary(self) -> Conversion:
         charset, text = self.old.charset or "", written("CAST({} AS VARCHAR)", self.value)
@@ -169,12 +169,12 @@ class TypedModify(Modify):
         return self.only(fitted.expression, either(bad, fitted.impossible))
 
     def date_to_datetime(self) -> Conversion:
-        return Conversion(self.as_new(self.value))
+        return Conversion(expression=self.as_new(self.value))
 
     def datetime_to_date(self) -> Conversion:
         day = written("CAST({} AS DATE)", self.value)
         if self.context.is_mariadb or not self.old.fraction_digits:
-            return Conversion(day)
+            return Conversion(expression=day)
         return self.only(
             day, written("isfinite({}) AND {} <> date_trunc('second', {})", self.value, self.value, self.value)
         )

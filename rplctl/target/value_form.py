@@ -14,7 +14,7 @@ from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValueForm:
     """The properties of a kind that the decoder of its values needs.
 

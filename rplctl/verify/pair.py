@@ -30,7 +30,7 @@ from rplctl.verify.key_values import Key, why_no_key
 _PIECE_BYTES = 8 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """A table's models on both sides. `target`: the model that the applier uses. Only the first `width` columns are
     compared.
@@ -53,7 +53,7 @@ class Pair:
         why = why_no_key([source.columns[c] for c in key])
         if any(c >= width for c in key):
             why = "the target lacks a column of its key"
-        return cls(source, target, kind, width, () if why else key, why)
+        return cls(source=source, target=target, kind=kind, width=width, key=() if why else key, why_keyless=why)
 
     @property
     def is_of_servers(self) -> bool:
@@ -93,7 +93,7 @@ class Pair:
         return found, modes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Hashes of some rows and of their keys. `keys_of`: returns the keys of the rows with these indexes; each is () for
     a table without a key.
@@ -109,7 +109,7 @@ def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn
     rows = hash_images(images, range(len(columns)), modes)
     keys = hash_images(images, pair.key, [modes[c] for c in pair.key]) if pair.key else rows
     formats = [column.format for column in columns]
-    return Batch(keys, rows, lambda numbers: keys_of_images(images, formats, pair, numbers))
+    return Batch(keys=keys, rows=rows, keys_of=lambda numbers: keys_of_images(images, formats, pair, numbers))
 
 
 def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> Batch:
@@ -123,9 +123,11 @@ def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> Batch:
     """Return the hashes of rows with plain values, for targets that are not servers."""
     hashes = hash_values(rows)
     if not pair.key:
-        return Batch(hashes, hashes, lambda numbers: [()] * len(numbers))
+        return Batch(keys=hashes, rows=hashes, keys_of=lambda numbers: [()] * len(numbers))
     keys = [tuple(row[c] for c in pair.key) for row in rows]
-    return Batch(hash_values(keys), hashes, lambda numbers: [keys[number] for number in numbers.tolist()])
+    return Batch(
+        keys=hash_values(keys), rows=hashes, keys_of=lambda numbers: [keys[number] for number in numbers.tolist()]
+    )
 
 
 def keys_of_images(

@@ -75,7 +75,7 @@ class Fault:
     columns: tuple[int, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Outcome:
     """The outcome of a repair for one table, in numbers of keys.
 
@@ -310,7 +310,7 @@ class Repairer:
         if fault.row is not None and columns:
             after = RowSet(columns, [tuple(fault.row[c] for c in columns)])
         try:
-            self.target.apply_change(RowChange(kind, before, after), pair.target)
+            self.target.apply_change(RowChange(kind=kind, before=before, after=after), pair.target)
         except TargetError as error:
             if error.transient:
                 raise

@@ -27,7 +27,7 @@ _BUFFER_BYTES: Final = 1 << 20
 _LAST_BYTES: Final = 1 << 10  # bytes at the end of the file, which include the last line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """The header of a report.
 
@@ -47,7 +47,7 @@ class Header:
     verified: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """One key whose rows differ, with the names of its table and columns on the target.
 
@@ -61,7 +61,7 @@ class Difference:
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """The totals of one table. `rows`: the number of rows on the source. `in_motion`: the number of keys that changed
     during each attempt to compare them.

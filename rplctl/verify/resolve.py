@@ -262,7 +262,7 @@ def _compared(
             columns = tuple(name for name, one, other in cells if one != other)
         names = [pair.names[c] for c in pair.key]
         shown = {name: to_json(value) for name, value in zip(names, key, strict=True)}
-        yield Difference(pair.target.database, pair.target.name, kind, shown, columns)
+        yield Difference(database=pair.target.database, table=pair.target.name, kind=kind, key=shown, columns=columns)
 
 
 def by_key(rows: Iterable[Row]) -> dict[Key, list[tuple[Any, ...]]]:

@@ -30,7 +30,7 @@ Ask = Callable[[Sql], Sequence[tuple[Any, ...]]]
 _MOST_BUCKETS = 2048  # if more buckets of a piece are unequal, all of its rows are read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowSum:
     """SQL expressions for the 64-bit checksum of a row (`row`), and for the CRC32 of its key (`key`)."""
 
@@ -49,7 +49,8 @@ class RowSum:
         if not pair.is_of_servers or not pair.key or key != chunk_key(pair.target) or not all(texts):
             return None
         number = written("CRC32({})", _joined([texts[c] for c in pair.key]))
-        return cls(pair, written("CRC32({}) * ({} + 1)", _joined(texts), number), number)
+        row = written("CRC32({}) * ({} + 1)", _joined(texts), number)
+        return cls(pair=pair, row=row, key=number)
 
     def where(self, unequal: UnequalRows) -> Sql:
         """Return ` WHERE …` that selects these rows on either side. Raises RplError if a bound does not

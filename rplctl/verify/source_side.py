@@ -37,7 +37,7 @@ _KEYS_AT_ONCE: Final = 500
 _AGAIN_S: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Two sessions on the source: `query` reads rows, and `about` is for other queries meanwhile.
 
@@ -63,7 +63,15 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
         select = partial(SelectedRows, mysql, address=f"{master.user_name}@{master.host}:{master.port}")
         uuids = about(written("SHOW GLOBAL VARIABLES LIKE 'server_uuid'"))
         server_id = int(about(written("SELECT @@GLOBAL.server_id"))[0][0])
-        yield Source(query, about, select, step_of(query), server_id, str(uuids[0][1]) if uuids else "", at)
+        yield Source(
+            query=query,
+            about=about,
+            select=select,
+            step=step_of(query),
+            server_id=server_id,
+            uuid=str(uuids[0][1]) if uuids else "",
+            at=at,
+        )
 
 
 def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[Sql] | None = None) -> Iterator[Batch]:

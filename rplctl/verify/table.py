@@ -67,7 +67,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
         _together(lambda: _sum(ours, seen(scans[0]())), lambda: _sum(theirs, seen(scans[1]())))
         unequal, count = ours.unequal(theirs), ours.rows
         expected = int((ours.counts + theirs.counts)[unequal].sum())
-    totals = Totals(pair.target.database, pair.target.name, count)
+    totals = Totals(database=pair.target.database, table=pair.target.name, rows=count)
     if not expected:
         return replace(totals, equal=count)
     with spools(spool, expected, unequal) as (one, other, parts):

@@ -89,9 +89,11 @@ class TargetSide(ABC):
         model, target, whole = self._stage, self.target, tuple(range(pair.width))
         with self._staging():
             for key in gone:
-                target.apply_change(RowChange(ChangeKind.DELETE, RowSet(pair.key, [key]), None), model)
+                target.apply_change(
+                    RowChange(kind=ChangeKind.DELETE, before=RowSet(pair.key, [key]), after=None), model
+                )
             for row in rows:
-                target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet(whole, [row])), model)
+                target.apply_change(RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet(whole, [row])), model)
 
     def _load(self, model: TableModel, columns: Sequence[SelectedColumn], rows: Iterable[Images]) -> None:
         self._stage = model

@@ -42,5 +42,5 @@ def numbers_of(groups: RelayGroups, *kinds: GroupKind) -> list[int]:
 
 def apply_in_order(instance: Instance, groups: RelayGroups, start: int = 0, stop: int | None = None) -> int:
     """Groups start … stop - 1, each as a transaction of its own in the order of its events; the row changes."""
-    whole = Batch(BatchKind.BULK, groups, start, len(groups.scan) if stop is None else stop)
+    whole = Batch(kind=BatchKind.BULK, groups=groups, first=start, last=len(groups.scan) if stop is None else stop)
     return sum(instance.applier.apply(batch) for batch in whole.one_by_one())

@@ -85,7 +85,7 @@ def test_anonymous_transactions_are_numbered_behind_those_executed(
     config = Config(tmp_path)
     rules = ReplicationFilter.from_config(Config(tmp_path, replicate_do_db="other") if way == "filtered" else config)
     kind = BatchKind.SKIP if way == "skipped" else BatchKind.BULK
-    batch = Batch(kind, groups, 0, len(groups.scan))
+    batch = Batch(kind=kind, groups=groups, first=0, last=len(groups.scan))
     info = replace(INFO, gtid_executed=f"{UUID}:1-7")
     given = ["aaaaaaaa:8", "aaaaaaaa:9", "3e11fa47:3", "aaaaaaaa:10", "aaaaaaaa:11"]
     assert logged_gtids(batch, rules, info, config) == given
@@ -95,7 +95,7 @@ def test_anonymous_transactions_are_numbered_behind_those_executed(
 
 
 def test_off_gives_none(groups: RelayGroups, tmp_path: Path) -> None:
-    batch = Batch(BatchKind.BULK, groups, 0, len(groups.scan))
+    batch = Batch(kind=BatchKind.BULK, groups=groups, first=0, last=len(groups.scan))
     config, info = Config(tmp_path), RelayLogInfo()
     assert moved_by(batch, info, config).gtid_executed == "3e11fa47-71ca-11e1-9e33-c80aa9429562:3"
     assert logged_gtids(batch, ReplicationFilter(), info, config).count("anonymous") == 4

@@ -177,7 +177,12 @@ def test_minimal_images_do_without_what_earlier_batches_knew(tmp_path: Path, ven
         for batch in plan_batches(groups, len(groups.scan)):
             for first in range(batch.first, batch.last):
                 kind = batch.kind if groups.scan.kind[first] == GroupKind.ROWS else BatchKind.SKIP
-                alone = Batch(kind if batch.kind is BatchKind.BULK else batch.kind, groups, first, first + 1)
+                alone = Batch(
+                    kind=kind if batch.kind is BatchKind.BULK else batch.kind,
+                    groups=groups,
+                    first=first,
+                    last=first + 1,
+                )
                 instance.applier.apply(alone)
     tables = [table for table in parse_state(state) if table.database == database]
     types = {table.name for table in tables if re.fullmatch(r"t\d\d\d", table.table)}

@@ -72,7 +72,7 @@ def test_until_stops_at_its_transaction_and_the_next_run_goes_on(
     config = Config(datadir=channel.datadir, spark="auto", spark_conf=SPARK_AT_ONCE)
     groups = demo_groups()
     middle = groups.scan.source_position(len(groups.scan) // 2)
-    until = Until("master_pos", middle.log_name, middle.log_pos)
+    until = Until(kind="master_pos", log_name=middle.log_name, log_pos=middle.log_pos)
     Applier(config, channel, StartOptions(until=until)).run()
     status = read_status(channel.status_path("applier"))
     assert (status.exec_log_name, status.exec_log_pos) == (middle.log_name, middle.log_pos)
@@ -108,7 +108,9 @@ def test_nothing_behind_until_is_decoded_ahead(channel: Channel, monkeypatch: py
     config = Config(datadir=channel.datadir, spark="auto")
     groups = demo_groups()
     until = groups.scan.source_position(3 * len(groups.scan) // 4)
-    Applier(config, channel, StartOptions(Until("master_pos", until.log_name, until.log_pos))).run()
+    Applier(
+        config, channel, StartOptions(until=Until(kind="master_pos", log_name=until.log_name, log_pos=until.log_pos))
+    ).run()
     stopped = open_relay_log_info(config, channel, lambda: open_engine(config.target_url)).read()
     assert stopped.exec_position == until
     assert len(ends) > 3 and ends == sorted(set(ends)), "each piece once"

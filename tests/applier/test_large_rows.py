@@ -14,6 +14,7 @@ import pytest
 
 from rplctl.errors import TargetError
 from rplctl.event import fields
+from rplctl.schema.model import TableModel
 from rplctl.target.base import ChangeKind, RowChange, RowSet
 from rplctl.target.postgresql import values as postgresql_values
 from rplctl.target.sqlite import large as sqlite_large
@@ -129,10 +130,10 @@ def test_an_error_about_a_large_row_shows_its_beginning(apply: Apply) -> None:
     instance.execute("UPDATE large__t SET id=77 WHERE id=1")
     instance.target.begin(foreign_keys=True)
     with pytest.raises(TargetError) as caught:
-        instance.target.apply_change(RowChange(ChangeKind.DELETE, image, None), model)
-    keyless = model.__class__(model.database, model.name, model.columns)
+        instance.target.apply_change(RowChange(kind=ChangeKind.DELETE, before=image, after=None), model)
+    keyless = TableModel(database=model.database, name=model.name, columns=model.columns)
     with pytest.raises(TargetError) as whole:
-        instance.target.apply_change(RowChange(ChangeKind.DELETE, image, None), keyless)
+        instance.target.apply_change(RowChange(kind=ChangeKind.DELETE, before=image, after=None), keyless)
     instance.target.rollback()
     assert caught.value.position == "id=1"
     assert whole.value.position.startswith("id=1, a=b'\\x00\\x00") and len(whole.value.position) < 500

@@ -19,13 +19,16 @@ def test_every_field_is_read() -> None:
         ' "until_source": "b.000003:44", "skip_count": 2}'
     )
     expected = StartOptions(
-        Until("master_pos", "b.000002", 9), "local[1]", until_source=BinlogPosition("b.000003", 44), skip_count=2
+        until=Until(kind="master_pos", log_name="b.000002", log_pos=9),
+        spark_master="local[1]",
+        until_source=BinlogPosition("b.000003", 44),
+        skip_count=2,
     )
     assert StartOptions.from_json(text) == expected
 
 
 def test_an_until_has_a_position_only_of_its_own_kind() -> None:
-    relay = Until("relay_pos", "r.000001", 5)
+    relay = Until(kind="relay_pos", log_name="r.000001", log_pos=5)
     assert (relay.relay_position, relay.source_position) == (RelayLogPosition("r.000001", 5), None)
 
 

@@ -32,7 +32,7 @@ def last_batch() -> Batch:
 
 
 def test_a_change_of_state_is_written_at_once_and_an_error_outlives_the_stop(channel: Channel) -> None:
-    report = Report.open(channel, Until("master_pos", "b.000001", 9))
+    report = Report.open(channel, Until(kind="master_pos", log_name="b.000001", log_pos=9))
     report.waiting()
     assert read_status(channel.status_path("applier")).state == WAITING
     report.failed(TargetError("Duplicate entry", errno=1062, hint="rplctl skip"))

@@ -18,7 +18,7 @@ from tests.applier.test_job import channel
 from tests.kit.no_spark import without_spark
 
 __all__ = ["channel", "without_spark"]
-HERE = Until("relay_pos", "relay-bin.000002", 4)
+HERE = Until(kind="relay_pos", log_name="relay-bin.000002", log_pos=4)
 
 
 @pytest.mark.usefixtures("without_spark")
@@ -28,7 +28,7 @@ def test_no_event_is_read_while_rows_come_next_unless_until_may_end_there(
 ) -> None:
     """Each of them cost a look at all that was logged behind the place."""
     looked: list[int] = []
-    applier = Applier(Config(datadir=channel.datadir, spark="auto"), channel, StartOptions(until))
+    applier = Applier(Config(datadir=channel.datadir, spark="auto"), channel, StartOptions(until=until))
     steps = iter(range(3))
 
     def step() -> bool:

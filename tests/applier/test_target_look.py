@@ -27,7 +27,7 @@ SCHEMA = "DROP DATABASE IF EXISTS look; CREATE DATABASE look; CREATE TABLE look.
 
 
 def codes(replica: Replica) -> set[str]:
-    verdict = check(load_config(replica.datadir), "", Limits(60, 300), Scope.LOCAL)
+    verdict = check(load_config(replica.datadir), "", Limits(warning_s=60, critical_s=300), Scope.LOCAL)
     return {finding.code for finding in verdict.findings if finding.level}
 
 

@@ -70,7 +70,10 @@ def _compared(log: Path) -> Iterator[Measurement]:
             for size in SIZES:
                 ends = scan.end[groups]
                 half, whole = (int(ends[np.searchsorted(ends, start + part)]) for part in (size // 2, size))
-                splits = [make(str(log), a, b, (), description) for a, b in ((start, half), (half, whole))]
+                splits = [
+                    make(path=str(log), start=a, end=b, table_maps=(), description=description)
+                    for a, b in ((start, half), (half, whole))
+                ]
                 assert len(read_run(data, start, whole, description).types)
                 taken = {}
                 for where, small in (("in process", 1 << 40), ("by Spark", -1)):

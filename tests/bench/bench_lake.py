@@ -66,10 +66,10 @@ def _mirror(folder: Path) -> Iterator[Measurement]:
     updated, deleted = np.split(keys, [CHANGES * 8 // 10])
     added = np.unique(random.integers(0, ROWS, CHANGES // 10)) * 2 + 1
     merged = _cpu(lambda: _merge(DeltaTable(places[0]), updated, deleted, added))
-    chunk = TableChunk("d", "t", [], [(key,) for key in deleted.tolist()],
-                       [RowSet((1, 2), [(1, f"new {key}", key) for key in updated.tolist()])],
-                       [RowSet((0, 1, 2), [(key, 1, f"new {key}") for key in added.tolist()])],
-                       [], CHANGES, False)  # fmt: skip
+    chunk = TableChunk(database="d", table="t", absent=[], deletes=[(key,) for key in deleted.tolist()],
+                       updates=[RowSet((1, 2), [(1, f"new {key}", key) for key in updated.tolist()])],
+                       inserts=[RowSet((0, 1, 2), [(key, 1, f"new {key}") for key in added.tolist()])],
+                       ordered=[], change_count=CHANGES, foreign_keys_off=False)  # fmt: skip
 
     def apply() -> None:
         target.begin(foreign_keys=True)

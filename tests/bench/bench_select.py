@@ -26,7 +26,12 @@ from tests.kit.private_server import ServerUnavailable
 from tests.kit.servers import MariadbServer
 
 ROWS = 400_000
-COLUMNS = [Column("id", "int"), Column("k", "int"), Column("c", "char", 120), Column("pad", "char", 60)]
+COLUMNS = [
+    Column(name="id", type="int"),
+    Column(name="k", type="int"),
+    Column(name="c", type="char", length=120),
+    Column(name="pad", type="char", length=60),
+]
 
 
 def measure() -> Iterator[Measurement]:

@@ -50,7 +50,7 @@ def applying(folder: Path) -> Iterator[Callable[[str], float]]:
         run = Run.open(
             config,
             channel,
-            StartOptions(Until("master_pos", file, int(position))),
+            StartOptions(until=Until(kind="master_pos", log_name=file, log_pos=int(position))),
             RelayWatch(config.datadir),
             stop,
         )

@@ -163,7 +163,7 @@ def test_a_stop_of_all_comes_back_to_the_channel_that_others_kept_alive(
         asked.append((name, timeout_s))
         if name == "east" and len(asked) < 3:
             raise ServesOthers("does not stop; also serves 'north', 'west'", channel=name)
-        return StopResult(name, ("applier",), ("applier",) if name == "east" else (), ())
+        return StopResult(channel=name, stopped=("applier",), killed=("applier",) if name == "east" else (), notes=())
 
     monkeypatch.setattr("rplctl.command.stop.stop", stop)
     done = several("stop", "--timeout", "7")

@@ -44,7 +44,7 @@ def test_neither_role_is_both() -> None:
 
 
 def test_commands_for_all_channels_find_all_and_commands_for_one_ask_which(configured: Program) -> None:
-    options = Globals(configured.datadir)
+    options = Globals(datadir=configured.datadir)
     assert [name for name, _ in each_channel(options, None)] == [""]
     assert the_channel(options, None)[0] == ""
     configured("change-master", "--channel", "East", "--master-host", "db2")
@@ -57,12 +57,12 @@ def test_commands_for_all_channels_find_all_and_commands_for_one_ask_which(confi
 
 
 def test_without_any_channel_the_default_one_is_meant(program: Program) -> None:
-    assert [name for name, _ in each_channel(Globals(program.datadir), None)] == [""]
+    assert [name for name, _ in each_channel(Globals(datadir=program.datadir), None)] == [""]
 
 
 def test_the_only_channel_is_meant_whatever_its_name(program: Program) -> None:
     program("change-master", "--channel", "east", "--master-host", "db2")
-    assert the_channel(Globals(program.datadir), None)[0] == "east"
+    assert the_channel(Globals(datadir=program.datadir), None)[0] == "east"
 
 
 def test_an_error_is_number_text_position_and_hint_one_per_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,14 +107,14 @@ def test_one_channels_status_is_vertical_on_a_terminal_too(configured: Program) 
 
 
 def test_a_pipe_never_wraps(capsys: pytest.CaptureFixture[str]) -> None:
-    show_rows(Globals(Path("/d")), ("A", "B"), [{"A": LONG, "B": LONG}])
+    show_rows(Globals(datadir=Path("/d")), ("A", "B"), [{"A": LONG, "B": LONG}])
     assert capsys.readouterr().out == f"A\tB\n{LONG}\t{LONG}\n"
 
 
 def test_results_go_to_stdout_and_notes_to_stderr_and_quiet_drops_both(
     configured: Program, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options, quiet = Globals(configured.datadir), Globals(configured.datadir, quiet=True)
+    options, quiet = Globals(datadir=configured.datadir), Globals(datadir=configured.datadir, quiet=True)
     for chosen in (options, quiet):
         say(chosen, "done\x1b[2J", {})
         say_notes(chosen, [Note("are already running.", 3083), Note("no number")])
@@ -129,7 +129,7 @@ def test_results_go_to_stdout_and_notes_to_stderr_and_quiet_drops_both(
 def test_with_json_a_changing_command_answers_in_json_even_when_quiet(
     configured: Program, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    say(Globals(configured.datadir, format="json", quiet=True), "done", FlushResult("x", asked_receiver=True))
+    say(Globals(datadir=configured.datadir, format="json", quiet=True), "done", FlushResult("x", asked_receiver=True))
     assert json.loads(capsys.readouterr().out) == [{"Channel_Name": "x", "Asked_Receiver": True}]
 
 

@@ -15,8 +15,18 @@ from rplctl.errors import RelayLogError
 from rplctl.event.jit import ByteArray
 from rplctl.plain_file import UnfitFile
 
-HEAD = ChunkHead("d", "t", 3, 17, None, ("_latin1 x'41'", "5"), "ab" * 32, (3, 253), Place("binlog.000001:4", "0-1-7"),
-                 ((0.1, b"\xff"), (-5, "é")))  # fmt: skip
+HEAD = ChunkHead(
+    database="d",
+    table="t",
+    epoch=3,
+    chunk=17,
+    after=None,
+    upto=("_latin1 x'41'", "5"),
+    digest="ab" * 32,
+    wire_types=(3, 253),
+    low=Place("binlog.000001:4", "0-1-7"),
+    gone=((0.1, b"\xff"), (-5, "é")),
+)
 PACKETS = [np.frombuffer(b"\x05\0\0\1\0\0abc", np.uint8), np.frombuffer(b"\x02\0\0\2\0\0", np.uint8)]
 
 

@@ -24,7 +24,7 @@ CREATE = "CREATE TABLE `t` (`id` int NOT NULL, PRIMARY KEY (`id`))"
 
 
 def copied() -> CopiedTable:
-    return CopiedTable(load_catalog(CREATE, "d").tables["d", "t"], DatabaseModel("d", "latin1"), CREATE)
+    return CopiedTable(load_catalog(CREATE, "d").tables["d", "t"], DatabaseModel(name="d", charset="latin1"), CREATE)
 
 
 def claimed(folder: CloneFolder, family: int, low: Place, *tables: CopiedTable) -> Snapshot:
@@ -67,12 +67,16 @@ def test_what_was_not_claimed_goes_with_its_reader_and_what_was_not_read_to_its_
     whole.complete([0])
     half = claimed(folder, 2, Place("log.000011:4"), copied())
     assert half.parts() == []
-    half.tell_read([Part(2, ("'7'",), 80)])
+    half.tell_read([Part(count=2, upto=("'7'",), rows=80)])
     folder.begin(3, 13, Place("log.000012:4"), [copied()]).complete([0])
     folder.sweep()
     assert folder.snapshots() == [whole, half] and len(list(folder.path.glob("*/"))) == 2
     assert (folder.unfinished(1), folder.unfinished(2), folder.unfinished(3)) == (None, half, None)
-    assert half.parts() == [Part(2, ("'7'",), 80)] and not half.parts()[0].is_whole and Part(2).is_whole
+    assert (
+        half.parts() == [Part(count=2, upto=("'7'",), rows=80)]
+        and not half.parts()[0].is_whole
+        and Part(count=2).is_whole
+    )
     heir = replace(folder.begin(2, 14, Place("log.000013:4"), [copied()]), continues=half.epoch, counts=(2,))
     heir.claim()
     assert folder.unfinished(2) == heir and heir.keeps(0) and not half.keeps(0)
@@ -163,7 +167,7 @@ def test_a_tampered_file_of_the_folder_is_no_snapshot_or_an_error_that_names_it(
     found = replace(claimed(folder, 1, Place("log.000010:4", "0-1-9"), copied()), counts=(2,))
     found.claim()
     found.complete([2])
-    found.tell_read([Part(2, ("'7'",), 80)])
+    found.tell_read([Part(count=2, upto=("'7'",), rows=80)])
     refused = 0
     for name, look in (
         ("claim.json", folder.snapshots),

@@ -28,7 +28,9 @@ FOREIGN = ",\n  CONSTRAINT `f` FOREIGN KEY (`p`) REFERENCES `t` (`r`)"
 
 
 def model_of(create: str) -> TableModel:
-    return load_table(create, DatabaseModel("d", "utf8mb4"), DdlContext(sql_mode=0, server_version="10.11.2-MariaDB"))
+    return load_table(
+        create, DatabaseModel(name="d", charset="utf8mb4"), DdlContext(sql_mode=0, server_version="10.11.2-MariaDB")
+    )
 
 
 def names(model: TableModel) -> list[str]:

@@ -20,7 +20,9 @@ def log(tmp_path: Path) -> Log:
 def found(log: Log, surely: str, shown: str, tables: frozenset[tuple[str, str]] = OURS) -> ShownEnd:
     """In all that the log has."""
     begin = log.received.position
-    end = ShownEnd(f"{SOURCE_UUID}:{surely}", f"{SOURCE_UUID}:{shown}", begin, tables, tables)
+    end = ShownEnd(
+        surely=f"{SOURCE_UUID}:{surely}", shown=f"{SOURCE_UUID}:{shown}", position=begin, names=tables, plain=tables
+    )
     end.look(log.new())
     return end
 

@@ -265,15 +265,15 @@ def test_a_child_says_what_it_did_up_to_its_death() -> None:
         crash_point("crash_commit_after")
         say("second")
 
-    assert crash_run.in_child(work, "crash_commit_after=kill") == crash_run.Outcome(True, ("first",))
-    assert crash_run.in_child(work) == crash_run.Outcome(False, ("first", "second"))
+    assert crash_run.in_child(work, "crash_commit_after=kill") == crash_run.Outcome(killed=True, said=("first",))
+    assert crash_run.in_child(work) == crash_run.Outcome(killed=False, said=("first", "second"))
 
 
 def test_a_childs_error_is_its_last_word() -> None:
     def work(say: Callable[[Any], None]) -> None:
         raise UsageError("no", errno=1210)
 
-    assert crash_run.in_child(work) == crash_run.Outcome(False, (), "no", 1210)
+    assert crash_run.in_child(work) == crash_run.Outcome(killed=False, said=(), error="no", errno=1210)
 
 
 @pytest.mark.long("A crash-test that is interrupted is rare.")
@@ -333,7 +333,9 @@ def test_a_transaction_that_an_interrupted_case_left_prepared_is_rolled_back(
     try:
         walk.prepare()
         with pytest.raises(KeyboardInterrupt):
-            walk.run(CrashCase("crash_commit_after_prepare", "xa", "transaction", "rolled back"))
+            walk.run(
+                CrashCase(point="crash_commit_after_prepare", mode="xa", kind="transaction", expected="rolled back")
+            )
     finally:
         walk.close()
     assert len(left) == 1

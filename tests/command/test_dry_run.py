@@ -106,7 +106,7 @@ def test_a_dry_run_with_a_password_makes_no_key(tmp_path: Path) -> None:
     change_master(Config(other), "", replace(FIRST, password="secret"))
     exported = tmp_path / "exported"
     export_info(Config(other), "", Destination("mysql-8.0", exported))
-    result = import_info(Config(datadir), "", Origin(FOLDER, exported), dry_run=True)
+    result = import_info(Config(datadir), "", Origin(kind=FOLDER, path=exported), dry_run=True)
     assert result.password_set and "secret" not in str(result)
     assert not (datadir / KEY_FILE).exists()
 

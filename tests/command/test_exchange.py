@@ -34,7 +34,7 @@ def test_a_file_that_a_crash_left_behind_its_marker_is_not_exported(tmp_path: Pa
     result = export_info(config, "", Destination("mariadb", tmp_path / "out"))
     assert str(result.position) == "b.000001:777"
     other = Config(tmp_path / "j")
-    imported = import_info(other, "east", Origin(FOLDER, tmp_path / "out"))
+    imported = import_info(other, "east", Origin(kind=FOLDER, path=tmp_path / "out"))
     assert (imported.created, str(imported.master_info.read_position)) == (True, "b.000001:777")
     stored = open_repositories(other, "east").relay_log_info.read()
     assert stored.exec_position == BinlogPosition("b.000001", 777)

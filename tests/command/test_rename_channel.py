@@ -34,7 +34,8 @@ def test_check_tells_of_one_that_was_cut_off(tmp_path: Path, archive: Archive) -
     life = worked(tmp_path / "life", archive)
     in_child("rename_after_rows", lambda: rename_channel(life.config, "", NEW))
     codes = {
-        finding.code: finding.repair for finding in check(life.config, "", Limits(60, 300), Scope.OFFLINE).findings
+        finding.code: finding.repair
+        for finding in check(life.config, "", Limits(warning_s=60, critical_s=300), Scope.OFFLINE).findings
     }
     assert codes["rename_interrupted"] == "rplctl start (finishes it)"
 

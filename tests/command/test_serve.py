@@ -53,7 +53,7 @@ PATHS = ("/", "/metrics", "/health/live", "/health/ready", "/status.json")
 @contextmanager
 def served(datadir: Path, *channels: str, **request: object) -> Iterator[Server]:
     watch = Watch(lambda: [(name, load_config(datadir, name)) for name in channels or ("",)], checks=True)
-    with serve(Request("127.0.0.1:0", **request), watch) as server:  # type: ignore[arg-type]
+    with serve(Request(listen="127.0.0.1:0", **request), watch) as server:  # type: ignore[arg-type]
         wait_until(lambda: bool(watch.latest.at), 10)
         yield server
 

@@ -9,14 +9,19 @@ from rplctl.command.watching.seen import Seen
 from rplctl.command.watching.watch import Moment
 from rplctl.errors import RplError
 
-FINDINGS = (Finding("skip_pending", 0, "one is skipped", ""), Finding("lag_critical", 2, "far behind", "rplctl doctor"))
+FINDINGS = (
+    Finding(code="skip_pending", level=0, text="one is skipped", repair=""),
+    Finding(code="lag_critical", level=2, text="far behind", repair="rplctl doctor"),
+)
 
 
 def moment(**levels: int) -> Moment:
     """Channels that cannot be read, with what check says of each."""
     error = RplError("damaged", hint="rplctl doctor")
     channels = tuple(Seen(name, 1.0, error=error) for name in levels)
-    return Moment(1.0, channels, {name: Verdict(name, level, "", None) for name, level in levels.items()})
+    return Moment(
+        1.0, channels, {name: Verdict(channel=name, level=level, text="", lag_s=None) for name, level in levels.items()}
+    )
 
 
 def test_the_worst_comes_first_and_unknown_is_less_bad_than_critical() -> None:

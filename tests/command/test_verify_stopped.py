@@ -130,7 +130,15 @@ def test_a_comparison_of_nothing_is_no_success(replica: Replica, source: Mariadb
     engine = open_engine(f"sqlite:///{replica.datadir / 'target.db'}")
     replica.run("stop")
     with engine.begin() as connection:
-        add_clones(connection, "", [ClonedTable("shop", "u", "shop", 1, CopyState.LEFT_OUT)])
+        add_clones(
+            connection,
+            "",
+            [
+                ClonedTable(
+                    Database_name="shop", Table_name="u", Source_database="shop", Family=1, State=CopyState.LEFT_OUT
+                )
+            ],
+        )
     engine.dispose()
     replica.channel.verify_report_path.unlink()
     found = verified(replica, expect=1)

@@ -9,7 +9,11 @@ import pytest
 from rplctl.decode.asked import Asked
 
 NAMES = [*itertools.product(("shop", "hr"), ("t", "u"))]
-ASKED = [Asked(frozenset(d), frozenset(n)) for d in ([], ["shop"], ["shop", "hr"]) for n in ([], ["t"], ["t", "u"])]
+ASKED = [
+    Asked(databases=frozenset(d), names=frozenset(n))
+    for d in ([], ["shop"], ["shop", "hr"])
+    for n in ([], ["t"], ["t", "u"])
+]
 
 
 @pytest.mark.parametrize("asked", ASKED)
@@ -24,9 +28,9 @@ def test_a_table_is_asked_for_by_both_of_its_names(asked: Asked) -> None:
 def test_a_statement_without_one_table_is_of_the_database_that_it_ran_in(asked: Asked) -> None:
     for database in ("shop", "hr"):
         assert asked.concerns([], database) == (not asked.names and asked.has_of(database))
-        assert Asked(asked.databases, frozenset([""])).concerns([], database) == asked.has_of(database)
-    assert Asked(frozenset(["shop"])).concerns([("hr", "t"), ("hr", "u")], "shop")
-    assert not Asked(frozenset(["shop"])).concerns([("hr", "t"), ("hr", "u")], "hr")
+        assert Asked(databases=asked.databases, names=frozenset([""])).concerns([], database) == asked.has_of(database)
+    assert Asked(databases=frozenset(["shop"])).concerns([("hr", "t"), ("hr", "u")], "shop")
+    assert not Asked(databases=frozenset(["shop"])).concerns([("hr", "t"), ("hr", "u")], "hr")
     assert Asked.table(("shop", "t")).concerns([("shop", "t"), ("shop", "u")], "hr")
 
 

@@ -13,7 +13,9 @@ from rplctl.schema.plan import DatabaseModel, load_table
 
 def table(columns: str) -> TableModel:
     context = DdlContext(server_version="10.11.19-MariaDB")
-    return load_table(f"CREATE TABLE t (id INT PRIMARY KEY, {columns})", DatabaseModel("db", "utf8mb4"), context)
+    return load_table(
+        f"CREATE TABLE t (id INT PRIMARY KEY, {columns})", DatabaseModel(name="db", charset="utf8mb4"), context
+    )
 
 
 def test_an_insert_gets_the_defaults_of_the_columns_it_does_not_name() -> None:

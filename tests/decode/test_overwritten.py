@@ -34,7 +34,9 @@ def piece(
     table: str = "t", updates: EncodedRows = NONE, deletes: EncodedRows = NONE, inserts: EncodedRows = NONE
 ) -> list[TableChunk]:
     bulk = BulkRows(absent=NONE, deletes=deletes, updates=updates, inserts=inserts)
-    return [TableChunk("d", table, [], [], [], [], [], 9, False, False, bulk)]
+    return [
+        TableChunk(database="d", table=table, change_count=9, foreign_keys_off=False, cascades_logged=False, bulk=bulk)
+    ]
 
 
 def updates_of(pieces: Iterable[list[TableChunk]]) -> list[bytes | memoryview]:

@@ -106,7 +106,14 @@ def _known(column_type: str, charset: str | None) -> ColumnFormat:
     if word in ("enum", "set"):
         members = re.findall(r"'((?:[^']|'')*)'", column_type)
         labels = tuple(member.replace("''", "'") for member in members)
-    return ColumnFormat(0, 0, "unsigned" in column_type, charset, labels, column_type if word in _TEMPORAL else word)
+    return ColumnFormat(
+        type_code=0,
+        metadata=0,
+        unsigned="unsigned" in column_type,
+        charset=charset,
+        labels=labels,
+        sql_type=column_type if word in _TEMPORAL else word,
+    )
 
 
 def _apply(table: Table, images: Images) -> None:

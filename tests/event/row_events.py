@@ -16,7 +16,7 @@ from rplctl.event.table_map import ColumnType
 Cell = bytes | None
 Image = dict[int, Cell]
 
-VARCHAR = ColumnFormat(ColumnType.VARCHAR, 255)
+VARCHAR = ColumnFormat(type_code=ColumnType.VARCHAR, metadata=255)
 
 
 def bitmap(columns: Sequence[int], count: int) -> bytes:

@@ -24,26 +24,26 @@ def table_map(**logged: object) -> TableMap:
 
 
 KNOWN = [
-    ColumnFormat(0, unsigned=True),
-    ColumnFormat(0, charset="latin1", labels=("a", "é")),
-    ColumnFormat(0, charset="utf8mb4", sql_type="varchar"),
+    ColumnFormat(type_code=0, unsigned=True),
+    ColumnFormat(type_code=0, charset="latin1", labels=("a", "é")),
+    ColumnFormat(type_code=0, charset="utf8mb4", sql_type="varchar"),
 ]
 
 
 @pytest.mark.parametrize(
     ("fmt", "layout"),
     [
-        (ColumnFormat(ColumnType.STRING, 0xFE00 | 200), (1, 0)),
-        (ColumnFormat(ColumnType.STRING, 0xEEFC), (2, 0)),  # CHAR(255) of utf8mb4: 1020 bytes
-        (ColumnFormat(ColumnType.VARCHAR, 255), (1, 0)),
-        (ColumnFormat(ColumnType.VARCHAR, 256), (2, 0)),
-        (ColumnFormat(ColumnType.BIT, 1 << 8 | 1), (0, 2)),
-        (ColumnFormat(ColumnType.NEWDECIMAL, 10 << 8 | 2), (0, 5)),
-        (ColumnFormat(ColumnType.DATETIME2, 3), (0, 7)),
-        (ColumnFormat(ColumnType.DATETIME), (0, 8)),
-        (ColumnFormat(ColumnType.DATETIME, sql_type="datetime(3)"), (0, 7)),
-        (ColumnFormat(ColumnType.STRING, 0xF802), (0, 2)),
-        (ColumnFormat(ColumnType.JSON, 4), (4, 0)),
+        (ColumnFormat(type_code=ColumnType.STRING, metadata=0xFE00 | 200), (1, 0)),
+        (ColumnFormat(type_code=ColumnType.STRING, metadata=0xEEFC), (2, 0)),  # CHAR(255) of utf8mb4: 1020 bytes
+        (ColumnFormat(type_code=ColumnType.VARCHAR, metadata=255), (1, 0)),
+        (ColumnFormat(type_code=ColumnType.VARCHAR, metadata=256), (2, 0)),
+        (ColumnFormat(type_code=ColumnType.BIT, metadata=1 << 8 | 1), (0, 2)),
+        (ColumnFormat(type_code=ColumnType.NEWDECIMAL, metadata=10 << 8 | 2), (0, 5)),
+        (ColumnFormat(type_code=ColumnType.DATETIME2, metadata=3), (0, 7)),
+        (ColumnFormat(type_code=ColumnType.DATETIME), (0, 8)),
+        (ColumnFormat(type_code=ColumnType.DATETIME, sql_type="datetime(3)"), (0, 7)),
+        (ColumnFormat(type_code=ColumnType.STRING, metadata=0xF802), (0, 2)),
+        (ColumnFormat(type_code=ColumnType.JSON, metadata=4), (4, 0)),
     ],
 )
 def test_cell_layout(fmt: ColumnFormat, layout: tuple[int, int]) -> None:
@@ -58,7 +58,7 @@ def test_cell_layout(fmt: ColumnFormat, layout: tuple[int, int]) -> None:
 )
 def test_metadata_that_no_server_writes_stops(code: int, metadata: int) -> None:
     with pytest.raises(BinlogFormatError, match="unknown column type"):
-        cell_layout(ColumnFormat(code, metadata))
+        cell_layout(ColumnFormat(type_code=code, metadata=metadata))
 
 
 def test_the_table_model_fills_in_what_the_source_did_not_log() -> None:
@@ -75,7 +75,7 @@ def test_what_the_source_logged_wins() -> None:
 @pytest.mark.parametrize("known", [("ä", "ö"), ("x", "y", "z"), None])
 def test_members_that_a_change_of_charset_left_in_the_old_one_are_the_known_ones(known: tuple[str, ...] | None) -> None:
     """ALTER TABLE … CONVERT TO CHARACTER SET: MySQL 9 and MariaDB 10.11 go on logging the members of before."""
-    model = [*KNOWN[:1], ColumnFormat(0, charset="utf8mb4", labels=known), *KNOWN[2:]]
+    model = [*KNOWN[:1], ColumnFormat(type_code=0, charset="utf8mb4", labels=known), *KNOWN[2:]]
     for collation, charset in ((45, "utf8mb4"), (7, "koi8r")):  # koi8r has other letters for the same bytes
         logged = table_map(charsets=(0, collation, 45), labels=(None, (b"\xe4", b"\xf6"), None))
         if known == ("ä", "ö"):

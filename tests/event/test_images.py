@@ -57,7 +57,11 @@ def test_an_insert_of_defaults_under_minimal_images_is_one_row_without_bytes() -
 
 
 def test_a_json_diff_is_marked_and_bits_count_columns_that_are_not_in_the_image() -> None:
-    formats = [ColumnFormat(ColumnType.TINY), ColumnFormat(ColumnType.JSON, 4), ColumnFormat(ColumnType.JSON, 4)]
+    formats = [
+        ColumnFormat(type_code=ColumnType.TINY),
+        ColumnFormat(type_code=ColumnType.JSON, metadata=4),
+        ColumnFormat(type_code=ColumnType.JSON, metadata=4),
+    ]
     diff = b"\2\3$.a"
     after = b"\1" + b"\2" + b"\0" + b"\7" + len(diff).to_bytes(4, "little") + diff
     events = [rows_event(39, 3, b"\1\5", b"\0\7" + after), rows_event(39, 3, b"\1\5", b"\0\7" + b"\0\2\7")]
@@ -107,4 +111,6 @@ def test_random_bytes_never_reach_outside_of_their_event() -> None:
 
 def test_no_event_gives_no_image() -> None:
     one = parsed([change_event(1, None, {0: b"k"})])
-    assert walk_images(one.select(np.array([], np.int64)), [ColumnFormat(ColumnType.TINY)]).cell_start.shape == (0, 1)
+    assert walk_images(
+        one.select(np.array([], np.int64)), [ColumnFormat(type_code=ColumnType.TINY)]
+    ).cell_start.shape == (0, 1)

@@ -154,7 +154,7 @@ def test_keys_of_several_lengths_null_and_long_ones_are_compared(keys: list[byte
 
 
 def test_a_json_diff_without_its_before_image_is_reported() -> None:
-    formats = [VARCHAR, ColumnFormat(ColumnType.JSON, 4)]
+    formats = [VARCHAR, ColumnFormat(type_code=ColumnType.JSON, metadata=4)]
     after = b"\1\1" + b"\0" + b"\0\0\0\0"
     without = rows_event(39, 2, b"\1\2", b"\0\1k" + after)
     with_base = rows_event(39, 2, b"\3\2", b"\0\1k\0\0\0\0" + after)

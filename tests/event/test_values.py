@@ -69,23 +69,27 @@ def test_mariadb_types_old_temporal_uuid_inet_compressed() -> None:
 @pytest.mark.parametrize(
     ("fmt", "cells", "values"),
     [
-        (ColumnFormat(ColumnType.TINY), [b"\xff", None, b"\x7f"], [-1, None, 127]),
-        (ColumnFormat(ColumnType.TINY, unsigned=True), [b"\xff"], [255]),
-        (ColumnFormat(ColumnType.INT24), [b"\x00\x00\x80"], [-8388608]),
-        (ColumnFormat(ColumnType.LONGLONG, unsigned=True), [b"\xff" * 8], [2**64 - 1]),
-        (ColumnFormat(ColumnType.LONGLONG), [b"\xff" * 8], [-1]),
-        (ColumnFormat(ColumnType.FLOAT), [struct.pack("<f", 0.5)], [0.5]),
-        (ColumnFormat(ColumnType.YEAR), [b"\0", b"\xff"], [0, 2155]),
-        (ColumnFormat(ColumnType.BIT, 8 << 8), [b"\x80" + b"\0" * 7], [1 << 63]),
-        (ColumnFormat(ColumnType.VARCHAR, 20, charset="latin1"), [b"\xe9\x81"], ["é\x81"]),
-        (ColumnFormat(ColumnType.VARCHAR, 20, charset="utf8mb4"), [b"a", None, "é".encode()], ["a", None, "é"]),
-        (ColumnFormat(ColumnType.VARCHAR, 20, charset="binary"), [b"a\0"], [b"a\0"]),
-        (ColumnFormat(ColumnType.STRING, 0xFE04, charset="binary"), [b"a"], [b"a\0\0\0"]),
-        (ColumnFormat(ColumnType.STRING, 0xFE04, charset="utf8mb4"), [b"a"], ["a"]),
-        (ColumnFormat(ColumnType.STRING, 0xF701, labels=("x", "y")), [b"\0", b"\2"], ["", "y"]),
-        (ColumnFormat(ColumnType.STRING, 0xF801, labels=("x", "y")), [b"\0", b"\3"], ["", "x,y"]),
-        (ColumnFormat(ColumnType.NULL), [None], [None]),
-        (ColumnFormat(ColumnType.TINY), [], []),
+        (ColumnFormat(type_code=ColumnType.TINY), [b"\xff", None, b"\x7f"], [-1, None, 127]),
+        (ColumnFormat(type_code=ColumnType.TINY, unsigned=True), [b"\xff"], [255]),
+        (ColumnFormat(type_code=ColumnType.INT24), [b"\x00\x00\x80"], [-8388608]),
+        (ColumnFormat(type_code=ColumnType.LONGLONG, unsigned=True), [b"\xff" * 8], [2**64 - 1]),
+        (ColumnFormat(type_code=ColumnType.LONGLONG), [b"\xff" * 8], [-1]),
+        (ColumnFormat(type_code=ColumnType.FLOAT), [struct.pack("<f", 0.5)], [0.5]),
+        (ColumnFormat(type_code=ColumnType.YEAR), [b"\0", b"\xff"], [0, 2155]),
+        (ColumnFormat(type_code=ColumnType.BIT, metadata=8 << 8), [b"\x80" + b"\0" * 7], [1 << 63]),
+        (ColumnFormat(type_code=ColumnType.VARCHAR, metadata=20, charset="latin1"), [b"\xe9\x81"], ["é\x81"]),
+        (
+            ColumnFormat(type_code=ColumnType.VARCHAR, metadata=20, charset="utf8mb4"),
+            [b"a", None, "é".encode()],
+            ["a", None, "é"],
+        ),
+        (ColumnFormat(type_code=ColumnType.VARCHAR, metadata=20, charset="binary"), [b"a\0"], [b"a\0"]),
+        (ColumnFormat(type_code=ColumnType.STRING, metadata=0xFE04, charset="binary"), [b"a"], [b"a\0\0\0"]),
+        (ColumnFormat(type_code=ColumnType.STRING, metadata=0xFE04, charset="utf8mb4"), [b"a"], ["a"]),
+        (ColumnFormat(type_code=ColumnType.STRING, metadata=0xF701, labels=("x", "y")), [b"\0", b"\2"], ["", "y"]),
+        (ColumnFormat(type_code=ColumnType.STRING, metadata=0xF801, labels=("x", "y")), [b"\0", b"\3"], ["", "x,y"]),
+        (ColumnFormat(type_code=ColumnType.NULL), [None], [None]),
+        (ColumnFormat(type_code=ColumnType.TINY), [], []),
     ],
 )
 def test_neutral_values(fmt: ColumnFormat, cells: list[bytes | None], values: list[Any]) -> None:
@@ -94,19 +98,23 @@ def test_neutral_values(fmt: ColumnFormat, cells: list[bytes | None], values: li
 
 def test_minus_one_and_missing_columns_are_none() -> None:
     images = column([b"\1", None])
-    assert decode_column(images, np.array([-1, 0, 1]), 0, ColumnFormat(ColumnType.TINY)) == [None, 1, None]
+    assert decode_column(images, np.array([-1, 0, 1]), 0, ColumnFormat(type_code=ColumnType.TINY)) == [None, 1, None]
 
 
 @pytest.mark.parametrize(
     ("fmt", "cell", "message"),
     [
-        (ColumnFormat(ColumnType.STRING, 0xF701), b"\1", "members of an ENUM or SET"),
-        (ColumnFormat(ColumnType.STRING, 0xF701, labels=("x",)), b"\2", "ENUM value 2 is too large"),
-        (ColumnFormat(ColumnType.STRING, 0xF801, labels=("x",)), b"\2", "SET value 0x2 is too large"),
-        (ColumnFormat(99), b"\1", "unknown column type 99"),
-        (ColumnFormat(ColumnType.JSON, 4), b"\x0d\0", "invalid JSON value: unknown type 0x0d"),
-        (ColumnFormat(ColumnType.VARCHAR, 9, charset="utf8mb4"), b"\xff", "not utf8mb4 text"),
-        (ColumnFormat(ColumnType.BLOB_COMPRESSED, 2), b"\x99\1\1", "compressed column"),
+        (ColumnFormat(type_code=ColumnType.STRING, metadata=0xF701), b"\1", "members of an ENUM or SET"),
+        (ColumnFormat(type_code=ColumnType.STRING, metadata=0xF701, labels=("x",)), b"\2", "ENUM value 2 is too large"),
+        (
+            ColumnFormat(type_code=ColumnType.STRING, metadata=0xF801, labels=("x",)),
+            b"\2",
+            "SET value 0x2 is too large",
+        ),
+        (ColumnFormat(type_code=99), b"\1", "unknown column type 99"),
+        (ColumnFormat(type_code=ColumnType.JSON, metadata=4), b"\x0d\0", "invalid JSON value: unknown type 0x0d"),
+        (ColumnFormat(type_code=ColumnType.VARCHAR, metadata=9, charset="utf8mb4"), b"\xff", "not utf8mb4 text"),
+        (ColumnFormat(type_code=ColumnType.BLOB_COMPRESSED, metadata=2), b"\x99\1\1", "compressed column"),
     ],
 )
 def test_what_cannot_be_told_exactly_stops(fmt: ColumnFormat, cell: bytes, message: str) -> None:
@@ -130,18 +138,20 @@ def test_gathered_cells_are_ready_for_arrow() -> None:
 
 def test_a_large_cell_among_others_is_its_own_bytes() -> None:
     cells: list[bytes | None] = [b"ab", None, bytes(range(256)) * (LARGE_CELL // 200), b"", b"c"]
-    assert decoded(cells, ColumnFormat(ColumnType.BLOB, metadata=4)) == cells
+    assert decoded(cells, ColumnFormat(type_code=ColumnType.BLOB, metadata=4)) == cells
 
 
 @pytest.mark.parametrize("raw", [struct.pack("<d", float("nan")), struct.pack("<f", float("-inf")), b"\1\0\x80\x7f"])
 def test_a_number_that_is_none_stops(raw: bytes) -> None:
     with pytest.raises(BinlogFormatError, match="not a finite number"):
-        decoded([raw], ColumnFormat(ColumnType.DOUBLE if len(raw) == 8 else ColumnType.FLOAT))
+        decoded([raw], ColumnFormat(type_code=ColumnType.DOUBLE if len(raw) == 8 else ColumnType.FLOAT))
 
 
 @pytest.mark.parametrize(("word", "size"), [("inet4", 4), ("inet6", 16), ("uuid", 16)])
 def test_an_address_of_another_length_is_refused(word: str, size: int) -> None:
-    fmt = ColumnFormat(ColumnType.STRING, ColumnType.STRING << 8 | 2, charset="binary", sql_type=word)
+    fmt = ColumnFormat(
+        type_code=ColumnType.STRING, metadata=ColumnType.STRING << 8 | 2, charset="binary", sql_type=word
+    )
     assert len(decoded([b"", b"\1"], fmt)) == 2, "zeros at the end are not logged"
     with pytest.raises(BinlogFormatError, match=f"not of type {word}"):
         decoded([bytes(size + 1)], fmt)

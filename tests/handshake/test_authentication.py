@@ -83,14 +83,14 @@ def test_full_authentication_sends_the_password_over_tls(trust: Trust) -> None:
 
 def test_without_tls_a_pinned_key_is_used_and_none_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_bytes(PEM)
-    wire = Wire(Trust(False, False, public_key_path=str(tmp_path / "key.pem")), OK)
+    wire = Wire(Trust(encrypted=False, verified=False, public_key_path=str(tmp_path / "key.pem")), OK)
     CachingSha2(wire).authenticate(packet(FULL))
     (sent,) = wire.sent
     assert decrypted(sent) == PASSWORD + b"\0"
 
 
 def test_without_tls_the_servers_key_is_asked_for_only_when_the_operator_said_so() -> None:
-    wire = Wire(Trust(False, False, get_public_key=True), b"\x01" + PEM, OK)
+    wire = Wire(Trust(encrypted=False, verified=False, get_public_key=True), b"\x01" + PEM, OK)
     CachingSha2(wire).authenticate(packet(FULL))
     asked, sent = wire.sent
     assert asked == b"\x02" and decrypted(sent) == PASSWORD + b"\0"
@@ -143,7 +143,7 @@ def test_a_step_that_the_protocol_does_not_have_ends_it(step: bytes) -> None:
 
 
 def test_a_key_that_is_none_ends_it() -> None:
-    wire = Wire(Trust(False, False, get_public_key=True), OK)
+    wire = Wire(Trust(encrypted=False, verified=False, get_public_key=True), OK)
     with pytest.raises(OperationalError, match="sent no public key"):
         CachingSha2(wire).authenticate(packet(FULL))
     assert wire.sent == [b"\x02"]

@@ -141,9 +141,12 @@ def test_the_types_page_says_what_each_type_is_declared_as_in_sqlite() -> None:
         "without a type": "",
         **{f"as {word}": word for word in ("INT", "REAL", "TEXT", "BLOB")},
     }
-    unsigned = {"bigint unsigned": Column("c", "bigint", unsigned=True), "bit(64)": Column("c", "bit", length=64)}
+    unsigned = {
+        "bigint unsigned": Column(name="c", type="bigint", unsigned=True),
+        "bit(64)": Column(name="c", type="bit", length=64),
+    }
     for name, how in documented.items():
-        column = unsigned.get(name, Column("c", name))
+        column = unsigned.get(name, Column(name="c", type=name))
         assert affinity(column) == (name.upper() if words[how] is None else words[how]), name
     known = {*INTEGER_BITS, *TEXT_BYTES, *BINARY_TYPES, *GEOMETRY_TYPES, *TEMPORAL_TYPES, *CHARACTER_TYPES}
     assert known <= documented.keys()
@@ -158,7 +161,9 @@ def test_the_types_page_says_what_each_type_is_declared_as_in_postgresql() -> No
         kind, _, unsigned = name.partition(" ")
         length, scale = (9, 4) if kind == "decimal" else (3, None)
         expected = words.replace("(n)", "(3)").replace("(p,s)", "(9,4)")
-        assert declared(Column("c", kind, length, scale, unsigned=bool(unsigned))) == expected, name
+        assert declared(Column(name="c", type=kind, length=length, scale=scale, unsigned=bool(unsigned))) == expected, (
+            name
+        )
     known = {*INTEGER_BITS, *TEXT_BYTES, *BINARY_TYPES, *GEOMETRY_TYPES, *TEMPORAL_TYPES, *CHARACTER_TYPES}
     assert known | {f"{name} unsigned" for name in INTEGER_BITS} <= documented.keys()
 

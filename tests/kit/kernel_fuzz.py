@@ -206,7 +206,11 @@ def fuzz_event(dice: random.Random) -> None:
 def _walk_run(data: bytes) -> None:
     offsets, types = event_offsets(data)
     EventRun(
-        byte_view(data), offsets[:-1], np.diff(offsets), types, replace(DESCRIPTION, checksum_algorithm=0)
+        data=byte_view(data),
+        starts=offsets[:-1],
+        lengths=np.diff(offsets),
+        types=types,
+        description=replace(DESCRIPTION, checksum_algorithm=0),
     ).rows_events()
 
 
@@ -245,7 +249,16 @@ def _random_columns(dice: random.Random) -> list[ColumnFormat]:
         labels = dice.choice([None, ("a", "b", "é"), tuple("abcdefgh")])
         word = dice.choice(["", "", "inet4", "inet6", "uuid", "year(2)", "time(3)", "datetime(6)", "timestamp(2)"])
         unsigned = dice.random() < 0.5
-        columns.append(ColumnFormat(code, _random_metadata(kind, dice), unsigned, charset, labels, word))
+        columns.append(
+            ColumnFormat(
+                type_code=code,
+                metadata=_random_metadata(kind, dice),
+                unsigned=unsigned,
+                charset=charset,
+                labels=labels,
+                sql_type=word,
+            )
+        )
     return columns
 
 
@@ -327,7 +340,9 @@ def look_at_rows(
     data: bytes, description: FormatDescription, table_map: TableMap, formats: list[ColumnFormat], dice: random.Random
 ) -> None:
     offsets, types = event_offsets(data)
-    run = EventRun(byte_view(data), offsets[:-1], np.diff(offsets), types, description)
+    run = EventRun(
+        data=byte_view(data), starts=offsets[:-1], lengths=np.diff(offsets), types=types, description=description
+    )
     events = run.rows_events()
     is_map = types == EventType.TABLE_MAP
     kinds = np.zeros(int(is_map.sum()), np.int64)
@@ -400,7 +415,9 @@ def _random_model(dice: random.Random) -> Column:
     count = dice.choice([0, 1, 64, 65, 255, 300]) if odd else dice.choice([1, 3, 9])
     labels = tuple(f"l{number}" for number in range(count)) if kind in ("enum", "set") else ()
     charset = dice.choice([None, "utf8mb4", "latin1", "binary"])
-    return Column("c", kind, length, scale, dice.random() < 0.5, charset=charset, labels=labels)
+    return Column(
+        name="c", type=kind, length=length, scale=scale, unsigned=dice.random() < 0.5, charset=charset, labels=labels
+    )
 
 
 _WIRE: Final = {
@@ -489,7 +506,7 @@ def fuzz_large_row(dice: random.Random, *, whole: bool) -> None:
             packets[at] = dice.choice(EXTREMES)
     if dice.random() < 0.3 and not whole:
         del packets[dice.randrange(len(packets) - 40, len(packets)) :]
-    for _ in read_images(bytes(packets), selected_columns([Column("t", "longblob")]), [252]):
+    for _ in read_images(bytes(packets), selected_columns([Column(name="t", type="longblob")]), [252]):
         pass
 
 

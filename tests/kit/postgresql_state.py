@@ -54,7 +54,7 @@ def _text(column: str, kind: str, type_name: str, modifier: int) -> str:
     name = quote(column)
     if kind == "tmp" and type_name in _MYSQL_TYPE:
         digits = modifier & 0xFFFF if modifier >= 0 else 0
-        return shown_as_text(Column(column, _MYSQL_TYPE[type_name], digits), name)
+        return shown_as_text(Column(name=column, type=_MYSQL_TYPE[type_name], length=digits), name)
     if type_name == "inet":
         return f"host({name})"
     if kind in ("float", "double"):

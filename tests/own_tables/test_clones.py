@@ -16,8 +16,8 @@ from tests.repository.conftest import Target, target as target
 def test_a_chunk_is_counted_once_and_channels_do_not_meet(target: Target) -> None:
     engine = target.engine()
     create_own_tables(engine)
-    waits = ClonedTable("d", "T", "source", 2)
-    other = ClonedTable("d", "t", "source", 1)
+    waits = ClonedTable(Database_name="d", Table_name="T", Source_database="source", Family=2)
+    other = ClonedTable(Database_name="d", Table_name="t", Source_database="source", Family=1)
     with engine.begin() as connection:
         add_clones(connection, "east", [waits, other])
         add_clones(connection, "west", [waits])

@@ -42,7 +42,7 @@ def at(number: int, offset: int) -> BinlogPosition:
 
 def test_each_position_has_its_model(engine: Engine) -> None:
     with engine.begin() as connection:
-        store_models(connection, "", at(9, 500), ONE.tables, {"d": DatabaseModel("d", "latin1")})
+        store_models(connection, "", at(9, 500), ONE.tables, {"d": DatabaseModel(name="d", charset="latin1")})
         store_models(connection, "", at(10, 40), TWO.tables)
         store_models(connection, "", at(10, 90), {("d", "t"): None}, {"d": None})
         for position, expected in [
@@ -53,7 +53,7 @@ def test_each_position_has_its_model(engine: Engine) -> None:
             (at(10, 90), {}),
         ]:
             assert load_models(connection, "", position).tables == expected
-        assert load_models(connection, "", at(9, 500)).databases == {"d": DatabaseModel("d", "latin1")}
+        assert load_models(connection, "", at(9, 500)).databases == {"d": DatabaseModel(name="d", charset="latin1")}
         assert load_models(connection, "", at(11, 4)).databases == {}
 
 

@@ -38,7 +38,17 @@ pytestmark = pytest.mark.slow
 
 REPLICA = ReplicaIdentity(77, "r")
 SOURCE = SourceIdentity(server_id=1, uuid="s", version="8.0.40", is_mariadb=False, clock_difference=0.0)
-NOTHING_YET = RecoveryResult(BinlogPosition("", 4), RelayLogPosition("", 0), True, b"", 0, (), "", False, ())
+NOTHING_YET = RecoveryResult(
+    next_event=BinlogPosition("", 4),
+    relay_end=RelayLogPosition("", 0),
+    needs_new_relay_log=True,
+    format_description=b"",
+    truncated_bytes=0,
+    removed_relay_logs=(),
+    retrieved_gtid_set="",
+    is_index_repaired=False,
+    notes=(),
+)
 
 
 @dataclass

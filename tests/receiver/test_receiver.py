@@ -421,7 +421,17 @@ NEXT = BinlogPosition("binlog.000002", 1170)
 
 
 def recovered(gtids: str = "") -> RecoveryResult:
-    return RecoveryResult(NEXT, RelayLogPosition("", 0), True, b"", 0, (), gtids, False, ())
+    return RecoveryResult(
+        next_event=NEXT,
+        relay_end=RelayLogPosition("", 0),
+        needs_new_relay_log=True,
+        format_description=b"",
+        truncated_bytes=0,
+        removed_relay_logs=(),
+        retrieved_gtid_set=gtids,
+        is_index_repaired=False,
+        notes=(),
+    )
 
 
 def test_without_gtids_the_dump_begins_at_recoverys_next_event() -> None:

@@ -38,6 +38,6 @@ def row(*cells: bytes | None) -> bytes:
 
 
 def texts(count: int) -> tuple[list[SelectedColumn], list[int], bytes]:
-    columns = selected_columns([Column("id", "int"), Column("t", "longtext", charset="utf8mb4")])
+    columns = selected_columns([Column(name="id", type="int"), Column(name="t", type="longtext", charset="utf8mb4")])
     rows = [row(struct.pack("<i", n), None if n % 3 == 0 else counted(b"x" * (n * 7 % 400))) for n in range(count)]
     return columns, [LONG, TEXT], length_prefixed(rows)

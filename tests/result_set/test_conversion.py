@@ -38,7 +38,7 @@ def one_cell(column: Column, wire: int, cell: bytes) -> object:
     ],
 )
 def test_a_decimal_is_packed_as_it_is_logged(precision: int, scale: int, text: str) -> None:
-    column = Column("d", "decimal", precision, scale)
+    column = Column(name="d", type="decimal", length=precision, scale=scale)
     assert one_cell(column, DECIMAL, counted(text.encode())) == text
 
 
@@ -46,7 +46,7 @@ def test_a_decimal_is_packed_as_it_is_logged(precision: int, scale: int, text: s
 def test_a_decimal_that_does_not_fit_is_refused(text: str) -> None:
     if text:
         with pytest.raises(BinlogFormatError):
-            one_cell(Column("d", "decimal", 10, 3), DECIMAL, counted(text.encode()))
+            one_cell(Column(name="d", type="decimal", length=10, scale=3), DECIMAL, counted(text.encode()))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_decimal_that_does_not_fit_is_refused(text: str) -> None:
 def test_dates_and_times_are_those_that_are_logged(
     kind: str, digits: int | None, wire: int, cell: bytes, text: str
 ) -> None:
-    assert one_cell(Column("v", kind, digits), wire, bytes([len(cell)]) + cell) == text
+    assert one_cell(Column(name="v", type=kind, length=digits), wire, bytes([len(cell)]) + cell) == text
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_dates_and_times_are_those_that_are_logged(
     ],
 )
 def test_a_uuid_comes_in_the_order_in_which_it_is_logged(text: str) -> None:
-    column = Column("u", "uuid")
+    column = Column(name="u", type="uuid")
     assert one_cell(column, TEXT, counted(bytes.fromhex(text.replace("-", "")))) == text
     assert uuid_text(bytes(16)) == "00000000-0000-0000-0000-000000000000"
 
@@ -103,11 +103,11 @@ def test_a_decimal_is_never_written_beyond_its_room(precision: int, scale: int, 
 @pytest.mark.parametrize("text", ["", "-", ".", "1.2.3", "--1", "1-", ".5"])
 def test_a_decimal_that_no_server_prints_is_refused(text: str) -> None:
     with pytest.raises(BinlogFormatError):
-        one_cell(Column("d", "decimal", 10, 3), DECIMAL, counted(text.encode()))
+        one_cell(Column(name="d", type="decimal", length=10, scale=3), DECIMAL, counted(text.encode()))
 
 
 @pytest.mark.parametrize(("kind", "length"), [("bit", 9), ("inet6", None), ("inet4", None)])
 def test_a_counted_cell_of_another_length_than_its_column_is_refused(kind: str, length: int | None) -> None:
     for cell in (b"", b"a", b"a" * 3, b"a" * 17):
         with pytest.raises(BinlogFormatError):
-            one_cell(Column("c", kind, length), TEXT, counted(cell))
+            one_cell(Column(name="c", type=kind, length=length), TEXT, counted(cell))

@@ -31,7 +31,7 @@ def test_rows_come_in_batches_and_are_the_same_in_batches_of_any_size() -> None:
 
 @pytest.mark.parametrize("size", [FULL - 12, FULL - 11, FULL - 10, FULL, 2 * FULL + 5])
 def test_a_cell_of_many_packets_is_in_one_piece(size: int) -> None:
-    columns = selected_columns([Column("t", "longblob")])
+    columns = selected_columns([Column(name="t", type="longblob")])
     big = np.random.default_rng(1).integers(0, 256, size, np.uint8).tobytes()
     packets = length_prefixed([row(counted(b"a")), row(counted(big)), row(counted(b"b"))])
     batches = list(read_images(packets, columns, [252]))

@@ -20,4 +20,8 @@ def recorded(name: str) -> Iterator[tuple[str, str, DdlContext]]:
             lines.pop(0)
         if any(lines):
             database, _, sql_mode = lines[0].removeprefix("-- ").rpartition(" ")
-            yield "\n".join(lines[1:]), database, DdlContext(int(sql_mode), VERSIONS[name], "utf8mb4")
+            yield (
+                "\n".join(lines[1:]),
+                database,
+                DdlContext(sql_mode=int(sql_mode), server_version=VERSIONS[name], charset="utf8mb4"),
+            )

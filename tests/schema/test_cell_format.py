@@ -9,18 +9,18 @@ from rplctl.schema.model import Column
 
 def test_a_model_tells_charsets_labels_signs_and_words() -> None:
     columns = (
-        Column("a", "bigint", unsigned=True),
-        Column("b", "varchar", length=9, charset="latin1"),
-        Column("c", "binary", length=3),
-        Column("d", "enum", charset="utf8mb4", labels=("x", "y")),
-        Column("e", "time", length=3),
-        Column("f", "year", length=2),
+        Column(name="a", type="bigint", unsigned=True),
+        Column(name="b", type="varchar", length=9, charset="latin1"),
+        Column(name="c", type="binary", length=3),
+        Column(name="d", type="enum", charset="utf8mb4", labels=("x", "y")),
+        Column(name="e", type="time", length=3),
+        Column(name="f", type="year", length=2),
     )
     assert known_formats(columns) == (
-        ColumnFormat(0, unsigned=True, sql_type="bigint"),
-        ColumnFormat(0, charset="latin1", sql_type="varchar"),
-        ColumnFormat(0, charset="binary", sql_type="binary"),
-        ColumnFormat(0, charset="utf8mb4", labels=("x", "y"), sql_type="enum"),
-        ColumnFormat(0, sql_type="time(3)"),
-        ColumnFormat(0, sql_type="year(2)"),
+        ColumnFormat(type_code=0, unsigned=True, sql_type="bigint"),
+        ColumnFormat(type_code=0, charset="latin1", sql_type="varchar"),
+        ColumnFormat(type_code=0, charset="binary", sql_type="binary"),
+        ColumnFormat(type_code=0, charset="utf8mb4", labels=("x", "y"), sql_type="enum"),
+        ColumnFormat(type_code=0, sql_type="time(3)"),
+        ColumnFormat(type_code=0, sql_type="year(2)"),
     )

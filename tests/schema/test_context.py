@@ -25,9 +25,12 @@ def test_version(version: str, number: int, is_mariadb: bool) -> None:
 
 
 def test_modes() -> None:
-    assert not DdlContext(0).is_strict and not DdlContext(0).pads_char
-    assert DdlContext(STRICT_ALL_TABLES).is_strict and DdlContext(STRICT_TRANS_TABLES).is_strict
-    assert DdlContext(PAD_CHAR_TO_FULL_LENGTH).pads_char and not DdlContext(PAD_CHAR_TO_FULL_LENGTH).is_strict
+    assert not DdlContext(sql_mode=0).is_strict and not DdlContext(sql_mode=0).pads_char
+    assert DdlContext(sql_mode=STRICT_ALL_TABLES).is_strict and DdlContext(sql_mode=STRICT_TRANS_TABLES).is_strict
+    assert (
+        DdlContext(sql_mode=PAD_CHAR_TO_FULL_LENGTH).pads_char
+        and not DdlContext(sql_mode=PAD_CHAR_TO_FULL_LENGTH).is_strict
+    )
 
 
 @pytest.mark.parametrize(

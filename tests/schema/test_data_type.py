@@ -22,47 +22,50 @@ def parsed(sql: str, context: DdlContext | None = None) -> Column:
 @pytest.mark.parametrize(
     ("sql", "column"),
     [
-        ("INT1", Column("c", "tinyint")),
-        ("BOOL", Column("c", "tinyint", 1)),
-        ("INTEGER(5) UNSIGNED", Column("c", "int", 5, unsigned=True)),
-        ("MIDDLEINT ZEROFILL", Column("c", "mediumint", 8, unsigned=True, zerofill=True)),
-        ("BIGINT SIGNED", Column("c", "bigint")),
-        ("DEC", Column("c", "decimal", 10, 0)),
-        ("NUMERIC(0)", Column("c", "decimal", 10, 0)),
-        ("FIXED(5,2)", Column("c", "decimal", 5, 2)),
-        ("FLOAT(24)", Column("c", "float")),
-        ("FLOAT(25)", Column("c", "double")),
-        ("FLOAT(25,3)", Column("c", "float", 25, 3)),
-        ("DOUBLE PRECISION", Column("c", "double")),
-        ("REAL", Column("c", "double")),
-        ("BIT", Column("c", "bit", 1)),
-        ("YEAR(4)", Column("c", "year")),
-        ("YEAR(2)", Column("c", "year", 2)),
-        ("DATETIME(0)", Column("c", "datetime")),
-        ("TIME(3)", Column("c", "time", 3)),
-        ("CHAR", Column("c", "char", 1)),
-        ("CHARACTER VARYING(5)", Column("c", "varchar", 5)),
-        ("NATIONAL VARCHAR(5)", Column("c", "varchar", 5, charset="utf8mb3")),
-        ("NCHAR(5)", Column("c", "char", 5, charset="utf8mb3")),
-        ("CHAR(5) BYTE", Column("c", "binary", 5)),
-        ("VARCHAR(5) CHARACTER SET binary", Column("c", "varbinary", 5)),
-        ("TEXT CHARSET = binary", Column("c", "blob")),
-        ("CHAR(5) ASCII", Column("c", "char", 5, charset="latin1")),
-        ("CHAR(5) CHARSET utf8", Column("c", "char", 5, charset="utf8mb3")),
-        ("CHAR(5) COLLATE utf8_bin", Column("c", "char", 5, charset="utf8mb3", collation="utf8mb3_bin")),
-        ("CHAR(5) COLLATE uca1400_ai_ci", Column("c", "char", 5, collation="uca1400_ai_ci")),
-        ("LONG", Column("c", "mediumtext")),
-        ("LONG VARBINARY", Column("c", "mediumblob")),
-        ("BLOB(255)", Column("c", "tinyblob")),
-        ("BLOB(256)", Column("c", "blob")),
-        ("BLOB(65536)", Column("c", "mediumblob")),
-        ("TEXT(63) CHARACTER SET utf8mb4", Column("c", "tinytext", charset="utf8mb4")),
-        ("TEXT(64) CHARACTER SET utf8mb4", Column("c", "text", charset="utf8mb4")),
-        ("TEXT(64)", Column("c", "text", 64)),  # of a charset that is known later
-        ("ENUM('a ','b''c')", Column("c", "enum", labels=("a", "b'c"))),
-        ("GEOMCOLLECTION", Column("c", "geometrycollection")),
-        ("VECTOR", Column("c", "vector", 2048)),
-        ("JSON", Column("c", "json")),
+        ("INT1", Column(name="c", type="tinyint")),
+        ("BOOL", Column(name="c", type="tinyint", length=1)),
+        ("INTEGER(5) UNSIGNED", Column(name="c", type="int", length=5, unsigned=True)),
+        ("MIDDLEINT ZEROFILL", Column(name="c", type="mediumint", length=8, unsigned=True, zerofill=True)),
+        ("BIGINT SIGNED", Column(name="c", type="bigint")),
+        ("DEC", Column(name="c", type="decimal", length=10, scale=0)),
+        ("NUMERIC(0)", Column(name="c", type="decimal", length=10, scale=0)),
+        ("FIXED(5,2)", Column(name="c", type="decimal", length=5, scale=2)),
+        ("FLOAT(24)", Column(name="c", type="float")),
+        ("FLOAT(25)", Column(name="c", type="double")),
+        ("FLOAT(25,3)", Column(name="c", type="float", length=25, scale=3)),
+        ("DOUBLE PRECISION", Column(name="c", type="double")),
+        ("REAL", Column(name="c", type="double")),
+        ("BIT", Column(name="c", type="bit", length=1)),
+        ("YEAR(4)", Column(name="c", type="year")),
+        ("YEAR(2)", Column(name="c", type="year", length=2)),
+        ("DATETIME(0)", Column(name="c", type="datetime")),
+        ("TIME(3)", Column(name="c", type="time", length=3)),
+        ("CHAR", Column(name="c", type="char", length=1)),
+        ("CHARACTER VARYING(5)", Column(name="c", type="varchar", length=5)),
+        ("NATIONAL VARCHAR(5)", Column(name="c", type="varchar", length=5, charset="utf8mb3")),
+        ("NCHAR(5)", Column(name="c", type="char", length=5, charset="utf8mb3")),
+        ("CHAR(5) BYTE", Column(name="c", type="binary", length=5)),
+        ("VARCHAR(5) CHARACTER SET binary", Column(name="c", type="varbinary", length=5)),
+        ("TEXT CHARSET = binary", Column(name="c", type="blob")),
+        ("CHAR(5) ASCII", Column(name="c", type="char", length=5, charset="latin1")),
+        ("CHAR(5) CHARSET utf8", Column(name="c", type="char", length=5, charset="utf8mb3")),
+        (
+            "CHAR(5) COLLATE utf8_bin",
+            Column(name="c", type="char", length=5, charset="utf8mb3", collation="utf8mb3_bin"),
+        ),
+        ("CHAR(5) COLLATE uca1400_ai_ci", Column(name="c", type="char", length=5, collation="uca1400_ai_ci")),
+        ("LONG", Column(name="c", type="mediumtext")),
+        ("LONG VARBINARY", Column(name="c", type="mediumblob")),
+        ("BLOB(255)", Column(name="c", type="tinyblob")),
+        ("BLOB(256)", Column(name="c", type="blob")),
+        ("BLOB(65536)", Column(name="c", type="mediumblob")),
+        ("TEXT(63) CHARACTER SET utf8mb4", Column(name="c", type="tinytext", charset="utf8mb4")),
+        ("TEXT(64) CHARACTER SET utf8mb4", Column(name="c", type="text", charset="utf8mb4")),
+        ("TEXT(64)", Column(name="c", type="text", length=64)),  # of a charset that is known later
+        ("ENUM('a ','b''c')", Column(name="c", type="enum", labels=("a", "b'c"))),
+        ("GEOMCOLLECTION", Column(name="c", type="geometrycollection")),
+        ("VECTOR", Column(name="c", type="vector", length=2048)),
+        ("JSON", Column(name="c", type="json")),
     ],
 )
 def test_a_type(sql: str, column: Column) -> None:
@@ -70,13 +73,13 @@ def test_a_type(sql: str, column: Column) -> None:
 
 
 def test_what_hangs_on_the_server_and_its_mode() -> None:
-    assert parsed("REAL", DdlContext(sql_mode=REAL_AS_FLOAT)) == Column("c", "float")
-    text = Column("c", "longtext", charset="utf8mb4", collation="utf8mb4_bin")
+    assert parsed("REAL", DdlContext(sql_mode=REAL_AS_FLOAT)) == Column(name="c", type="float")
+    text = Column(name="c", type="longtext", charset="utf8mb4", collation="utf8mb4_bin")
     assert parsed("JSON", MARIADB) == text
     assert parse_data_type(TokenStream("JSON", MARIADB), "c").is_mariadb_json
     serial = parse_data_type(TokenStream("SERIAL", MARIADB), "c")
     assert serial.is_serial
-    assert serial.column == replace(Column("c", "bigint", unsigned=True, auto_increment=True), nullable=False)
+    assert serial.column == replace(Column(name="c", type="bigint", unsigned=True, auto_increment=True), nullable=False)
 
 
 @pytest.mark.parametrize("sql", ["SMALLFLOAT", "CHAR()", "ENUM()", "DECIMAL(5,)", "INT('5')"])

@@ -139,5 +139,5 @@ def test_named_time_zones_are_computed_unknown_ones_are_not() -> None:
 
 
 def test_every_type_with_an_implicit_default_has_one() -> None:
-    assert implicit_default(Column("c", "uuid")) == "00000000-0000-0000-0000-000000000000"
-    assert implicit_default(Column("c", "varchar", 9)) == ""
+    assert implicit_default(Column(name="c", type="uuid")) == "00000000-0000-0000-0000-000000000000"
+    assert implicit_default(Column(name="c", type="varchar", length=9)) == ""

@@ -102,7 +102,11 @@ def test_what_servers_print_stays_as_it_is() -> None:
     found = table_definition(MYSQL, "t")
     assert "".join(found.create().split()) == "".join(MYSQL.split())
     assert [element.column for element in found.elements] == ["id", "a;b", "g", "j", *[""] * 5]
-    keys = [Key("u", "unique", (KeyPart("a;b"),)), Key("k`k", "index", (KeyPart("id"),)), Key("f", "fulltext", ())]
+    keys = [
+        Key(name="u", kind="unique", parts=(KeyPart("a;b"),)),
+        Key(name="k`k", kind="index", parts=(KeyPart("id"),)),
+        Key(name="f", kind="fulltext", parts=()),
+    ]
     assert {name: str(text) for name, text in found.keys(keys).items()} == {
         "u": "UNIQUE KEY `u` (`a;b`(3)) /*!80000 INVISIBLE */",
         "k`k": "KEY `k``k` (`id`,`g`)",

@@ -16,7 +16,7 @@ def table(expression: str, column_type: str = "INT") -> TableModel:
     sql = (
         f"CREATE TABLE t (a INT, `b c` SMALLINT UNSIGNED, u BIGINT UNSIGNED, s TEXT, v {column_type} AS ({expression}))"
     )
-    return load_table(sql, DatabaseModel("db", "utf8mb4"), DdlContext(server_version="10.11.19-MariaDB"))
+    return load_table(sql, DatabaseModel(name="db", charset="utf8mb4"), DdlContext(server_version="10.11.19-MariaDB"))
 
 
 @pytest.mark.parametrize(

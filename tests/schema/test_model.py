@@ -19,27 +19,27 @@ from tests.schema.mysql_text import create_table
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 NAMES = TEXT.map(str.strip).filter(bool)
 FLAT = [
-    *[Column("", kind) for kind in ("int", "bigint", "double", "date", "json", "text", "blob", "year")],
-    Column("", "bigint", unsigned=True),
-    Column("", "int", 7, unsigned=True, zerofill=True),
-    Column("", "decimal", 12, 3),
-    Column("", "varchar", 30),
-    Column("", "char", 4),
-    Column("", "binary", 3),
-    Column("", "bit", 64),
-    Column("", "datetime", 6),
-    Column("", "timestamp", 3),
-    Column("", "time"),
-    Column("", "point"),
-    Column("", "float", 7, 2),
-    Column("", "varchar", 9, generated="concat('a',`b`)", stored=True),
+    *[Column(name="", type=kind) for kind in ("int", "bigint", "double", "date", "json", "text", "blob", "year")],
+    Column(name="", type="bigint", unsigned=True),
+    Column(name="", type="int", length=7, unsigned=True, zerofill=True),
+    Column(name="", type="decimal", length=12, scale=3),
+    Column(name="", type="varchar", length=30),
+    Column(name="", type="char", length=4),
+    Column(name="", type="binary", length=3),
+    Column(name="", type="bit", length=64),
+    Column(name="", type="datetime", length=6),
+    Column(name="", type="timestamp", length=3),
+    Column(name="", type="time"),
+    Column(name="", type="point"),
+    Column(name="", type="float", length=7, scale=2),
+    Column(name="", type="varchar", length=9, generated="concat('a',`b`)", stored=True),
 ]
 
 
 @st.composite
 def columns(draw: st.DrawFn) -> Column:
     labels = draw(st.lists(TEXT.map(lambda text: text.rstrip(" ")), min_size=1, max_size=4, unique=True))
-    column = draw(st.sampled_from([*FLAT, Column("", "enum", labels=tuple(labels))]))
+    column = draw(st.sampled_from([*FLAT, Column(name="", type="enum", labels=tuple(labels))]))
     if column.type in ("varchar", "char", "text", "enum"):
         charset, collation = draw(st.sampled_from([("utf8mb4", None), ("latin1", "latin1_bin")]))
         column = replace(column, charset=charset, collation=collation)
@@ -55,14 +55,20 @@ def models(draw: st.DrawFn) -> TableModel:
     keys = []
     if draw(st.booleans()):
         primary = draw(picks)
-        keys.append(Key("PRIMARY", "primary", tuple(KeyPart(name) for name in primary)))
+        keys.append(Key(name="PRIMARY", kind="primary", parts=tuple(KeyPart(name) for name in primary)))
         found = [replace(c, nullable=c.nullable and c.name not in primary) for c in found]
     for number in range(draw(st.integers(0, 3))):
         kind = draw(st.sampled_from(["unique", "index"]))
         parts = tuple(KeyPart(name, descending=draw(st.booleans())) for name in draw(picks))
-        keys.append(Key(f"k '{number}`", "unique" if kind == "unique" else "index", parts))
+        keys.append(Key(name=f"k '{number}`", kind="unique" if kind == "unique" else "index", parts=parts))
     return TableModel(
-        "d", draw(NAMES), tuple(found), tuple(keys), charset="utf8mb4", engine="InnoDB", comment=draw(TEXT)
+        database="d",
+        name=draw(NAMES),
+        columns=tuple(found),
+        keys=tuple(keys),
+        charset="utf8mb4",
+        engine="InnoDB",
+        comment=draw(TEXT),
     )
 
 
@@ -90,18 +96,22 @@ def test_sqlite_accepts_the_table_of_any_model(model: TableModel) -> None:
 
 def test_json_keeps_every_field() -> None:
     model = TableModel(
-        "d",
-        "t",
-        (Column("e", "enum", labels=("a", "b'c"), charset="utf8mb4"),),
-        (Key("k", "index", (KeyPart("e", 3),), True, "old"),),
-        (ForeignKey("f", ("e",), "d", "p", ("x",), "CASCADE"),),
-        (Check("c", "e > 1"),),
-        "utf8mb4",
-        "utf8mb4_bin",
-        "InnoDB",
-        "✓",
-        Partitioning("RANGE", "e", (Partition("p", "LESS THAN (1)"),)),
-        True,
+        database="d",
+        name="t",
+        columns=(Column(name="e", type="enum", labels=("a", "b'c"), charset="utf8mb4"),),
+        keys=(Key(name="k", kind="index", parts=(KeyPart("e", 3),), implicit=True, stored_as="old"),),
+        foreign_keys=(
+            ForeignKey(
+                name="f", columns=("e",), ref_database="d", ref_table="p", ref_columns=("x",), on_delete="CASCADE"
+            ),
+        ),
+        checks=(Check("c", "e > 1"),),
+        charset="utf8mb4",
+        collation="utf8mb4_bin",
+        engine="InnoDB",
+        comment="✓",
+        partitioning=Partitioning(method="RANGE", expression="e", partitions=(Partition("p", "LESS THAN (1)"),)),
+        system_versioned=True,
     )
     assert TableModel.from_json(model.to_json()) == model
 

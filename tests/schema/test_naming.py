@@ -5,8 +5,8 @@ from __future__ import annotations
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.schema.naming import choose_index_names, fold, index_name, keep_index_names, physical_name
 
-KEYS = (Key("PRIMARY", "primary", (KeyPart("a"),)), Key("K", "index", (KeyPart("a"),)))
-TABLE = TableModel("d", "t", (Column("a", "int"),), KEYS)
+KEYS = (Key(name="PRIMARY", kind="primary", parts=(KeyPart("a"),)), Key(name="K", kind="index", parts=(KeyPart("a"),)))
+TABLE = TableModel(database="d", name="t", columns=(Column(name="a", type="int"),), keys=KEYS)
 
 
 def test_only_ascii_letters_have_no_case() -> None:
@@ -24,8 +24,18 @@ def test_an_index_is_named_after_its_table_until_that_is_renamed() -> None:
 
 
 def test_a_name_that_a_renamed_table_took_along_is_not_used_again() -> None:
-    away = TableModel("d", "old", TABLE.columns, (Key("k", "index", (KeyPart("a"),), stored_as="D__T::k"),))
-    again = TableModel("d", "x", TABLE.columns, (Key("k", "index", (KeyPart("a"),), stored_as="d__t::K~2"),))
+    away = TableModel(
+        database="d",
+        name="old",
+        columns=TABLE.columns,
+        keys=(Key(name="k", kind="index", parts=(KeyPart("a"),), stored_as="D__T::k"),),
+    )
+    again = TableModel(
+        database="d",
+        name="x",
+        columns=TABLE.columns,
+        keys=(Key(name="k", kind="index", parts=(KeyPart("a"),), stored_as="d__t::K~2"),),
+    )
     chosen = choose_index_names(TABLE, [away, again])
     assert [key.stored_as for key in chosen.keys] == ["", "d__t::K~3"]
     assert choose_index_names(TABLE, []) == TABLE

@@ -203,7 +203,7 @@ def test_create_like_copies_all_but_foreign_keys() -> None:
 
 def test_alter_is_pure_and_tells_where_columns_come_from() -> None:
     old = model("CREATE TABLE t (a INT, b INT)")
-    altered = alter(old, (DropColumn("A"), AddColumn(Column("c", "int"), "")), DdlContext(), "utf8mb4")
+    altered = alter(old, (DropColumn("A"), AddColumn(Column(name="c", type="int"), "")), DdlContext(), "utf8mb4")
     assert altered.origins == (None, "b")
     assert [column.name for column in old.columns] == ["a", "b"]
 
@@ -217,9 +217,11 @@ def test_parts_of_the_grammar_stand_alone() -> None:
     assert parse_data_type(TokenStream("ENUM('a')", context), "e").column.labels == ("a",)
     assert len(parse_definitions(TokenStream("(a INT, KEY (a))", context), "d").constraints) == 1
     assert parse_partitioning(TokenStream("HASH (a) PARTITIONS 4", context)).method == "HASH"
-    assert normalize(Column("a", "char")).length == 1
+    assert normalize(Column(name="a", type="char")).length == 1
     assert (charset_of("utf8mb3_bin"), charset_of("uca1400_ai_ci")) == ("utf8mb3", None)
-    table = resolve_charsets(TableModel("d", "t", (Column("a", "char", 1),)), "latin1", None)
+    table = resolve_charsets(
+        TableModel(database="d", name="t", columns=(Column(name="a", type="char", length=1),)), "latin1", None
+    )
     assert table.columns[0].charset == "latin1"
     assert add_versioning(table).columns[-1].name == "row_end"
     assert END_OF_TIME.startswith("2038")
@@ -229,7 +231,7 @@ def test_a_database_can_be_forgotten_and_known_again() -> None:
     catalog = after("CREATE DATABASE d CHARSET latin1", "DROP DATABASE d")
     assert catalog.databases == {}
     assert after("CREATE DATABASE x CHARSET latin1 COLLATE latin1_bin").databases == {
-        "x": DatabaseModel("x", "latin1", "latin1_bin")
+        "x": DatabaseModel(name="x", charset="latin1", collation="latin1_bin")
     }
 
 

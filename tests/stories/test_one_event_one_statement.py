@@ -165,11 +165,25 @@ def executed(target: MysqlTarget, sql: bytes, version: str, **context: int) -> i
     """The error's number, or 0. The connection has just taken several statements, which were ours."""
     session = replace(QueryContext(flags2=0, sql_mode=0), **context)  # type: ignore[arg-type]
     text: Query | ExecuteLoadQuery = Query(
-        1, 7, 0, 0, "shop", sql, session, uses_temporary_tables=False, suppress_use=False
+        timestamp=1,
+        thread_id=7,
+        execution_time=0,
+        error_code=0,
+        database="shop",
+        sql_bytes=sql,
+        context=session,
+        uses_temporary_tables=False,
+        suppress_use=False,
     )
     if sql.startswith(b"LOAD"):
         assert isinstance(text, Query)
-        text = ExecuteLoadQuery(text, 1, sql.index(b"INFILE"), sql.index(b" INTO") + 5, 0)
+        text = ExecuteLoadQuery(
+            query=text,
+            file_id=1,
+            name_start=sql.index(b"INFILE"),
+            name_end=sql.index(b" INTO") + 5,
+            duplicate_handling=0,
+        )
     target.begin(foreign_keys=True)
     driver_of(target).take_several(wanted=True)
     try:

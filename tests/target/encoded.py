@@ -24,10 +24,10 @@ def in_bulk(chunk: TableChunk, model: TableModel, kind: str, *, length_prefixed:
     values_then_key = tuple(c for c in whole if c not in key) + key
     updates = [row for rows in chunk.updates for row in _in_order(rows, key, values_then_key)]
     bulk = BulkRows(
-        encoded(key, chunk.absent, model, kind, length_prefixed=length_prefixed),
-        encoded(gone, chunk.deletes, model, kind, length_prefixed=length_prefixed),
-        encoded(values_then_key, updates, model, kind, length_prefixed=length_prefixed),
-        encoded(
+        absent=encoded(key, chunk.absent, model, kind, length_prefixed=length_prefixed),
+        deletes=encoded(gone, chunk.deletes, model, kind, length_prefixed=length_prefixed),
+        updates=encoded(values_then_key, updates, model, kind, length_prefixed=length_prefixed),
+        inserts=encoded(
             whole, [row for rows in chunk.inserts for row in rows.rows], model, kind, length_prefixed=length_prefixed
         ),
     )

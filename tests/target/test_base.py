@@ -24,17 +24,21 @@ from rplctl.target.base import (
     keyless_mismatch,
 )
 
-COLUMNS = (Column("a", "int", nullable=False), Column("b", "int"), Column("c", "varchar", 9, nullable=False))
+COLUMNS = (
+    Column(name="a", type="int", nullable=False),
+    Column(name="b", type="int"),
+    Column(name="c", type="varchar", length=9, nullable=False),
+)
 
 
 def model(*keys: tuple[KeyKind, str]) -> TableModel:
-    made = tuple(Key(f"k{n}", kind, tuple(map(KeyPart, names))) for n, (kind, names) in enumerate(keys))
-    return TableModel("d", "t", COLUMNS, made)
+    made = tuple(Key(name=f"k{n}", kind=kind, parts=tuple(map(KeyPart, names))) for n, (kind, names) in enumerate(keys))
+    return TableModel(database="d", name="t", columns=COLUMNS, keys=made)
 
 
 def chunk(**parts: object) -> TableChunk:
     fields: dict[str, object] = {"absent": [], "deletes": [], "updates": [], "inserts": [], "ordered": []} | parts
-    return TableChunk("d", "t", change_count=1, foreign_keys_off=False, **fields)  # type: ignore[arg-type]
+    return TableChunk(database="d", table="t", change_count=1, foreign_keys_off=False, **fields)  # type: ignore[arg-type]
 
 
 def test_a_key_is_the_primary_else_the_first_unique_one_without_nulls() -> None:
@@ -42,9 +46,16 @@ def test_a_key_is_the_primary_else_the_first_unique_one_without_nulls() -> None:
     assert key_of(model(("unique", "ab"), ("unique", "c"))) == (2,)
     assert key_of(model(("index", "a"), ("unique", "b"))) == ()
     assert key_of(model(("primary", "b"))) == (1,)
-    prefix = TableModel("d", "t", COLUMNS, (Key("k", "unique", (KeyPart("c", 3),)),))
+    prefix = TableModel(
+        database="d", name="t", columns=COLUMNS, keys=(Key(name="k", kind="unique", parts=(KeyPart("c", 3),)),)
+    )
     assert key_of(prefix) == ()
-    computed = TableModel("d", "t", COLUMNS, (Key("k", "unique", (KeyPart("a"), KeyPart("", expression="a+1"))),))
+    computed = TableModel(
+        database="d",
+        name="t",
+        columns=COLUMNS,
+        keys=(Key(name="k", kind="unique", parts=(KeyPart("a"), KeyPart("", expression="a+1"))),),
+    )
     assert key_of(computed) == ()
 
 
@@ -66,10 +77,10 @@ def test_an_error_names_the_key_or_the_whole_image_and_no_long_value() -> None:
 
 def test_inserts_of_the_same_columns_go_together_and_the_order_stays() -> None:
     def insert(*row: int) -> RowChange:
-        return RowChange(ChangeKind.INSERT, None, RowSet(tuple(range(len(row))), [row]))
+        return RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet(tuple(range(len(row))), [row]))
 
-    update = RowChange(ChangeKind.UPDATE, RowSet((0,), [(1,)]), RowSet((0,), [(2,)]))
-    delete = RowChange(ChangeKind.DELETE, RowSet((0,), [(1,)]), None)
+    update = RowChange(kind=ChangeKind.UPDATE, before=RowSet((0,), [(1,)]), after=RowSet((0,), [(2,)]))
+    delete = RowChange(kind=ChangeKind.DELETE, before=RowSet((0,), [(1,)]), after=None)
     changes = [insert(1), insert(2), insert(3, 4), update, delete, insert(5)]
     assert list(inserts_together(changes)) == [
         RowSet((0,), [(1,), (2,)]),

@@ -64,7 +64,7 @@ FRAMED: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
     ]
 )
 def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
-    monkeypatch.setitem(KINDS, "toy", Kind("tests.target.toy", is_file=True))
+    monkeypatch.setitem(KINDS, "toy", Kind(folder="tests.target.toy", is_file=True))
     if is_local_file(kind := request.param.partition("-")[0]):
         opened = open_target(f"{kind}:///{tmp_path / 'target.db'}")
     elif request.param.startswith("postgresql"):
@@ -103,7 +103,7 @@ def make(target: Target, sql: str) -> TableModel:
 
 def chunk(model: TableModel, **parts: object) -> TableChunk:
     fields: dict[str, object] = {"absent": [], "deletes": [], "updates": [], "inserts": [], "ordered": []} | parts
-    return TableChunk(model.database, model.name, change_count=1, foreign_keys_off=False, **fields)  # type: ignore[arg-type]
+    return TableChunk(database=model.database, table=model.name, change_count=1, foreign_keys_off=False, **fields)  # type: ignore[arg-type]
 
 
 def apply(target: Target, model: TableModel, *chunks: TableChunk) -> None:
@@ -207,11 +207,11 @@ def test_what_was_applied_is_held_no_longer_though_nobody_looks_for_garbage(targ
 def test_without_a_key_exactly_one_equal_row_is_changed(target: Target, names: Sequence[str]) -> None:
     model = make(target, "CREATE TABLE t ({} INT, {} VARCHAR(20))".format(*names))
     assert key_of(model) == ()
-    twice = [RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(1, None)]))] * 2
-    gone = RowChange(ChangeKind.DELETE, RowSet((0, 1), [(1, None)]), None)
+    twice = [RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0, 1), [(1, None)]))] * 2
+    gone = RowChange(kind=ChangeKind.DELETE, before=RowSet((0, 1), [(1, None)]), after=None)
     apply(target, model, chunk(model, ordered=[*twice, gone]))
     assert rows(target) == [(1, None)]
-    moved = RowChange(ChangeKind.UPDATE, RowSet((0, 1), [(1, None)]), RowSet((0, 1), [(2, "x")]))
+    moved = RowChange(kind=ChangeKind.UPDATE, before=RowSet((0, 1), [(1, None)]), after=RowSet((0, 1), [(2, "x")]))
     apply(target, model, chunk(model, ordered=[moved]))
     assert rows(target) == [(2, "x")]
 
@@ -320,12 +320,20 @@ def test_rows_that_the_target_adds_something_to_are_no_bag(target: Target, own: 
     ("change", "errno", "words"),
     [
         (
-            RowChange(ChangeKind.INSERT, None, RowSet(ALL, [(1, "n", None)])),
+            RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet(ALL, [(1, "n", None)])),
             1062,
             "Duplicate entry '1' for key 'PRIMARY'",
         ),
-        (RowChange(ChangeKind.INSERT, None, RowSet(ALL, [(5, "a", None)])), 1062, "Duplicate entry 'a' for key 'code'"),
-        (RowChange(ChangeKind.DELETE, RowSet(ALL, [(8, "n", None)]), None), 1032, "Can't find record in 't'"),
+        (
+            RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet(ALL, [(5, "a", None)])),
+            1062,
+            "Duplicate entry 'a' for key 'code'",
+        ),
+        (
+            RowChange(kind=ChangeKind.DELETE, before=RowSet(ALL, [(8, "n", None)]), after=None),
+            1032,
+            "Can't find record in 't'",
+        ),
     ],
 )
 def test_a_single_change_that_does_not_fit_has_mysqls_number_and_text(
@@ -385,14 +393,49 @@ def test_foreign_keys_count_at_commit_not_before(target: Target) -> None:
     child = empty.after(plan).tables["shop", "c"]
     models = {("shop", "t"): parent, ("shop", "c"): child}
     child_first = [
-        TableChunk("shop", "c", [], [], [], [RowSet((0, 1), [(1, 5)])], [], 1, False),
-        TableChunk("shop", "t", [], [], [], [RowSet(ALL, [(5, "p", None)])], [], 1, False),
+        TableChunk(
+            database="shop",
+            table="c",
+            absent=[],
+            deletes=[],
+            updates=[],
+            inserts=[RowSet((0, 1), [(1, 5)])],
+            ordered=[],
+            change_count=1,
+            foreign_keys_off=False,
+        ),
+        TableChunk(
+            database="shop",
+            table="t",
+            absent=[],
+            deletes=[],
+            updates=[],
+            inserts=[RowSet(ALL, [(5, "p", None)])],
+            ordered=[],
+            change_count=1,
+            foreign_keys_off=False,
+        ),
     ]
     target.begin(foreign_keys=True)
     target.apply_chunks(child_first, models)
     target.commit()
     target.begin(foreign_keys=True)
-    target.apply_chunks([TableChunk("shop", "c", [], [], [], [RowSet((0, 1), [(2, 99)])], [], 1, False)], models)
+    target.apply_chunks(
+        [
+            TableChunk(
+                database="shop",
+                table="c",
+                absent=[],
+                deletes=[],
+                updates=[],
+                inserts=[RowSet((0, 1), [(2, 99)])],
+                ordered=[],
+                change_count=1,
+                foreign_keys_off=False,
+            )
+        ],
+        models,
+    )
     with pytest.raises(TargetError) as caught:
         target.commit()
     target.rollback()
@@ -420,9 +463,11 @@ def test_a_column_added_on_the_target_breaks_no_change_and_keeps_its_value(targe
     given = in_bulk(given, source, target.kind, length_prefixed=FRAMED[target]) if IN_BULK[target] else given
     target.begin(foreign_keys=True)
     target.apply_chunks([replace(given, width=3)], {("shop", "t"): model})
-    changed = RowChange(ChangeKind.UPDATE, RowSet(ALL, [(2, "b", None)]), RowSet(ALL, [(2, "b2", "w")]))
+    changed = RowChange(
+        kind=ChangeKind.UPDATE, before=RowSet(ALL, [(2, "b", None)]), after=RowSet(ALL, [(2, "b2", "w")])
+    )
     target.apply_change(changed, model)
-    target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet(ALL, [(5, "e", "v")])), model)
+    target.apply_change(RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet(ALL, [(5, "e", "v")])), model)
     target.commit()
     assert rows(target) == [
         (1, "a2", "y", "mine"),

@@ -51,8 +51,10 @@ def test_a_new_index_rewrites_no_column_of_any_type(kind: str, name: str) -> Non
     assert len(tables) > 50
     rewritten = set()
     for model in tables:
-        index = Key("one_more", "index", (KeyPart(model.columns[0].name),))
-        step = AlterStep(model, replace(model, keys=(*model.keys, index)), tuple(c.name for c in model.columns))
+        index = Key(name="one_more", kind="index", parts=(KeyPart(model.columns[0].name),))
+        step = AlterStep(
+            old=model, new=replace(model, keys=(*model.keys, index)), origins=tuple(c.name for c in model.columns)
+        )
         for filled in ddl.filled_columns(step, DdlContext(), original_names=True):
             if filled.impossible or not filled.is_unchanged:
                 rewritten.add((filled.column.type, filled.expression))
@@ -68,7 +70,9 @@ def test_sqlite_tells_what_it_can(text: str) -> None:
 
 
 def modify(kind: str) -> PostgresqlModify:
-    return PostgresqlModify(Column("v", "varchar"), Column("v", kind), as_sql("v"), DdlContext())
+    return PostgresqlModify(
+        old=Column(name="v", type="varchar"), new=Column(name="v", type=kind), value=as_sql("v"), context=DdlContext()
+    )
 
 
 @pytest.mark.postgresql

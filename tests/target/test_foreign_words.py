@@ -79,11 +79,15 @@ def test_a_name_of_the_source_does_not_end_a_block(postgresql: PostgresqlServer)
 
 def test_a_declared_type_of_a_sqlite_table_is_not_executed(tmp_path: Path) -> None:
     """A stage has the types of the target's table, which is not always ours."""
-    columns = (Column("id", "int"), Column("v", "varchar", 9), Column("n", "bigint", unsigned=True))
+    columns = (
+        Column(name="id", type="int"),
+        Column(name="v", type="varchar", length=9),
+        Column(name="n", type="bigint", unsigned=True),
+    )
     with closing(open_target(f"sqlite:///{tmp_path}/t.db")) as target:
         driver = driver_of(target.connection)
         driver.execute(proven_statement('CREATE TABLE d__t (id INT, v "TEXT, evil TEXT CHECK (0)", n)'))
-        COMPARED(target).make_stage(TableModel("d", "t", columns), columns)
+        COMPARED(target).make_stage(TableModel(database="d", name="t", columns=columns), columns)
         staged = driver.execute(written("PRAGMA temp.table_info(rplctl__verify)")).fetchall()
         assert [name for _, name, *_ in staged] == ["id", "v", "n"]
         driver.execute(written("INSERT INTO rplctl__verify VALUES (1, 2, '3')"))
@@ -101,13 +105,13 @@ def test_a_column_named_as_a_parameter_is_no_parameter() -> None:
 
 def test_a_decimal_and_a_charset_are_no_sql() -> None:
     with pytest.raises(RplError, match="cannot execute a text"):
-        literal("1) OR 1", Column("n", "decimal", 9, 2))
+        literal("1) OR 1", Column(name="n", type="decimal", length=9, scale=2))
     with pytest.raises(RplError, match="cannot execute a text"):
-        comparand(b"a", Column("t", "varchar", 9, charset="latin1 x'', "))
+        comparand(b"a", Column(name="t", type="varchar", length=9, charset="latin1 x'', "))
 
 
 def test_numbers_of_a_stored_model_are_numbers() -> None:
-    text = TableModel("d", "t", (Column("n", "decimal", 9, 2),)).to_json()
+    text = TableModel(database="d", name="t", columns=(Column(name="n", type="decimal", length=9, scale=2),)).to_json()
     assert TableModel.from_json(text).columns[0].length == 9
     for before, evil in (('"length":9', '"length":"9)); DROP TABLE x; --"'), ('"scale":2', '"scale":[1]')):
         assert before in text

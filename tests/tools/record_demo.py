@@ -174,7 +174,7 @@ def table_state(server: MariadbServer, table: str) -> TableState:
     names, primary_key = tuple(row[0] for row in columns), tuple(row[0] for row in key)
     ordered = server.sql(f"SELECT {', '.join(names)} FROM {DATABASE}.{table} ORDER BY {', '.join(primary_key)}")
     rows, sha256 = rows_checksum(ordered)
-    return TableState(DATABASE, table, names, primary_key, rows, sha256)
+    return TableState(database=DATABASE, name=table, columns=names, primary_key=primary_key, rows=rows, sha256=sha256)
 
 
 def record() -> SourceState:
@@ -197,7 +197,14 @@ def record() -> SourceState:
             shutil.copyfile(path, BINLOG_FOLDER / path.name)
         (BINLOG_FOLDER / "binlog.index").write_text("".join(f"./{path.name}\n" for path in files))
         end = files[-1].stat().st_size  # with the STOP event of a clean shutdown
-    return SourceState(version, shop.transactions + 1, files[0].name, log, end, tables)
+    return SourceState(
+        server=version,
+        transactions=shop.transactions + 1,
+        first_log=files[0].name,
+        end_log=log,
+        end_position=end,
+        tables=tables,
+    )
 
 
 def main() -> None:

@@ -71,14 +71,19 @@ def _hour(number: int, each: Seen) -> Iterator[Point]:
         hump = math.exp(-(((left - 400 + 30 * number) / 12) ** 2)) if number % 3 == 1 else 0.0
         rate = 40.0 * (number + 1) * (1 + 0.3 * math.sin(left / 40 + number) + 0.05 * math.sin(left * 1.7) + 2 * hump)
         runs = is_fine or left > 600 / POINT_S
-        yield Point(each.at - left * POINT_S, round(20 * hump) if runs else None, rate if runs else 0.0, space)
+        yield Point(
+            at=each.at - left * POINT_S,
+            lag_s=round(20 * hump) if runs else None,
+            rows_per_s=rate if runs else 0.0,
+            relay_log_bytes=space,
+        )
 
 
 def take_pictures(folder: Path, chromedriver: str) -> None:
     """Write page.png and top.svg into the folder."""
     with TemporaryDirectory() as made, fifty_channels(Path(made), FINE) as datadir:
         watch = Pictured(datadir)
-        with serve(Request("127.0.0.1:0"), watch) as server, browser(chromedriver, Path(made)) as page:
+        with serve(Request(listen="127.0.0.1:0"), watch) as server, browser(chromedriver, Path(made)) as page:
             page.get(server.url)
             wait_until(lambda: len([each for each in texts(page, ".OK") if "lag 0 s" in each]) == len(FINE), 60)
             page.save_screenshot(str(folder / "page.png"))

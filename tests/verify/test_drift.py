@@ -19,7 +19,9 @@ SOURCE = """CREATE TABLE `t` (
 
 
 def model(text: str) -> TableModel:
-    return load_table(text, DatabaseModel("d", "utf8mb4"), DdlContext(sql_mode=0, server_version="10.11.6-MariaDB"))
+    return load_table(
+        text, DatabaseModel(name="d", charset="utf8mb4"), DdlContext(sql_mode=0, server_version="10.11.6-MariaDB")
+    )
 
 
 def test_what_only_looks_different_is_no_drift() -> None:

@@ -15,8 +15,13 @@ from rplctl.verify.pair import Pair
 from tests.event.row_events import VARCHAR, change_event, parsed, walked
 from tests.event.test_net_change import Change, random_changes
 
-COLUMNS = (Column("id", "varbinary", 255, nullable=False), *(Column(name, "varbinary", 255) for name in "uv"))
-MODEL = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
+COLUMNS = (
+    Column(name="id", type="varbinary", length=255, nullable=False),
+    *(Column(name=name, type="varbinary", length=255) for name in "uv"),
+)
+MODEL = TableModel(
+    database="d", name="t", columns=COLUMNS, keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),)
+)
 PAIR = Pair.of(MODEL, MODEL, "sqlite")
 
 

@@ -8,8 +8,8 @@ from rplctl.channel import Channel
 from rplctl.verify.progress import Progress
 from rplctl.verify.report_file import Difference, Header, Totals, read_report
 
-HEADER = Header("", 1.0, 1, "", "", "", ("d.t", "d.u"))
-FOUND = Difference("d", "t", "missing", {"id": "1"})
+HEADER = Header(channel="", time=1.0, server_id=1, uuid="", position="", gtids="", tables=("d.t", "d.u"))
+FOUND = Difference(database="d", table="t", kind="missing", key={"id": "1"})
 
 
 def test_what_is_done_is_kept(tmp_path: Path) -> None:
@@ -19,13 +19,13 @@ def test_what_is_done_is_kept(tmp_path: Path) -> None:
     for name in ("t", "u"):
         with first.table(("d", name)) as write:
             write([FOUND])
-    first.add(Totals("d", "t", 2, 1, missing=1))
+    first.add(Totals(database="d", table="t", rows=2, equal=1, missing=1))
     assert Progress(channel, "some").done == {}
     again = Progress(channel, "all")
     assert again.header == HEADER and list(again.done) == [("d", "t")]
     with again.table(("d", "u")) as write:
         write([])
-    again.add(Totals("d", "u", 5, 5))
+    again.add(Totals(database="d", table="u", rows=5, equal=5))
     again.finish([channel.verify_report_path], is_whole=True)
     assert read_report(channel.verify_report_path).header.verified == HEADER.time
     assert list(read_report(channel.verify_report_path).differences()) == [FOUND]

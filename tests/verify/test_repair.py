@@ -20,9 +20,16 @@ from rplctl.verify.repair import Outcome, Repairer
 from rplctl.verify.resolve import MOST_ROUNDS
 from rplctl.verify.undo import UndoFolder
 
-COLUMNS = (Column("id", "int", nullable=False), Column("u", "varchar", 9), Column("v", "int"))
-KEYS = (Key("PRIMARY", "primary", (KeyPart("id"),)), Key("u", "unique", (KeyPart("u"),)))
-MODEL = TableModel("d", "t", COLUMNS, KEYS)
+COLUMNS = (
+    Column(name="id", type="int", nullable=False),
+    Column(name="u", type="varchar", length=9),
+    Column(name="v", type="int"),
+)
+KEYS = (
+    Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),
+    Key(name="u", kind="unique", parts=(KeyPart("u"),)),
+)
+MODEL = TableModel(database="d", name="t", columns=COLUMNS, keys=KEYS)
 PAIR = Pair.of(MODEL, MODEL, "sqlite")
 
 

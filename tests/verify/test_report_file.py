@@ -10,12 +10,19 @@ import pytest
 from rplctl.errors import UsageError
 from rplctl.verify.report_file import Difference, Header, Totals, read_report, write_report
 
-HEADER = Header("c", 1.5, 7, "uuid", "binlog.000001:4", "0-1-7", ("d.t", "d.u"))
+HEADER = Header(
+    channel="c", time=1.5, server_id=7, uuid="uuid", position="binlog.000001:4", gtids="0-1-7", tables=("d.t", "d.u")
+)
 FOUND = [
-    Difference("d", "t", "different", {"id": "18446744073709551615", "w": "ä\n"}, ("v",)),
-    Difference("d", "t", "missing", {"id": "1", "w": {"hex": "ff00"}}),
+    Difference(
+        database="d", table="t", kind="different", key={"id": "18446744073709551615", "w": "ä\n"}, columns=("v",)
+    ),
+    Difference(database="d", table="t", kind="missing", key={"id": "1", "w": {"hex": "ff00"}}),
 ]
-TOTALS = (Totals("d", "t", 9, 7, 1, 0, 1), Totals("d", "u", not_comparable="no key", drift=("ALTER TABLE u",)))
+TOTALS = (
+    Totals(database="d", table="t", rows=9, equal=7, missing=1, extra=0, different=1),
+    Totals(database="d", table="u", not_comparable="no key", drift=("ALTER TABLE u",)),
+)
 
 
 def test_what_was_written_comes_back(tmp_path: Path) -> None:

@@ -19,8 +19,14 @@ from rplctl.verify.progress import PiecesDone, UnequalRows
 from rplctl.verify.server_sums import RowSum, unequal_rows
 from tests.kit.servers import MariadbServer
 
-COLUMNS = (Column("id", "int", nullable=False), Column("v", "varchar", 9, charset="latin1"), Column("g", "float"))
-MODEL = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
+COLUMNS = (
+    Column(name="id", type="int", nullable=False),
+    Column(name="v", type="varchar", length=9, charset="latin1"),
+    Column(name="g", type="float"),
+)
+MODEL = TableModel(
+    database="d", name="t", columns=COLUMNS, keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),)
+)
 
 
 def sum_of(source: TableModel, target: TableModel, kind: str = "mysql") -> RowSum | None:
@@ -33,7 +39,7 @@ def test_what_is_not_defined_alike_or_printed_with_a_loss_is_not_summed() -> Non
     assert found.row == (
         "CRC32(CONCAT_WS('#', `id`, IFNULL(CRC32(`v`), 'N'), IFNULL((`g` * 1e0), 'N'))) * (CRC32(`id`) + 1)"
     )
-    more = replace(MODEL, columns=(*COLUMNS, Column("own", "int")))
+    more = replace(MODEL, columns=(*COLUMNS, Column(name="own", type="int")))
     assert sum_of(MODEL, more) is not None
     others = [
         replace(MODEL, keys=()),
@@ -42,7 +48,7 @@ def test_what_is_not_defined_alike_or_printed_with_a_loss_is_not_summed() -> Non
         replace(MODEL, columns=(COLUMNS[0], replace(COLUMNS[1], name="w"), COLUMNS[2])),
     ]
     assert [sum_of(MODEL, other) for other in others] == [None] * 4
-    point = replace(MODEL, columns=(COLUMNS[0], Column("p", "point")))
+    point = replace(MODEL, columns=(COLUMNS[0], Column(name="p", type="point")))
     assert sum_of(point, point) is None and sum_of(MODEL, MODEL, "sqlite") is None
 
 

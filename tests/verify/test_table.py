@@ -11,25 +11,37 @@ from rplctl.verify.report_file import Difference, Totals
 from rplctl.verify.resolve import Resolution
 from rplctl.verify.table import resolved_totals
 
-COLUMNS = (Column("id", "bigint", unsigned=True), Column("w", "varchar", 9, charset="latin1"), Column("b", "binary", 2))
+COLUMNS = (
+    Column(name="id", type="bigint", unsigned=True),
+    Column(name="w", type="varchar", length=9, charset="latin1"),
+    Column(name="b", type="binary", length=2),
+)
 
-ENUM = Column("e", "enum", labels=("1", "a"), charset="latin1")
+ENUM = Column(name="e", type="enum", labels=("1", "a"), charset="latin1")
 
 
 class Settles:
     source = type("About", (), {"about": staticmethod(lambda _: [(100, 900)])})()
 
     def resolve(self, pair: Pair, keys: list[Any]) -> Resolution:
-        return Resolution([Difference("d", "t", "missing", {"id": str(key[0])}) for key in keys[::2]], keys[1::2])
+        return Resolution(
+            [Difference(database="d", table="t", kind="missing", key={"id": str(key[0])}) for key in keys[::2]],
+            keys[1::2],
+        )
 
 
 def test_totals_are_summed() -> None:
-    model = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
+    model = TableModel(
+        database="d", name="t", columns=COLUMNS, keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),)
+    )
     found: list[Difference] = []
     totals = resolved_totals(
-        Settles(), Pair.of(model, model, "mysql"), [(n,) for n in range(5000)], Totals("d", "t", 9000),  # type: ignore[arg-type]
+        Settles(),  # type: ignore[arg-type]
+        Pair.of(model, model, "mysql"),
+        [(n,) for n in range(5000)],
+        Totals(database="d", table="t", rows=9000),
         found.extend,
-    )  # fmt: skip
+    )
     assert (totals.missing, totals.in_motion, len(found)) == (2500, 2500, 2500)
 
 

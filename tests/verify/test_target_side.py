@@ -18,7 +18,11 @@ CREATE = """CREATE TABLE `t` (
 
 
 def test_a_stage_is_a_plain_table() -> None:
-    model = TableModel("d", "t", (Column("id", "int"), Column("row_end", "timestamp", 6)))
+    model = TableModel(
+        database="d",
+        name="t",
+        columns=(Column(name="id", type="int"), Column(name="row_end", type="timestamp", length=6)),
+    )
     assert (
         stage_of(CREATE, model).split()
         == (

@@ -176,8 +176,8 @@ class CloneLoader:
                 self.until = self._here()
                 return self._carry_out(found, rows)
             if side is Side.BEFORE:
-                position = Until("master_pos", found.position.log_name, found.position.log_pos)
-                self.until = Until("sql_after_gtids", gtids=found.low.gtids) if self._by_gtid else position
+                position = Until(kind="master_pos", log_name=found.position.log_name, log_pos=found.position.log_pos)
+                self.until = Until(kind="sql_after_gtids", gtids=found.low.gtids) if self._by_gtid else position
                 return False
             found.remove()
         if self._folder.is_held:  # the cloner wants the applier to stay here while it opens a snapshot
@@ -186,7 +186,7 @@ class CloneLoader:
 
     def _here(self) -> Until:
         here = self._work.info.relay_log_position
-        return Until("relay_pos", here.log_name, here.log_pos)
+        return Until(kind="relay_pos", log_name=here.log_name, log_pos=here.log_pos)
 
     def _carry_out(self, found: Snapshot, rows: list[ClonedTable]) -> bool:
         """Do what the snapshot needs. True if anything was loaded, created or removed."""
@@ -309,7 +309,7 @@ class CloneLoader:
             self._server.make_tables([text for _, table in begun for text in self._statements(table, found)])
         models = {row.name: moved(table.model, self._rules) for row, table in begun}
         defaults = {row.Database_name: replace(table.database, name=row.Database_name) for row, table in begun}
-        fresh = ClonedTable("", "", "", 0, CopyState.COPYING)
+        fresh = ClonedTable(Database_name="", Table_name="", Source_database="", Family=0, State=CopyState.COPYING)
         old = [
             row if kept else replace(fresh, **{name: getattr(row, name) for name in _NAMES}) for row, _, kept in every
         ]

@@ -136,7 +136,9 @@ def _refused(rows: RowSet, model: TableModel, target: Target) -> TargetError | N
     """
     for row in rows.rows:
         try:
-            target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [row])), model)
+            target.apply_change(
+                RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet(rows.columns, [row])), model
+            )
         except TargetError as found:
             return found
     return None
@@ -158,7 +160,7 @@ def delete_rows(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
     for key in keys:
         before = RowSet(columns, [key])
         try:
-            target.apply_change(RowChange(ChangeKind.DELETE, before, None), model)
+            target.apply_change(RowChange(kind=ChangeKind.DELETE, before=before, after=None), model)
         except TargetError as error:
             if error.errno != er.KEY_NOT_FOUND:
                 raise

@@ -72,7 +72,7 @@ _ROLLED_BACK_HINT = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class OrderedResult:
     """The outcome of a range: row counts, changed tables, notes and skipped errors."""
 
@@ -258,7 +258,13 @@ class OrderedRange:
     def _apply_rows(self, run: EventRun, number: int, maps: Mapping[int, int]) -> None:
         table_map = maps.get(table_id(run, number))
         chosen = np.array([number] if table_map is None else [table_map, number])
-        piece = EventRun(run.data, run.starts[chosen], run.lengths[chosen], run.types[chosen], run.description)
+        piece = EventRun(
+            data=run.data,
+            starts=run.starts[chosen],
+            lengths=run.lengths[chosen],
+            types=run.types[chosen],
+            description=run.description,
+        )
         if self._statements is not None:
             self._catalog = self._statements.know(unknown_tables(piece, self._statements.catalog))
             if self._statements.replay(piece, self._catalog):

@@ -77,8 +77,18 @@ class LakeApplier(BulkApplier):
 
     def _pieces(self, batch: Batch, catalog: Catalog) -> Iterator[LakePiece]:
         scan, data = batch.scan, batch.groups.data
-        base = Piece(str(batch.groups.path), "", 0, 0, batch.description, BinlogPosition("", 0), (), is_relay=True,
-                     is_mixed=batch.scan.kind[batch.first] == GroupKind.ORDERED, rules=self.rules)  # fmt: skip
+        base = Piece(
+            path=str(batch.groups.path),
+            log_name="",
+            start=0,
+            end=0,
+            description=batch.description,
+            source=BinlogPosition("", 0),
+            models=(),
+            is_relay=True,
+            is_mixed=batch.scan.kind[batch.first] == GroupKind.ORDERED,
+            rules=self.rules,
+        )
         first = batch.first
         while first < batch.last:
             start, log = int(scan.start[first]), int(scan.source_log[first])
@@ -225,6 +235,6 @@ def _concerned(step: Step) -> Iterator[tuple[str, TableModel]]:
             yield "truncate", model
         case AlterStep(new=model):
             yield "ddl", model
-        case RenameStep(old, new) | MoveRowsStep(old, new):
+        case RenameStep(old, new) | MoveRowsStep(old=old, new=new):
             yield "ddl", old
             yield "ddl", new

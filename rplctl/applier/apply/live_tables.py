@@ -309,9 +309,15 @@ class LiveTables(TableSource):
         context = _context(query, description)
 
         def send(is_rest: bool) -> None:
-            drops = drops_missing or is_rest
-            version, zone = description.server_version, description.system_zone
-            left_out.extend(self._target.run_statement(Statement(statement, variables, file, version, drops, zone)))
+            sent = Statement(
+                query=statement,
+                variables=variables,
+                file=file,
+                server_version=description.server_version,
+                drops_missing=drops_missing or is_rest,
+                system_zone=description.system_zone,
+            )
+            left_out.extend(self._target.run_statement(sent))
 
         changed = _changed(query, context) if self.notes is not None and self._target.is_ddl(query, context) else None
         if self.notes is None or changed is None:

@@ -34,7 +34,7 @@ PIECE_BYTES: Final = 256 << 10  # of events for one task; a single event may be 
 LARGEST_INLINE: Final = 4 << 20  # most bytes of events that are sent with the request; more are sent in a file
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowsOfEvent:
     """The decoded changes of a rows event. `kind`, `flags`: the event's values from RowsEvents."""
 
@@ -55,7 +55,7 @@ class DecodedBy:
     spool_folder: Path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
     """A rows event of a run, by its number. `table_map`: the number of its table map event."""
 

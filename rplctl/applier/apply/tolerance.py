@@ -67,7 +67,7 @@ class PassedOver:
         return f"{count} errors ignored in this batch ({parts}): the target differs from the source"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
     """The rules for errors that may be skipped. `ignored`: error numbers of replica_skip_errors; None means
     all errors.
@@ -81,9 +81,9 @@ class Tolerance:
     @classmethod
     def from_config(cls, config: Config) -> Tolerance:
         return cls(
-            config.replica_exec_mode == "IDEMPOTENT",
-            config.replica_ddl_exec_mode == "IDEMPOTENT",
-            error_numbers(config.replica_skip_errors),
+            idempotent=config.replica_exec_mode == "IDEMPOTENT",
+            ddl_is_idempotent=config.replica_ddl_exec_mode == "IDEMPOTENT",
+            ignored=error_numbers(config.replica_skip_errors),
         )
 
     def drops_missing(self, *, is_mariadb: bool) -> bool:
@@ -139,8 +139,8 @@ class Tolerance:
         if change.after is None:
             return None
         if change.before is not None and not is_missing:
-            _apply(target, RowChange(ChangeKind.DELETE, change.before, None), model)
-        return self._overwrite(target, RowChange(ChangeKind.INSERT, None, change.after), model)
+            _apply(target, RowChange(kind=ChangeKind.DELETE, before=change.before, after=None), model)
+        return self._overwrite(target, RowChange(kind=ChangeKind.INSERT, before=None, after=change.after), model)
 
     def _try(self, target: Target, change: RowChange, model: TableModel) -> None:
         with undone_on_error(target, wanted=dialect_of(target.kind).error_ends_transaction):
@@ -155,13 +155,13 @@ class Tolerance:
         assert change.after is not None
         for image in _unique_images(change.after, model):
             try:
-                return self._try(target, RowChange(ChangeKind.UPDATE, image, change.after), model)
+                return self._try(target, RowChange(kind=ChangeKind.UPDATE, before=image, after=change.after), model)
             except TargetError as error:
                 if error.errno == er.KEY_NOT_FOUND:
                     continue
                 if error.errno not in DUPLICATE:
                     raise
-            self._try(target, RowChange(ChangeKind.DELETE, image, None), model)
+            self._try(target, RowChange(kind=ChangeKind.DELETE, before=image, after=None), model)
         self._try(target, change, model)
 
 

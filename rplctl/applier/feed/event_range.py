@@ -34,7 +34,7 @@ from rplctl.position import BinlogPosition
 MAX_UNPACKED = 64 << 30  # bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventRange:
     """A part of a file with whole events: data[start:end].
 
@@ -84,7 +84,7 @@ def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[
             _unpack(stored_range, file)
         data = np.memmap(path, np.uint8, "r")
         plain = replace(batch.description, checksum_algorithm=CHECKSUM_OFF)
-        yield EventRange(path, data, 0, len(data), plain, np.zeros(1, np.int64))
+        yield EventRange(path=path, data=data, start=0, end=len(data), description=plain, groups=np.zeros(1, np.int64))
 
 
 @contextmanager
@@ -103,7 +103,15 @@ def relay_log_range(batch: Batch) -> EventRange:
     scan, first = batch.scan, batch.first
     source = scan.source_position(first - 1) if first else scan.first_source
     starts = scan.start[first : batch.last]
-    return EventRange(batch.groups.path, batch.groups.data, batch.start, batch.end, batch.description, starts, source)
+    return EventRange(
+        path=batch.groups.path,
+        data=batch.groups.data,
+        start=batch.start,
+        end=batch.end,
+        description=batch.description,
+        groups=starts,
+        source=source,
+    )
 
 
 def _unpacked(batch: Batch) -> tuple[Ints, Ints]:

@@ -44,7 +44,7 @@ _CHANGES_ROWS = re.compile(rb"\s*(BEGIN|INSERT|UPDATE|DELETE|REPLACE|SAVEPOINT|R
 _BEGINNINGS = GTIDS | {EventType.QUERY}  # events that begin a transaction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """A part of the groups of a scan, from `first` to `last` (exclusive). Its positions are those after the batch."""
 
@@ -111,7 +111,9 @@ class Batch:
         """Yield each group as a batch of its own."""
         for number in range(self.first, self.last):
             empty = self.kind is not BatchKind.COMMIT_GROUP and _IS_EMPTY[self.scan.kind[number]]
-            yield Batch(BatchKind.SKIP if empty else BatchKind.SINGLE, self.groups, number, number + 1)
+            yield Batch(
+                kind=BatchKind.SKIP if empty else BatchKind.SINGLE, groups=self.groups, first=number, last=number + 1
+            )
 
     def parts(self, transactions: int, size: int) -> Iterator[Batch]:
         """Yield the batch in parts, each of at most so many `transactions` and `size` bytes of log, or of one larger
@@ -174,14 +176,16 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     if skip and stop:
         real = np.flatnonzero(kinds != GroupKind.CONTROL)
         number = int(real[skip - 1]) + 1 if len(real) >= skip else stop
-        yield Batch(BatchKind.SKIP, groups, 0, number)
+        yield Batch(kind=BatchKind.SKIP, groups=groups, first=0, last=number)
     while number < stop:
         if not bulk[number]:
             last = number + 1
             if number not in skipped and has_rollbacks:
                 last = _group_end(groups, number, min(stop, number + (per_commit() or STATEMENTS_PER_COMMIT)), skipped)
             alone = BatchKind.SKIP if number in skipped else BatchKind.SINGLE
-            yield Batch(BatchKind.COMMIT_GROUP if last > number + 1 else alone, groups, number, last)
+            yield Batch(
+                kind=BatchKind.COMMIT_GROUP if last > number + 1 else alone, groups=groups, first=number, last=last
+            )
             number = last
             continue
         barriers = np.flatnonzero(~bulk[number:])
@@ -190,7 +194,7 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
         if 0 < (most := per_commit()) < len(real):
             last = number + int(real[most - 1]) + 1
         empty = bool(_IS_EMPTY[kinds[number:last]].all())
-        yield Batch(BatchKind.SKIP if empty else BatchKind.BULK, groups, number, last)
+        yield Batch(kind=BatchKind.SKIP if empty else BatchKind.BULK, groups=groups, first=number, last=last)
         number = last
 
 

@@ -26,7 +26,7 @@ Bytes = NDArray[np.uint8]
 _MAP_NORESERVE = 0x4000  # Linux, mmap(2): pages that are never written take no memory
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
     """The place of some bytes of the relay log in the archive, with their checksum."""
 
@@ -68,7 +68,7 @@ def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosit
     if not is_log_name(source.log_name):
         return None
     crc32 = zlib.crc32(np.memmap(path, np.uint8, "r")[start:end].data)
-    return Archived(str(archive / source.log_name), source.log_pos, end - start, crc32)
+    return Archived(path=str(archive / source.log_name), offset=source.log_pos, length=end - start, crc32=crc32)
 
 
 def as_file(pieces: Sequence[Piece], end: int) -> Bytes | None:

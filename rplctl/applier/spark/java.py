@@ -36,7 +36,7 @@ exec {{java}} "$@"
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
     """A Java that starts. `home`: the value of JAVA_HOME for Spark (a shim folder if necessary)."""
 
@@ -56,7 +56,9 @@ def find_java(java_home: str, shim_folder: Path, environment: Mapping[str, str] 
         version, modules = _examine(home)
         if version >= OLDEST_VERSION:
             needs_shim = modules is not None and VECTOR_MODULE not in modules
-            return Java(_shim(home, shim_folder) if needs_shim else home, version, origin, home)
+            return Java(
+                home=_shim(home, shim_folder) if needs_shim else home, version=version, origin=origin, runtime=home
+            )
         reason = f"{origin} {home}: " + (f"is Java {version}" if version else "has no working bin/java")
         if origin in ("--java-home", "RPLCTL_JAVA_HOME"):
             raise ConfigError(

@@ -110,7 +110,7 @@ class Pipeline:
             self._cores = self._context.defaultParallelism
             with _warming:
                 if self._context not in _warm:
-                    nothing = SplitResult(b"".join(pieces_of(encode_chunks([]))))
+                    nothing = SplitResult(inline=b"".join(pieces_of(encode_chunks([]))))
                     self._collect(range(self._cores), Catalog(), lambda _, catalog: nothing)
                     _warm.add(self._context)
         else:

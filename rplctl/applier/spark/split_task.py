@@ -48,7 +48,7 @@ _LENGTH = 8
 ERRORS = {"format": BinlogFormatError, "log": RelayLogError, "error": RplError}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     """The input of one task: a byte range of a relay log, and the information that reading it needs."""
 
@@ -69,7 +69,7 @@ class Split:
     spool_name: str = ""  # the name of the file for a large result; empty: a random name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SplitResult:
     """The result of a task for a split. If the changes contradict each other, all of these fields are empty; otherwise,
     exactly one is set:
@@ -206,7 +206,9 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
     plain = marshal.dumps(
         [
             (
-                (c.database, c.table, c.absent, c.deletes),
+                (c.database, c.table),
+                c.absent,
+                c.deletes,
                 [(s.columns, s.rows) for s in c.updates],
                 [(s.columns, *_plain(s.rows)) for s in c.inserts],
                 [(int(o.kind), *(r and (r.columns, r.rows) for r in (o.before, o.after))) for o in c.ordered],
@@ -243,15 +245,31 @@ def decode_chunks(encoded: bytes | memoryview | mmap.mmap) -> list[TableChunk]:
     view = memoryview(encoded)
     at = _LENGTH + int.from_bytes(view[:_LENGTH], "little")
     found = []
-    for rows, updates, inserts, ordered, facts, bulk, more in marshal.loads(view[_LENGTH:at]):
+    for names, absent, deletes, updates, inserts, ordered, facts, bulk, more in marshal.loads(view[_LENGTH:at]):
         parts = []
         for columns, count, length, row_keys, length_prefixed in bulk or ():
             parts.append(EncodedRows(columns, count, view[at : at + length], row_keys, length_prefixed))
             at += length
-        fields = [*rows, [RowSet(*s) for s in updates], [_row_set(*s) for s in inserts]]
-        fields += [[RowChange(ChangeKind(kind), b and RowSet(*b), a and RowSet(*a)) for kind, b, a in ordered]]
-        fields += [*facts, BulkRows(*parts) if bulk else None, *more]
-        found.append(TableChunk(*fields))
+        found.append(
+            TableChunk(
+                database=names[0],
+                table=names[1],
+                absent=absent,
+                deletes=deletes,
+                updates=[RowSet(*s) for s in updates],
+                inserts=[_row_set(*s) for s in inserts],
+                ordered=[
+                    RowChange(kind=ChangeKind(kind), before=b and RowSet(*b), after=a and RowSet(*a))
+                    for kind, b, a in ordered
+                ],
+                change_count=facts[0],
+                foreign_keys_off=facts[1],
+                cascades_logged=facts[2],
+                bulk=BulkRows(*parts) if bulk else None,
+                width=more[0],
+                has_views=more[1],
+            )
+        )
 
     def put_back(value: Any) -> Value:
         nonlocal at
@@ -276,7 +294,7 @@ def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
         return RowSet(rows.columns, [tuple(map(change, row)) for row in rows.rows])
 
     def row_change(o: RowChange) -> RowChange:
-        return RowChange(o.kind, o.before and row_set(o.before), o.after and row_set(o.after))
+        return RowChange(kind=o.kind, before=o.before and row_set(o.before), after=o.after and row_set(o.after))
 
     updates, inserts = [*map(row_set, chunk.updates)], [*map(row_set, chunk.inserts)]
     return replace(chunk, updates=updates, inserts=inserts, ordered=[*map(row_change, chunk.ordered)])

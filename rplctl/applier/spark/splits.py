@@ -44,7 +44,14 @@ def jobs(
 def _split(events: EventRange, share: Sequence[RowSplit], task: Callable[..., Split]) -> Split:
     first, end = share[0], share[-1].end
     source = replace(events.source, log_pos=events.source.log_pos + first.start - events.start)
-    return task(str(events.path), first.start, end, first.table_map_offsets, events.description, source=source)
+    return task(
+        path=str(events.path),
+        start=first.start,
+        end=end,
+        table_maps=first.table_map_offsets,
+        description=events.description,
+        source=source,
+    )
 
 
 def _pieces(events: EventRange) -> Iterator[RowSplit]:

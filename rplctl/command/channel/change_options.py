@@ -30,7 +30,7 @@ T = TypeVar("T")
 RECEIVE, EXECUTE, BOTH = "receive", "execute", "both"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeOption:
     """One option of CHANGE MASTER TO, a row of the table. `stores`: the field `master.FIELD` or `relay.FIELD`; '' if
     the command computes the fields.
@@ -73,7 +73,7 @@ def _row(kind: str, stores: str, help: str, **rest: Any) -> Any:
     return field(default=None, metadata={"concerns": concerns, "kind": kind, "stores": stores, "help": help, **rest})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MasterChanges:
     """The operator's changes as typed values. None means that the option was not given."""
 

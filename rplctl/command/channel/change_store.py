@@ -50,7 +50,7 @@ CONNECTION = {  # attribute of MasterInfo → its column in the output
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeResult:
     channel: str
     previous: MasterInfo = field(metadata={"column": ""})

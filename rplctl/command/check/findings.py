@@ -101,7 +101,7 @@ LEVELS: dict[str, int] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One problem: its code, its level, a sentence, and the command that repairs it."""
 
@@ -113,4 +113,4 @@ class Finding:
 
 def found(code: str, text: str, repair: str) -> Finding:
     """Return a finding. Several lines in `repair` become one line."""
-    return Finding(code, LEVELS[code], text, in_one_line(repair))
+    return Finding(code=code, level=LEVELS[code], text=text, repair=in_one_line(repair))

@@ -18,7 +18,7 @@ from rplctl.config import Config
 from rplctl.status import NO_EXECUTORS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The limits in seconds. `warning_s` and `critical_s`: lag in addition to MASTER_DELAY. `sync_age_s`: age of the
     last run from cron; twice this age is critical. `verify_age_s`: age of the last verify; 0 = no limit.
@@ -34,8 +34,12 @@ def limits_of(
     config: Config, warning_s: int, critical_s: int, sync_age_s: float | None = None, verify_age_s: float | None = None
 ) -> Limits:
     """Return the limits. For a value of None, the limit is the one in the configuration."""
-    ages = (config.max_sync_age, sync_age_s), (config.max_verify_age, verify_age_s)
-    return Limits(warning_s, critical_s, *(own if asked is None else int(asked) for own, asked in ages))
+    return Limits(
+        warning_s=warning_s,
+        critical_s=critical_s,
+        sync_age_s=config.max_sync_age if sync_age_s is None else int(sync_age_s),
+        verify_age_s=config.max_verify_age if verify_age_s is None else int(verify_age_s),
+    )
 
 
 def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:

@@ -51,7 +51,7 @@ class Scope(StrEnum):
     ONLINE = "online"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     channel: str
     level: int  # index of WORDS
@@ -92,13 +92,13 @@ def check(
     """
     channel, now = Channel(channel_name, config.datadir), time.time()
     peers = _Peers(config, deadline or Deadline())
-    verdict = Verdict(channel_name, 0, "the stored state agrees", None)
+    verdict = Verdict(channel=channel_name, level=0, text="the stored state agrees", lag_s=None)
     findings: list[Finding] = []
     if scope is not Scope.OFFLINE:
         try:
             status, threads = peers.ask_target(lambda: status_and_threads(config, channel_name))
         except (RplError, OSError) as error:
-            verdict = Verdict(channel_name, UNKNOWN, as_rpl_error(error).message, None)
+            verdict = Verdict(channel=channel_name, level=UNKNOWN, text=as_rpl_error(error).message, lag_s=None)
         else:
             record = read_sync_record(channel)
             is_cron = runs_from_cron(config, record)
@@ -132,19 +132,28 @@ def _live(status: SlaveStatus) -> Verdict:
     threads = f"io {status.Slave_IO_Running}, sql {status.Slave_SQL_Running}"
     if (status.Slave_IO_Running, status.Slave_SQL_Running) != ("Yes", "Yes"):
         error = status.Last_SQL_Error or status.Last_IO_Error
-        return Verdict(name, 0, f"{threads}{f': {error}' if error else ''}", lag, delay_s=delay, error=error)
+        return Verdict(
+            channel=name,
+            level=0,
+            text=f"{threads}{f': {error}' if error else ''}",
+            lag_s=lag,
+            delay_s=delay,
+            error=error,
+        )
     asked = f" (MASTER_DELAY {delay} s)" if delay else ""
     behind = f"{lag} s behind{asked}" if lag is not None else "behind by an unknown time"
     where = f"{status.Relay_Master_Log_File}:{status.Exec_Master_Log_Pos}"
-    return Verdict(name, 0, f"{behind}, {where}", lag, delay_s=delay)
+    return Verdict(channel=name, level=0, text=f"{behind}, {where}", lag_s=lag, delay_s=delay)
 
 
 def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verdict:
     """Return the verdict for a channel that runs from cron. `record`: when it was last synced."""
     if record is None:
-        return Verdict(status.Channel_Name, 0, "never synced", None)
+        return Verdict(channel=status.Channel_Name, level=0, text="never synced", lag_s=None)
     age = max(0, int(now - record.at))
-    return Verdict(status.Channel_Name, 0, f"synced {age} s ago to {record.to}", None, sync_age_s=age)
+    return Verdict(
+        channel=status.Channel_Name, level=0, text=f"synced {age} s ago to {record.to}", lag_s=None, sync_age_s=age
+    )
 
 
 def worst(levels: Iterable[int]) -> int:

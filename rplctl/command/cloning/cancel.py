@@ -85,6 +85,12 @@ def _take_back(target: Target, channel: str, position: BinlogPosition, taken: li
             store_models(target.connection, channel, position, dict.fromkeys(models))
         crash_point("crash_clone_cancel_before_ledger")
         for row in taken:
-            gone = ClonedTable(row.Database_name, row.Table_name, row.Source_database, row.Family, CopyState.LEFT_OUT)
+            gone = ClonedTable(
+                Database_name=row.Database_name,
+                Table_name=row.Table_name,
+                Source_database=row.Source_database,
+                Family=row.Family,
+                State=CopyState.LEFT_OUT,
+            )
             left = replace(gone, Expected_rows=row.Expected_rows, Expected_bytes=row.Expected_bytes)
             move_clone(target.connection, channel, row, left)

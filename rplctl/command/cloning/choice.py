@@ -67,7 +67,7 @@ class Choice:
         return not self.is_made or name in self.tables or name[0] in self.databases
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableToClone:
     """One row of the list of tables to copy. The field names are the column names. `Row_count` and `Byte_count` are the
     source's estimates, and `Seconds` an estimate for a machine with two cores. They are None for tables that the
@@ -95,7 +95,7 @@ class ClonePlan:
     refusal: RplError | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
     """A table of the source that the filters accept. `ours`: its definition with the target's name."""
 
@@ -108,7 +108,7 @@ class _Found:
         return self.ours.database, self.ours.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Chosen:
     """The source's tables, and the tables to copy. All names are the target's."""
 
@@ -134,8 +134,11 @@ def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *,
     config = repositories.config
     rules = ReplicationFilter.from_config(config)
     source = read_source_tables(config, master, wanted(rules, choice), is_new=is_new)
-    found = [_Found(model, moved(model, rules), source.facts.get(name, TableFacts("InnoDB", 0, 0)))
-             for name, model in source.catalog.tables.items()]  # fmt: skip
+    unknown = TableFacts(engine="InnoDB", rows=0, bytes=0)
+    found = [
+        _Found(model=model, ours=moved(model, rules), facts=source.facts.get(name, unknown))
+        for name, model in source.catalog.tables.items()
+    ]
     tables = {each.name: each for each in found if not each.model.is_sequence}
     begun = {row.name for row in cloned(repositories) if row.is_open}
     there, alike = _in_target(config, tables, begun)
@@ -145,7 +148,16 @@ def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *,
         if choice.takes(name) and name not in begun and (name not in there or choice.replace)
     }
     clash = next((names for names in alike if not taken.keys().isdisjoint(names)), [])
-    chosen = _Chosen(choice, tables, taken, there, begun, {each.name for each in found}, is_new, clash)
+    chosen = _Chosen(
+        choice=choice,
+        tables=tables,
+        taken=taken,
+        there=there,
+        begun=begun,
+        names={each.name for each in found},
+        is_new=is_new,
+        clash=clash,
+    )
     refusal = next(_refusals(chosen, rules, source.missing), None)
     listed = [*_of_missing(source.missing, rules), *_listed(chosen, found)]
     models = {(each.model.database, each.model.name): each.model for each in taken.values()}
@@ -314,7 +326,14 @@ def _of_missing(missing: Iterable[Missing], rules: ReplicationFilter) -> Iterato
         text = f"the account lacks {each.right}" + (
             "" if each.table or each.right != "SELECT" else ": tables are hidden"
         )
-        yield TableToClone(database, each.table or "*", None, None, text, Missing_Grant=each.grant)
+        yield TableToClone(
+            Database_name=database,
+            Table_name=each.table or "*",
+            Row_count=None,
+            Byte_count=None,
+            Note=text,
+            Missing_Grant=each.grant,
+        )
 
 
 def _listed(chosen: _Chosen, found: Iterable[_Found]) -> Iterator[TableToClone]:
@@ -334,7 +353,14 @@ def _listed(chosen: _Chosen, found: Iterable[_Found]) -> Iterator[TableToClone]:
         if each.model.is_sequence:
             rows = size = 0
         seconds = round(max(rows / _ROWS_A_SECOND, size / _BYTES_A_SECOND), 1)
-        yield TableToClone(*each.name, rows, size, "; ".join(notes), seconds)
+        yield TableToClone(
+            Database_name=each.name[0],
+            Table_name=each.name[1],
+            Row_count=rows,
+            Byte_count=size,
+            Note="; ".join(notes),
+            Seconds=seconds,
+        )
 
 
 def _notes(each: _Found, relatives: list[TableName]) -> Iterator[str]:

@@ -30,7 +30,7 @@ _UNLOCK_PATIENCE_S = 10.0
 _HOLDER = "import sys, time; time.sleep(float(sys.argv[2]))"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackupLock:
     """One of the two locks, which lock_instance.py and lock_tables.py define."""
 

@@ -23,7 +23,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_FILES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     created: str
     log_status: dict[str, Any]

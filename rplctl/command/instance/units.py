@@ -70,7 +70,7 @@ OOMPolicy=continue
 _PLAIN: Final = frozenset(string.ascii_letters + string.digits + "/._-+=@%:,$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
     folder: Path
     written: tuple[str, ...]
@@ -124,7 +124,7 @@ def write_units(config: Config, folder: Path, *, force: bool) -> Units:
         f"{control} enable --now rplctl-verify.timer rplctl-backup.timer rplctl-metrics.timer",
         f"{control} enable --now rplctl-sync.timer       # instead of rplctl.service: each minute, as from cron",
     ]
-    return Units(folder, names, tuple(commands))
+    return Units(folder=folder, written=names, next_commands=tuple(commands))
 
 
 def _units(config: Config, *, is_system: bool) -> Iterator[tuple[str, str]]:

@@ -48,7 +48,7 @@ class BroughtUp:
         """Start those threads of the channel that do not run. Raises the errors of `start`."""
         roles = (RECEIVER,) if self.holds_still else ROLES
         if not set(roles).issubset(running(self._channel)):
-            self._own += bring_up(self._config, self._channel.name, StartRequest(roles, is_passing=True))[1]
+            self._own += bring_up(self._config, self._channel.name, StartRequest(roles=roles, is_passing=True))[1]
 
     def keep(self) -> None:
         """If a run from cron has stopped threads, start them again. Raises the error of a thread that this command

@@ -81,7 +81,12 @@ class Prepared:
 
     def result(self, started: Sequence[Child]) -> StartResult:
         already = tuple(role for role in self.request.roles if role in self.already)
-        return StartResult(self.channel.name, tuple(child.role for child in started), already, self.notes)
+        return StartResult(
+            channel=self.channel.name,
+            started=tuple(child.role for child in started),
+            already_running=already,
+            notes=self.notes,
+        )
 
 
 def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared:

@@ -16,7 +16,7 @@ from rplctl.position import BinlogPosition, is_log_name
 from rplctl.secret import PASSWORD_VARIABLE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
     """The UNTIL condition of START SLAVE (MySQL manual); at most one kind."""
 
@@ -69,7 +69,7 @@ def _wrong_until() -> UsageError:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
     """The parameters of a start. `is_passing`: True if the threads end together with the command that needs them, so
     that the start does not change how the channel is run.
@@ -88,7 +88,7 @@ class StartRequest:
     is_passing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartResult:
     channel: str
     started: tuple[str, ...]

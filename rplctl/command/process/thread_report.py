@@ -21,7 +21,7 @@ from rplctl.status import ThreadStatus, read_status, silent_since, was_killed
 ER_KILLED: Final = er.UNKNOWN_ERROR
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadReport:
     """The report of one thread, with a status that may be shown to people. Timestamps are Unix seconds."""
 
@@ -74,11 +74,13 @@ def report_of(channel: Channel, role: str, now: float | None = None) -> ThreadRe
         since = silent_since(status, _locked_at(channel, role), moment)
         if since is not None and status.state:
             status = replace(status, state=f"{status.state} (nothing reported since {clock(since)})")
-        return ThreadReport(role, pid, status, has_run, since)
+        return ThreadReport(role=role, pid=pid, status=status, has_run=has_run, silent_since=since)
     gone = replace(status, state="", connected=False, is_waiting=False, remaining_delay=None)
     if not was_killed(status):
-        return ThreadReport(role, None, gone, has_run)
-    return ThreadReport(role, None, _killed(role, gone, channel.name), has_run, killed_at=status.updated)
+        return ThreadReport(role=role, pid=None, status=gone, has_run=has_run)
+    return ThreadReport(
+        role=role, pid=None, status=_killed(role, gone, channel.name), has_run=has_run, killed_at=status.updated
+    )
 
 
 def _seen(channel: Channel, role: str) -> tuple[int | None, ThreadStatus]:

@@ -89,7 +89,7 @@ def _copied(datadir: Path, changes: MasterChanges, choice: Choice, point: str) -
     channel, armed = Channel("", datadir), f"{point}=kill"
     is_cancel = point == IN_VERB[1]
     _done(in_child(partial(_make, datadir, changes, choice)))
-    request = CloneRequest(choice, max_rate=_SLOWLY if is_cancel else 0.0)
+    request = CloneRequest(choice=choice, max_rate=_SLOWLY if is_cancel else 0.0)
     begun = in_child(partial(_clone, datadir, request), "" if is_cancel else armed)
     if is_cancel:
         _done(begun)
@@ -106,7 +106,9 @@ def _copied(datadir: Path, changes: MasterChanges, choice: Choice, point: str) -
             return "not killed"
     _done(
         in_child(
-            partial(_clone, datadir, CloneRequest(choice, max_rate=0.0)) if is_cancel else partial(_start, datadir)
+            partial(_clone, datadir, CloneRequest(choice=choice, max_rate=0.0))
+            if is_cancel
+            else partial(_start, datadir)
         )
     )
     if not _comes(lambda: all(_said(in_child(partial(_states, datadir))))):
@@ -157,6 +159,6 @@ def _states(datadir: Path, say: Say) -> None:
 
 
 def _compare(datadir: Path, choice: Choice, say: Say) -> None:
-    result = verify(load_config(datadir), "", VerifyRequest(choice))
+    result = verify(load_config(datadir), "", VerifyRequest(choice=choice))
     differences = sum(table.differences for table in result.totals)
     say(COPIED if result.is_equal and result.totals else f"{differences} differences")

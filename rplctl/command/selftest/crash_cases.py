@@ -93,7 +93,7 @@ BESIDES: Final = {  # cases without a commit group: the kind → its crash point
 ALL_KINDS: Final = (*KINDS, *BESIDES)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CrashCase:
     point: str
     mode: str  # of MODES; '-' if nothing is applied
@@ -106,10 +106,10 @@ def all_cases(target_kind: str) -> Iterator[CrashCase]:
     for mode in MODES:
         for kind in KINDS:
             for point, expected in outcomes(mode, kind, target_kind).items():
-                yield CrashCase(point, mode, kind, expected)
+                yield CrashCase(point=point, mode=mode, kind=kind, expected=expected)
     for kind, table in BESIDES.items():
         for point, expected in table.items():
-            yield CrashCase(point, "-", kind, expected)
+            yield CrashCase(point=point, mode="-", kind=kind, expected=expected)
 
 
 def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:

@@ -75,7 +75,7 @@ Say = Callable[[Any], None]
 Work = Callable[[Say], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The outcome of a child process, with its reports."""
 
@@ -107,9 +107,9 @@ def in_child(work: Work, crash_points: str = "") -> Outcome:
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     code = os.waitstatus_to_exitcode(status)  # negative: a signal
     if killed or code == 0:
-        return Outcome(killed, tuple(said))
+        return Outcome(killed=killed, said=tuple(said))
     last = said.pop() if said and isinstance(said[-1], dict) else {"error": f"the child {ended_how(code)}, unasked"}
-    return Outcome(False, tuple(said), str(last["error"]), int(last.get("errno", 0)))
+    return Outcome(killed=False, said=tuple(said), error=str(last["error"]), errno=int(last.get("errno", 0)))
 
 
 def _be_child(work: Work, crash_points: str, writing: int) -> None:

@@ -33,7 +33,7 @@ EVENTS: Final = 50
 _LAG_S = (60, 300)  # seconds for a warning and for critical, the defaults of `check`
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """The values of a channel at one time of the last hour."""
 
@@ -119,7 +119,14 @@ class Watch:
         then, before = self._rows.get(each.channel, (each.at, rows))
         rate = max(0, rows - before) / (each.at - then) if each.at > then else 0.0
         self._rows[each.channel] = each.at, rows
-        points.append(Point(each.at, each.status.Seconds_Behind_Master, rate, each.status.Relay_Log_Space))
+        points.append(
+            Point(
+                at=each.at,
+                lag_s=each.status.Seconds_Behind_Master,
+                rows_per_s=rate,
+                relay_log_bytes=each.status.Relay_Log_Space,
+            )
+        )
 
 
 def _events(named: Sequence[tuple[str, Config]]) -> list[Event]:

@@ -154,7 +154,9 @@ class MirrorTarget(DeltaTarget):
             if files or removed:
                 named = tuple((file.path, file.size, file.stats) for file in files)
                 columns = columns_of(row_schema(model))
-                self._staged[folder_of(model)] = PendingTable(folder_of(model), columns, named, tuple(removed))
+                self._staged[folder_of(model)] = PendingTable(
+                    folder=folder_of(model), columns=columns, files=named, removed=tuple(removed)
+                )
         self._overlays = {}
 
     def _overlay(self, model: TableModel) -> Overlay:

@@ -127,10 +127,12 @@ class MirrorDdl:
     def _pending(self, folder: str, model: TableModel, rows: list[pa.Table] | MirrorFiles | None) -> PendingTable:
         columns = columns_of(row_schema(model))
         if isinstance(rows, MirrorFiles):
-            return PendingTable(folder, columns)
+            return PendingTable(folder=folder, columns=columns)
         files = MirrorFiles(self._place, folder, row_schema(model), {})
         written = [file for part in rows or [] for file in files.write(model, part)]
-        return PendingTable(folder, columns, tuple((f.path, f.size, f.stats) for f in written), replaces=True)
+        return PendingTable(
+            folder=folder, columns=columns, files=tuple((f.path, f.size, f.stats) for f in written), replaces=True
+        )
 
 
 def _is_plain(old: Column, new: Column) -> bool:

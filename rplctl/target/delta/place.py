@@ -44,7 +44,7 @@ INSTEAD_OF_MIRROR: Final = (
 _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/FILE"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """The location of a lake. It is sent to Spark tasks. `root` is a path, or a URL of an object store."""
 
@@ -108,7 +108,15 @@ class Place:
                 "rplctl doctor; rplctl start",
             ) from error
         stats = stats or json.dumps({"numRecords": rows.num_rows})
-        return WrittenFile(model.database, model.name, folder, name, size, rows.num_rows, stats)
+        return WrittenFile(
+            database=model.database,
+            table=model.name,
+            folder=folder,
+            path=name,
+            size=size,
+            rows=rows.num_rows,
+            stats=stats,
+        )
 
     def _write_local(self, folder: str, name: str, rows: Any) -> int:
         """Write and sync a file and its folder entry, so that the table's log can list it. Return its size."""
@@ -179,7 +187,7 @@ def place_of(url: str) -> Place:
         raise ConfigError(f"target '{url}' does not name a folder or a bucket", hint=_USAGE)
     if not state.startswith("/"):
         raise ConfigError("a lake in a bucket requires a local file for positions and models", hint=_USAGE)
-    return Place(root, state, words, zero_dates == "null", layer)
+    return Place(root=root, state=state, options=words, zero_dates_null=zero_dates == "null", layer=layer)
 
 
 def file_name(name: str) -> str:

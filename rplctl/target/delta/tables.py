@@ -72,7 +72,7 @@ class DeltaTables:
         """Claim the batch number by a commit without files in a separate table. Also in a bucket, a second commit of
         the same version fails.
         """
-        commit = PendingTable(self._claims(app_id), _NO_ROWS)
+        commit = PendingTable(folder=self._claims(app_id), columns=_NO_ROWS)
         try:
             self._take(commit, app_id, batch, mark)
         except TargetError:

@@ -58,7 +58,7 @@ class DeltaTarget(SqliteTarget):
         folder, columns = self._placed(model, schema)
         had = self._staged.get(folder)
         added = tuple((file.path, file.size, file.stats) for file in files)
-        self._staged[folder] = PendingTable(folder, columns, (had.files if had else ()) + added)
+        self._staged[folder] = PendingTable(folder=folder, columns=columns, files=(had.files if had else ()) + added)
 
     def unstage(self, file: WrittenFile) -> None:
         had = self._staged[file.folder]

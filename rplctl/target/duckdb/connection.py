@@ -62,7 +62,8 @@ def options_of(url: URL) -> Options:
     known = (*_SETTINGS, _EXPORT)
     if unknown := next((name for name in given if name not in known), None):
         raise ConfigError(f"a DuckDB target has no option '{unknown}'", hint=f"use one of {', '.join(known)}")
-    return Options(path, given, _copy_of(path, given.pop(_EXPORT, None)))
+    export_to = _copy_of(path, given.pop(_EXPORT, None))
+    return Options(path=path, settings=given, export_to=export_to)
 
 
 def _copy_of(path: Path, name: str | None) -> Path | None:

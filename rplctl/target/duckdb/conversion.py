@@ -95,7 +95,7 @@ class DuckdbModify(TypedModify):
         """Convert the decimal digits as text, so that the number is rounded only once."""
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
-        return Conversion(written("CAST(CAST({} AS VARCHAR) AS DOUBLE)", self.value))
+        return Conversion(expression=written("CAST(CAST({} AS VARCHAR) AS DOUBLE)", self.value))
 
     def float_to_integer(self) -> Conversion:
         return self.only(self.fitted(), self.float_beyond_integer())
@@ -112,7 +112,7 @@ class DuckdbModify(TypedModify):
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
         """Cut or round surplus digits of a second, because a cast would keep them."""
         if new >= old:
-            return Conversion(value)
+            return Conversion(expression=value)
         rounds = self.rounds_fractions and self.old.type != "time"
         if rounds:
             value = written("({} + INTERVAL {} MICROSECOND)", value, self.half(new))
@@ -142,7 +142,7 @@ class DuckdbModify(TypedModify):
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
     """Return the SQL with which MODIFY converts a column's stored values; `value` itself if nothing changes."""
     value = written("rpad({}, {}, ' ')", value, old.length or 1) if keeps_blanks(old, new, context) else value
-    change = DuckdbModify(old, new, value, context)
+    change = DuckdbModify(old=old, new=new, value=value, context=context)
     return change.with_default(change.by_rule())
 
 

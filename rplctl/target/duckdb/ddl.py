@@ -107,9 +107,11 @@ class DuckdbDdl(Ddl):
     def with_value(self, column: Column, value: Value) -> FilledColumn:
         if is_odd_date(value, column):
             why = f"existing rows get '{value!s}' in column '{column.name}', a date that DuckDB cannot store"
-            return FilledColumn(column, None, NULL, self.always, why, constant=NULL)
+            return FilledColumn(
+                column=column, origin=None, expression=NULL, impossible=self.always, why=why, constant=NULL
+            )
         text = literal(value, column)
-        return FilledColumn(column, None, text, constant=text)
+        return FilledColumn(column=column, origin=None, expression=text, constant=text)
 
     def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
         text = written("CAST({} AS VARCHAR)", name)
@@ -251,7 +253,9 @@ def _alter(step: AlterStep, context: DdlContext) -> list[Sql]:
     before, now = _indexes(old), _indexes(new)
     count = len(old.columns)
     is_kept = all(c.origin == c.column.name and c.is_unchanged for c in columns[:count]) and len(columns) >= count
-    first = TableModel(new.database, new.name, new.columns[:count], new.keys) if is_kept else new
+    first = (
+        TableModel(database=new.database, name=new.name, columns=new.columns[:count], keys=new.keys) if is_kept else new
+    )
     if is_kept and _create_sql(old, written("t")) == _create_sql(first, written("t")):
         added = columns[count:]
         if not added:

@@ -55,7 +55,9 @@ class DuckdbDialect(Dialect):
         if (copy := options.export_to) is None or not options.path.exists():
             return
         if not copy.exists():
-            yield DoctorLine(_COPY, WARN, f"{copy} does not exist yet", "to create it, run: rplctl start")
+            yield DoctorLine(
+                Check=_COPY, Result=WARN, Detail=f"{copy} does not exist yet", Hint="to create it, run: rplctl start"
+            )
             return
         log = options.path.with_name(f"{options.path.name}.wal")
         written = max(path.stat().st_mtime for path in (options.path, log) if path.exists())
@@ -63,7 +65,12 @@ class DuckdbDialect(Dialect):
         is_old = written - made > _OLD_S
         behind = f", and the target was written {written - made:.0f} s later" if written > made else ""
         hint = "see the applier's log for the reason" if is_old else ""
-        yield DoctorLine(_COPY, WARN if is_old else OK, f"{copy} is {time.time() - made:.0f} s old{behind}", hint)
+        yield DoctorLine(
+            Check=_COPY,
+            Result=WARN if is_old else OK,
+            Detail=f"{copy} is {time.time() - made:.0f} s old{behind}",
+            Hint=hint,
+        )
 
     def own_types(self, rep_engine: str = "") -> OwnTypes:
         return OwnTypes()

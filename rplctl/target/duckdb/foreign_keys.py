@@ -98,7 +98,7 @@ def _row(key: ForeignKey, model: TableModel) -> Sql:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A foreign key whose two tables exist on the target. The names of the tables are quoted."""
 
@@ -327,7 +327,14 @@ def _read(driver: DuckdbDriver) -> Iterator[Link]:
     both = joined(" AND ", (written(_THERE, side) for side in (written("child"), written("parent"))))
     for row in driver.execute(written("SELECT * FROM {} AS k WHERE {}", _TABLE, both)).fetchall():
         child, columns, parent, parent_columns = _named(*row[:2]), tuple(row[3]), _named(*row[4:6]), tuple(row[6])
-        yield Link(child, columns, parent, parent_columns, row[7], row[8])
+        yield Link(
+            child=child,
+            columns=columns,
+            parent=parent,
+            parent_columns=parent_columns,
+            on_delete=row[7],
+            on_update=row[8],
+        )
 
 
 def _named(schema: str, name: str) -> Sql:

@@ -72,7 +72,7 @@ def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRo
     finally:
         with suppress(err.Error, OSError):  # a lost connection has closed the statement
             driver._execute_command(_CLOSE, statement)
-    return Loaded(records, replaced, 0, warnings)
+    return Loaded(records=records, replaced=replaced, skipped=0, warnings=warnings)
 
 
 def _pieces(rows: EncodedRows, most_bytes: int) -> Iterator[memoryview]:

@@ -23,7 +23,7 @@ def rights(connection: Connection) -> Iterator[DoctorLine]:
         else "on the target, run: SET GLOBAL local_infile=1; write local_infile=1 into its option file, too"
     )
     detail = "on" if may_load else "off: rows are applied with INSERT and UPDATE, which is slower than a bulk load"
-    yield DoctorLine("target local_infile", OK if may_load else WARN, detail, hint)
+    yield DoctorLine(Check="target local_infile", Result=OK if may_load else WARN, Detail=detail, Hint=hint)
 
 
 def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
@@ -47,18 +47,30 @@ def judge_innodb(settings: Mapping[str, str], lost: str) -> Iterator[DoctorLine]
     if int(flushed) not in _ORDERED:
         seconds = settings.get("innodb_flush_log_at_timeout", "1")
         text = f"innodb_flush_log_at_trx_commit is {flushed}: loses the commits of about the last {seconds} s, {lost}"
-        yield DoctorLine(POWER_CUT, WARN, text, "SET GLOBAL innodb_flush_log_at_trx_commit=1 on the target")
+        yield DoctorLine(
+            Check=POWER_CUT, Result=WARN, Detail=text, Hint="SET GLOBAL innodb_flush_log_at_trx_commit=1 on the target"
+        )
     synced = settings.get("sync_binlog", "1")
     if settings.get("log_bin") == "ON" and synced != "1":  # after a crash, the server keeps only commits in this log
         some = "all that the system has not written yet" if synced == "0" else f"up to the last {synced} groups"
         text = f"sync_binlog is {synced}: loses commits that are not yet in the target's binary log, {some}; {lost}"
-        yield DoctorLine(POWER_CUT, WARN, text, "SET GLOBAL sync_binlog=1 on the target")
+        yield DoctorLine(Check=POWER_CUT, Result=WARN, Detail=text, Hint="SET GLOBAL sync_binlog=1 on the target")
     doublewrite = settings.get("innodb_doublewrite", "ON")
     if doublewrite.upper() in ("OFF", "0", "DETECT_ONLY"):
         text = f"innodb_doublewrite is {doublewrite}: a half-written page is not repaired; {RESTORE}"
-        yield DoctorLine(POWER_CUT, WARN, text, "set innodb_doublewrite=ON, unless the disk writes pages atomically")
+        yield DoctorLine(
+            Check=POWER_CUT,
+            Result=WARN,
+            Detail=text,
+            Hint="set innodb_doublewrite=ON, unless the disk writes pages atomically",
+        )
     if settings.get("innodb_flush_method", "").lower() in ("nosync", "littlesync"):
         text = f"innodb_flush_method is {settings['innodb_flush_method']}: {RESTORE}"
-        yield DoctorLine(POWER_CUT, WARN, text, "set innodb_flush_method=fsync or O_DIRECT")
+        yield DoctorLine(Check=POWER_CUT, Result=WARN, Detail=text, Hint="set innodb_flush_method=fsync or O_DIRECT")
     if settings.get("innodb_redo_log_enabled", "ON") == "OFF":
-        yield DoctorLine(POWER_CUT, WARN, f"the redo log is off: {RESTORE}", "ALTER INSTANCE ENABLE INNODB REDO_LOG")
+        yield DoctorLine(
+            Check=POWER_CUT,
+            Result=WARN,
+            Detail=f"the redo log is off: {RESTORE}",
+            Hint="ALTER INSTANCE ENABLE INNODB REDO_LOG",
+        )

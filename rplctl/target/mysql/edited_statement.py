@@ -21,7 +21,7 @@ class Gone(Exception):
     """The signal that an edit has left nothing of a clause or a statement."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class EditedStatement:
     """A statement and its edits. An edit is a tuple of start offset, end offset and new text; edits do not overlap."""
 

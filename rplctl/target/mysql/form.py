@@ -24,7 +24,7 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
     have the same character set.
     """
     if fmt.real_type in (ColumnType.ENUM, ColumnType.SET):
-        return ColumnFormat(ColumnType.LONGLONG, unsigned=True)
+        return ColumnFormat(type_code=ColumnType.LONGLONG, unsigned=True)
     if fmt.sql_type == "year(2)":  # stored with four digits
         return replace(fmt, sql_type="year")
     if (
@@ -56,7 +56,7 @@ def _text(column: Column, value: Any) -> bytes:
 
 
 FORM = ValueForm(
-    _own_bytes,
+    format_for=_own_bytes,
     keeps_json_types=True,
     knows_defaults=True,
     describes_itself=True,

@@ -57,7 +57,9 @@ class SingleChanges:
         statement does not insert exactly one row.
         """
         large, small = _split_large(rows)
-        self._expect_each(model, (RowChange(ChangeKind.INSERT, None, RowSet(rows.columns, [r])) for r in large))
+        self._expect_each(
+            model, (RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet(rows.columns, [r])) for r in large)
+        )
         return small
 
     def update(self, model: TableModel, rows: RowSet) -> RowSet:
@@ -67,7 +69,9 @@ class SingleChanges:
         large, small = _split_large(rows)
         key, width = key_of(model), len(rows.columns)
         images = ((RowSet(key, [row[width:]]), RowSet(rows.columns, [row[:width]])) for row in large)
-        self._expect_each(model, (RowChange(ChangeKind.UPDATE, *pair) for pair in images))
+        self._expect_each(
+            model, (RowChange(kind=ChangeKind.UPDATE, before=before, after=after) for before, after in images)
+        )
         return small
 
     def _expect_each(self, model: TableModel, changes: Iterable[RowChange]) -> None:
@@ -123,7 +127,7 @@ class SingleChanges:
             after = _without_large_alike(before, after)
         if before is not None and not finds_by_key(model, before):
             before = staged(before)
-        return RowChange(change.kind, before, after and staged(after))
+        return RowChange(kind=change.kind, before=before, after=after and staged(after))
 
 
 def _has_large_cell(change: RowChange) -> bool:

@@ -324,7 +324,9 @@ class MysqlTarget(OneConnection):
         stored = list(self._query(written_bytes(b"SELECT * FROM %s", rows_sql.table_name(model)))[0])
         for number, value in zip(after.columns, after.rows[0], strict=True):
             stored[number] = value
-        return RowChange(change.kind, change.before, RowSet(tuple(range(len(stored))), [tuple(stored)]))
+        return RowChange(
+            kind=change.kind, before=change.before, after=RowSet(tuple(range(len(stored))), [tuple(stored)])
+        )
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
         """Return a column of the image's row, JSON as text. Raises TargetError 1032 if the row does not exist."""

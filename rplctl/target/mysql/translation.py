@@ -52,7 +52,15 @@ def translated(
         tokens = tokenize(text, context, query.charset)
     except RplError:
         return Translation((query,))
-    statement = _Statement(query, context, target, text, tokens, table_model, collations)
+    statement = _Statement(
+        query=query,
+        context=context,
+        target=target,
+        text=text,
+        tokens=tokens,
+        table_model=table_model,
+        collations=collations,
+    )
     try:
         before = statement.rewrite()
     except BinlogFormatError:  # a name that cannot be decoded

@@ -54,4 +54,4 @@ def place_of(url: str) -> ParquetPlace:
     state = state or f"{root}/{ParquetPlace.own_folder}/{STATE_FILE}"
     if not state.startswith("/"):
         raise ConfigError(f"state={state} is not an absolute path", hint=f"{_USAGE}?state=/FILE")
-    return ParquetPlace(root, state, {}, zero_dates == "null")
+    return ParquetPlace(root=root, state=state, zero_dates_null=zero_dates == "null")

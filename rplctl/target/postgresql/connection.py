@@ -181,7 +181,9 @@ def protection(connection: Any) -> Protection:
     address = driver.info.hostaddr  # '' on a Unix socket
     is_remote = bool(address) and not ip_address(address.partition("%")[0]).is_loopback
     encrypted = bool(driver.pgconn.ssl_in_use)
-    return Protection(is_remote, encrypted, encrypted and parameters.get("sslmode") in _VERIFYING)
+    return Protection(
+        is_remote=is_remote, encrypted=encrypted, verified=encrypted and parameters.get("sslmode") in _VERIFYING
+    )
 
 
 def with_driver(url: URL) -> URL:

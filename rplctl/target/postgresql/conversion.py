@@ -96,7 +96,7 @@ class PostgresqlModify(TypedModify):
     def decimal_to_float(self) -> Conversion:
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
-        return Conversion(written("{}::double precision", self.value))
+        return Conversion(expression=written("{}::double precision", self.value))
 
     def float_to_integer(self) -> Conversion:
         """Cast to BIGINT first, because a cast to NUMERIC keeps only 6 digits of a real and 15 digits of a double."""
@@ -118,7 +118,7 @@ class PostgresqlModify(TypedModify):
         """Cut or round surplus digits of a second before the cast, because the cast would always round."""
         if new >= old:
             same = declared(self.old) == declared(self.new) and value == self.value
-            return Conversion(value if same else written("({})::{}", value, declared(self.new)))
+            return Conversion(expression=value if same else written("({})::{}", value, declared(self.new)))
         rounds = self.rounds_fractions and self.old.type != "time"
         if rounds:
             value = written("({} + interval '{} microseconds')", value, self.half(new))
@@ -152,7 +152,7 @@ class PostgresqlModify(TypedModify):
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
     """Return the SQL with which MODIFY converts a column's stored values; `value` itself if nothing changes."""
     value = written("rpad({}, {})", value, old.length or 1) if keeps_blanks(old, new, context) else value
-    change = PostgresqlModify(old, new, value, context)
+    change = PostgresqlModify(old=old, new=new, value=value, context=context)
     return change.with_default(change.by_rule())
 
 

@@ -87,9 +87,11 @@ class PostgresqlDdl(Ddl):
     def with_value(self, column: Column, value: Value) -> FilledColumn:
         if is_odd_date(value, column):
             why = f"existing rows get '{value!s}' in column '{column.name}', a date that PostgreSQL cannot store"
-            return FilledColumn(column, None, NULL, self.always, why, constant=NULL)
+            return FilledColumn(
+                column=column, origin=None, expression=NULL, impossible=self.always, why=why, constant=NULL
+            )
         text = literal(value, column)
-        return FilledColumn(column, None, text, constant=text)
+        return FilledColumn(column=column, origin=None, expression=text, constant=text)
 
     def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
         is_text = declared(column) == "text" or declared(column).startswith("varchar")

@@ -26,17 +26,22 @@ def rights(connection: Connection) -> Iterator[DoctorLine]:
         else "create another database, and copy all tables into it: createdb -E UTF8 -T template0 NAME; "
         f"{NEW_TARGET}; rplctl clone"
     )
-    yield DoctorLine("target encoding", OK if is_utf8 else FAIL, encoding, hint)
+    yield DoctorLine(Check="target encoding", Result=OK if is_utf8 else FAIL, Detail=encoding, Hint=hint)
     may_create = asked(written("SELECT has_database_privilege(current_database(), 'CREATE')")) == "True"
     hint = "" if may_create else "GRANT CREATE ON DATABASE to the target's user: each source database is a schema"
-    yield DoctorLine("target schemas", OK if may_create else WARN, "" if may_create else "cannot create schemas", hint)
+    yield DoctorLine(
+        Check="target schemas",
+        Result=OK if may_create else WARN,
+        Detail="" if may_create else "cannot create schemas",
+        Hint=hint,
+    )
     may_stage = asked(written("SELECT has_database_privilege(current_database(), 'TEMP')")) == "True"
     hint = "" if may_stage else "GRANT TEMPORARY ON DATABASE to the target's user"
     detail = "" if may_stage else "rows are applied one by one, without temporary tables"
-    yield DoctorLine("target temporary tables", OK if may_stage else WARN, detail, hint)
+    yield DoctorLine(Check="target temporary tables", Result=OK if may_stage else WARN, Detail=detail, Hint=hint)
     hint = foreign_key_grant(connection)
     detail = "checked even if the source ran with foreign_key_checks=0" if hint else ""
-    yield DoctorLine("target foreign keys", WARN if hint else OK, detail, hint)
+    yield DoctorLine(Check="target foreign keys", Result=WARN if hint else OK, Detail=detail, Hint=hint)
 
 
 def foreign_key_grant(connection: Connection) -> str:
@@ -56,7 +61,11 @@ def foreign_key_grant(connection: Connection) -> str:
 
 def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
     if run(connection, written("SHOW fsync")).scalar() == "off":
-        yield DoctorLine(POWER_CUT, WARN, f"fsync is off: {RESTORE}", "ALTER SYSTEM SET fsync = on; reload")
+        yield DoctorLine(
+            Check=POWER_CUT, Result=WARN, Detail=f"fsync is off: {RESTORE}", Hint="ALTER SYSTEM SET fsync = on; reload"
+        )
     if run(connection, written("SHOW full_page_writes")).scalar() == "off":
         text = f"full_page_writes is off: a half-written page is not repaired; {RESTORE}"
-        yield DoctorLine(POWER_CUT, WARN, text, "ALTER SYSTEM SET full_page_writes = on; reload")
+        yield DoctorLine(
+            Check=POWER_CUT, Result=WARN, Detail=text, Hint="ALTER SYSTEM SET full_page_writes = on; reload"
+        )

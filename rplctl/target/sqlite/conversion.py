@@ -57,7 +57,7 @@ class SqliteModify(Modify):
         low, high = integer_range(self.new)
         old_low, old_high = integer_range(self.old)
         if low <= old_low and old_high <= high:
-            return Conversion(self.value)
+            return Conversion(expression=self.value)
         limits = [] if low <= old_low else [written("{} < {}", self.value, low)]
         if high < old_high:
             limits.append(written("(typeof({}) = 'text' OR {} > {})", self.value, self.value, min(high, 2**63 - 1)))
@@ -127,7 +127,7 @@ class SqliteModify(Modify):
             expression = written("substr({}, 1, length({}) - {})", value, value, cut)
         if (self.new.length or 10) - new >= (self.old.length or 10) - old:
             bad = bad[1:]  # the whole part always fits
-        return self.only(expression, joined(" OR ", bad)) if bad else Conversion(expression)
+        return self.only(expression, joined(" OR ", bad)) if bad else Conversion(expression=expression)
 
     def _rounded_decimal(self, old: int, new: int) -> Conversion:
         """Convert a DECIMAL to fewer digits after the point, rounded half away from zero with integer arithmetic.
@@ -160,7 +160,9 @@ class SqliteModify(Modify):
         """
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
-        return Conversion(written("CAST(replace({}, '.', '') AS INTEGER) / 1e{}", self.value, self.old.scale or 0))
+        return Conversion(
+            expression=written("CAST(replace({}, '.', '') AS INTEGER) / 1e{}", self.value, self.old.scale or 0)
+        )
 
     def float_to_integer(self) -> Conversion:
         low, high = integer_range(self.new)
@@ -179,11 +181,11 @@ class SqliteModify(Modify):
             if kind == "char" and not (grows and self.old.type == "char"):
                 fitted = written("rtrim({}, ' ')", fitted)
             if grows or type_class(self.old) not in ("char", "text", "binary"):
-                return Conversion(fitted)
+                return Conversion(expression=fitted)
             return self.only(fitted, written("instr({}, char(0)) > 0", text))  # SQLite's substr ends at a NUL
         if self.old.type in TEXT_BYTES and TEXT_BYTES[self.old.type] > TEXT_BYTES[kind]:
             return self.only(text, written("length(CAST({} AS BLOB)) > {}", text, TEXT_BYTES[kind]))
-        return Conversion(text)
+        return Conversion(expression=text)
 
     def text_to_binary(self) -> Conversion:
         charset = self.old.charset or ""
@@ -213,11 +215,11 @@ class SqliteModify(Modify):
     def refit_fraction(self, text: Sql, old: int, new: int) -> Conversion:
         if new >= old:
             zeros = ("" if old else ".") + "0" * (new - old)
-            return Conversion(written("({} || {})", text, text_literal(zeros)) if new > old else text)
+            return Conversion(expression=written("({} || {})", text, text_literal(zeros)) if new > old else text)
         cut = old - new + (1 if new == 0 else 0)
         shorter = written("substr({}, 1, length({}) - {})", text, text, cut)
         if not self.rounds_fractions:
-            return Conversion(shorter)
+            return Conversion(expression=shorter)
         if self.old.type != "time":
             return self._rounded_moment(text, old, new)
         return self.only(shorter, written("ltrim(substr({}, -{}), '.0') <> ''", text, cut))
@@ -239,7 +241,7 @@ class SqliteModify(Modify):
     def datetime_to_date(self) -> Conversion:
         day = written("substr({}, 1, 10)", self.value)
         if self.context.is_mariadb or not self.old.fraction_digits:
-            return Conversion(day)
+            return Conversion(expression=day)
         return self.only(day, written("ltrim(substr({}, 21), '0') <> ''", self.value))
 
     def between_zones(self) -> Conversion:
@@ -277,7 +279,7 @@ class SqliteModify(Modify):
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
     """Return the SQL with which MODIFY converts a column's stored values; `value` itself if nothing changes."""
-    change = SqliteModify(old, new, value, context)
+    change = SqliteModify(old=old, new=new, value=value, context=context)
     if not keeps_blanks(old, new, context):
         return change.with_default(change.by_rule())
     width = old.length or 1

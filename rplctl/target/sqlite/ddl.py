@@ -100,7 +100,7 @@ class SqliteDdl(Ddl):
     def with_value(self, column: Column, value: Value) -> FilledColumn:
         text = literal(stored_value(column, value))
         lasting = column.default is None or "CURRENT" not in column.default.upper()
-        return FilledColumn(column, None, text, constant=text if lasting else None)
+        return FilledColumn(column=column, origin=None, expression=text, constant=text if lasting else None)
 
     def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
         if column.is_unsigned_64:

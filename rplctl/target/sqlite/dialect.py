@@ -38,7 +38,7 @@ class SqliteDialect(Dialect):
         synchronous = str(run(connection, written("PRAGMA synchronous")).scalar())
         if synchronous not in ("2", "3"):
             text = f"synchronous is {synchronous}: loses the last commits"
-            yield DoctorLine(POWER_CUT, WARN, text, "PRAGMA synchronous=FULL")
+            yield DoctorLine(Check=POWER_CUT, Result=WARN, Detail=text, Hint="PRAGMA synchronous=FULL")
 
     def own_types(self, rep_engine: str = "") -> OwnTypes:
         return OwnTypes(no_case="NOCASE")

@@ -34,7 +34,7 @@ WHERE l.partial OR x.cid = -2 OR x.name = ?2 COLLATE NOCASE
 sqlite3.register_adapter(LargeText, str)  # for a text that is bound to a parameter
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoundColumns:
     """The columns to which a statement's parameters ?1 … belong: first `columns`, and in an UPDATE then those of the
     `key`.

@@ -235,7 +235,7 @@ class SqliteTarget(OneConnection):
     def _insert_rows(self, model: TableModel, rows: RowSet, has_views: bool) -> None:
         sql, count, width = _insert(model, rows.columns), len(rows.rows), len(rows.columns)
         if has_views or count < _MANY or not width:
-            self._expect(sql, rows.rows, count, BoundColumns(model, rows.columns) if has_views else None)
+            self._expect(sql, rows.rows, count, BoundColumns(model=model, columns=rows.columns) if has_views else None)
             return
         at_once = max(1, min(_AT_ONCE, self._driver.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width))
         values, whole = values_of(rows.rows), count - count % at_once
@@ -252,7 +252,7 @@ class SqliteTarget(OneConnection):
     def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
         """Update rows by key. If rows exchange values of another unique key, delete all rows and insert them again."""
         driver, key = self._driver, key_of(model)
-        bound = BoundColumns(model, update.columns, key) if has_views else None
+        bound = BoundColumns(model=model, columns=update.columns, key=key) if has_views else None
         sql, count = _update_by_key(model, update.columns), len(update.rows)
         if has_one_unique_key(model):
             self._expect(sql, update.rows, count, bound)
@@ -281,7 +281,7 @@ class SqliteTarget(OneConnection):
     def _run_change(self, change: RowChange, model: TableModel) -> int:
         if change.kind is ChangeKind.INSERT:
             assert change.after is not None
-            bound = BoundColumns(model, change.after.columns)
+            bound = BoundColumns(model=model, columns=change.after.columns)
             return execute_rows(self._driver, _insert(model, bound.columns), change.after.rows, bound)
         assert change.before is not None
         where, parameters = self._where(model, change.before)

@@ -39,7 +39,7 @@ def table_map(table: str, types: bytes, metadata: bytes, table_id: int = 9) -> b
 def run_with(*events: bytes) -> EventRun:
     """As they lie in a log with checksums."""
     plain = run_of(events, MYSQL)
-    return EventRun(plain.data, plain.starts, plain.lengths, plain.types, MYSQL)
+    return EventRun(data=plain.data, starts=plain.starts, lengths=plain.lengths, types=plain.types, description=MYSQL)
 
 
 class LiveTarget:

@@ -32,7 +32,7 @@ FILES = ("binlog.000001", "binlog.000002", "binlog.000003")
 def batches_between(groups: RelayGroups, start: int, stop: int) -> Iterator[Batch]:
     for batch in plan_batches(groups, stop):
         if batch.last > start:
-            yield Batch(batch.kind, groups, max(batch.first, start), batch.last)
+            yield Batch(kind=batch.kind, groups=groups, first=max(batch.first, start), last=batch.last)
 
 
 @pytest.fixture
@@ -293,7 +293,10 @@ def test_a_group_that_nobody_may_apply_stops_before_it(tmp_path: Path) -> None:
 
 
 def test_tables_that_were_made_without_the_sources_ddl_are_known(instance: Instance) -> None:
-    model, defaults = TableModel("d", "t", (Column("a", "int"),)), DatabaseModel("d", "utf8mb4")
+    model, defaults = (
+        TableModel(database="d", name="t", columns=(Column(name="a", type="int"),)),
+        DatabaseModel(name="d", charset="utf8mb4"),
+    )
     instance.applier.learned({("d", "t"): model}, {"d": defaults})
     catalog = instance.applier.catalog
     assert (catalog.tables["d", "t"], catalog.databases["d"]) == (model, defaults)

@@ -37,7 +37,17 @@ CATALOG = catalog_of(
 
 
 def chunk(table: str = "t", count: int = 1, **more: Any) -> TableChunk:
-    plain = TableChunk("d", table, [], [], [], [RowSet((0,), [(n,) for n in range(count)])], [], count, False)
+    plain = TableChunk(
+        database="d",
+        table=table,
+        absent=[],
+        deletes=[],
+        updates=[],
+        inserts=[RowSet((0,), [(n,) for n in range(count)])],
+        ordered=[],
+        change_count=count,
+        foreign_keys_off=False,
+    )
     return replace(plain, **more)
 
 

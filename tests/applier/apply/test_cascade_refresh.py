@@ -56,7 +56,7 @@ def update(before: dict[int, int], after: dict[int, int]) -> RowChange:
     def image(values: dict[int, int]) -> RowSet:
         return RowSet(tuple(values), [tuple(values.values())])
 
-    return RowChange(ChangeKind.UPDATE, image(before), image(after))
+    return RowChange(kind=ChangeKind.UPDATE, before=image(before), after=image(after))
 
 
 def test_generated_columns_of_children_follow_a_cascade(target: SqliteTarget) -> None:
@@ -71,8 +71,8 @@ def test_generated_columns_of_children_follow_a_cascade(target: SqliteTarget) ->
 
 def test_it_follows_what_may_have_changed_a_column_that_is_pointed_at(target: SqliteTarget) -> None:
     found = cascade(made(target, PARENT, CHILD.format(ACTS)))
-    assert found.follows(RowChange(ChangeKind.DELETE, RowSet((0,), [(1,)]), None))
-    assert not found.follows(RowChange(ChangeKind.INSERT, None, RowSet((0,), [(1,)])))
+    assert found.follows(RowChange(kind=ChangeKind.DELETE, before=RowSet((0,), [(1,)]), after=None))
+    assert not found.follows(RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0,), [(1,)])))
     assert found.follows(update({0: 1, 1: 5}, {0: 1, 1: 6}))
     assert not found.follows(update({0: 1, 1: 5, 2: 1}, {0: 1, 1: 5, 2: 2}))
     assert found.follows(update({0: 1}, {1: 5}))  # the old value is not known
@@ -119,7 +119,7 @@ def test_a_foreign_key_that_the_target_does_not_have_is_refused_where_rows_hang_
     found = cascade(made(target, PARENT.replace("UNIQUE (code)", "KEY (other)"), plain))
     assert [(model.name, key.ref_columns) for model, key in found.lost] == [("child", ("other",))]
     assert found.referenced == {2} and found.stale == ()
-    assert found.follows(RowChange(ChangeKind.DELETE, RowSet((0,), [(1,)]), None))
+    assert found.follows(RowChange(kind=ChangeKind.DELETE, before=RowSet((0,), [(1,)]), after=None))
     run(target, "INSERT INTO d__child VALUES (1, NULL)")
     found.refuse_unknown(target, "p")
     run(target, "INSERT INTO d__child VALUES (2, 5)")

@@ -14,7 +14,7 @@ from rplctl.clone.folder import Snapshot
 
 @pytest.fixture
 def found(tmp_path: Path) -> Snapshot:
-    return Snapshot(tmp_path, 1, 1, Place("binlog.000001:4"), ())
+    return Snapshot(folder=tmp_path, table_group=1, epoch=1, low=Place("binlog.000001:4"), tables=())
 
 
 def read(found: Snapshot, *pieces: Piece) -> None:

@@ -30,8 +30,10 @@ from tests.kit.servers import MariadbServer
 from tests.result_set.packets import LONG, TEXT, counted, length_prefixed, row, texts
 
 MB = 1 << 20
-COLUMNS = (Column("id", "int"), Column("t", "longtext", charset="utf8mb4"))
-KEYED = TableModel("b", "t", COLUMNS, keys=(Key("PRIMARY", "primary", (KeyPart("id"),)),))
+COLUMNS = (Column(name="id", type="int"), Column(name="t", type="longtext", charset="utf8mb4"))
+KEYED = TableModel(
+    database="b", name="t", columns=COLUMNS, keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),)
+)
 
 
 @pytest.mark.slow
@@ -59,7 +61,7 @@ def given(chunk: TableChunk) -> tuple[object, ...]:
     return rows, text, chunk.foreign_keys_off, chunk.width, chunk.has_views, chunk.bulk is not None
 
 
-BYTES = (Column("id", "int"), Column("t", "longblob"))
+BYTES = (Column(name="id", type="int"), Column(name="t", type="longblob"))
 LARGE, NAME = 64 * MB, "large_rows"
 
 
@@ -68,7 +70,20 @@ def large_chunk(folder: Path) -> tuple[Path, bytes]:
     body = np.random.default_rng(1).integers(0, 256, LARGE, np.uint8).tobytes()
     rows = [row(struct.pack("<i", n), counted(text)) for n, text in enumerate((b"a", body, b"z"), 1)]
     path = folder / "0.rows"
-    with write_chunk(path, ChunkHead("b", "t", 1, 0, None, None, "", (LONG, TEXT), Place())) as file:
+    with write_chunk(
+        path,
+        ChunkHead(
+            database="b",
+            table="t",
+            epoch=1,
+            chunk=0,
+            after=None,
+            upto=None,
+            digest="",
+            wire_types=(LONG, TEXT),
+            low=Place(),
+        ),
+    ) as file:
         file.add(np.frombuffer(length_prefixed(rows), np.uint8))
         file.high, file.rows = Place(), 3
     return path, body

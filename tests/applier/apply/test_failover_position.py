@@ -29,7 +29,7 @@ from rplctl.target.base import Target
 from tests.relay_log.stream import SOURCE_UUID, FakeSource, new_writer
 
 OLD = BinlogPosition("binlog.000008", 5929)
-CATALOG = Catalog({}, {"shop": DatabaseModel("shop", "utf8mb4")})
+CATALOG = Catalog({}, {"shop": DatabaseModel(name="shop", charset="utf8mb4")})
 
 
 class Crash(Exception):

@@ -237,9 +237,14 @@ def test_the_offender_is_named_as_mysql_does_and_its_whole_transaction_is_undone
 def test_an_event_without_an_end_is_not_said_to_be_compressed(end: int, said: str) -> None:
     """MariaDB from 11.4 on writes 0 within a transaction, as MySQL does within a compressed one."""
     header = struct.pack("<IBIIIH", 0, EventType.WRITE_ROWS_V1, 1, 19, end, 0)
-    ends = np.array([0]), np.array([19]), np.array([EventType.WRITE_ROWS_V1], np.uint8)
-    run = EventRun(np.frombuffer(header, np.uint8), *ends, cast(FormatDescription, None))
-    change = RowChange(ChangeKind.INSERT, None, None)
+    run = EventRun(
+        data=np.frombuffer(header, np.uint8),
+        starts=np.array([0]),
+        lengths=np.array([19]),
+        types=np.array([EventType.WRITE_ROWS_V1], np.uint8),
+        description=cast(FormatDescription, None),
+    )
+    change = RowChange(kind=ChangeKind.INSERT, before=None, after=None)
     model = cast(TableModel, SimpleNamespace(qualified_name="shop.t"))
     error = row_error(TargetError("no such date", errno=1292), change, model, run, 0)
     assert error.message.endswith(said) and error.position == str(end or "")

@@ -140,7 +140,7 @@ def test_an_event_that_a_task_leaves_out_is_decoded_by_the_driver(instance: Inst
     assert instance.applier.bulk.rows_by_driver > 0 < instance.applier.bulk.rows_by_spark
 
 
-NOTHING = TableChunk("", "", [], [], [], [], [], 0, False)
+NOTHING = TableChunk(database="", table="", change_count=0, foreign_keys_off=False)
 
 
 def with_chunks(attempt: Attempt, chunks: list[TableChunk]) -> list[bytes]:

@@ -65,7 +65,7 @@ def test_the_page_of_the_architecture_has_each_edge_and_no_other(batch: Batch, m
 
 
 def test_the_page_of_the_architecture_has_the_sizes_of_the_code() -> None:
-    limits = set(re.findall(r"at most ([\d,]+) transactions", section()))
+    limits = set(re.findall(r"(?:at most|[Mm]ore than) ([\d,]+) transactions", section()))
     assert limits == {f"{strategy.MOST_IN_ORDER:,}"}
     assert f"| up to {STATEMENTS_PER_COMMIT} | `IN_ORDER`;" in PAGE.read_text()
 

@@ -15,7 +15,17 @@ CHILD = (
 
 def chunk(table: str, count: int) -> TableChunk:
     rows = [RowSet((0,), [(n,) for n in range(count)])]
-    return TableChunk("d", table, [], [], [], rows, [], count, False)
+    return TableChunk(
+        database="d",
+        table=table,
+        absent=[],
+        deletes=[],
+        updates=[],
+        inserts=rows,
+        ordered=[],
+        change_count=count,
+        foreign_keys_off=False,
+    )
 
 
 def shares(groups: TableGroups, catalog: object, *chunks: TableChunk) -> dict[int, str]:

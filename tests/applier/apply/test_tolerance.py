@@ -14,9 +14,16 @@ from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.target import open_target
 from rplctl.target.base import ChangeKind, RowChange, RowSet, Target
 
-COLUMNS = (Column("id", "int", nullable=False), Column("code", "int"), Column("name", "varchar"))
-KEYS = (Key("PRIMARY", "primary", (KeyPart("id"),)), Key("code", "unique", (KeyPart("code"),)))
-MODEL = TableModel("d", "t", COLUMNS, keys=KEYS)
+COLUMNS = (
+    Column(name="id", type="int", nullable=False),
+    Column(name="code", type="int"),
+    Column(name="name", type="varchar"),
+)
+KEYS = (
+    Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),
+    Key(name="code", kind="unique", parts=(KeyPart("code"),)),
+)
+MODEL = TableModel(database="d", name="t", columns=COLUMNS, keys=KEYS)
 Values = tuple[int, int | None, str]
 
 
@@ -53,7 +60,7 @@ def rows(target: Target) -> list[tuple[object, ...]]:
 def test_an_insert_takes_the_place_of_all_rows_with_one_of_its_keys(
     target: Target, inserted: Values, expected: list[tuple[object, ...]]
 ) -> None:
-    change = RowChange(ChangeKind.INSERT, None, row(*inserted))
+    change = RowChange(kind=ChangeKind.INSERT, before=None, after=row(*inserted))
     with pytest.raises(TargetError, match="Duplicate entry"):
         Tolerance().apply_row(target, change, MODEL)
     found = Tolerance(idempotent=True).apply_row(target, change, MODEL)
@@ -65,9 +72,9 @@ def test_an_insert_takes_the_place_of_all_rows_with_one_of_its_keys(
 @pytest.mark.parametrize(
     ("change", "errno"),
     [
-        (RowChange(ChangeKind.UPDATE, row(9, 9, "x"), row(9, 9, "y")), 1032),
-        (RowChange(ChangeKind.DELETE, row(9, 9, "x"), None), 1032),
-        (RowChange(ChangeKind.UPDATE, row(1, 10, "one"), row(1, 20, "taken")), 1062),
+        (RowChange(kind=ChangeKind.UPDATE, before=row(9, 9, "x"), after=row(9, 9, "y")), 1032),
+        (RowChange(kind=ChangeKind.DELETE, before=row(9, 9, "x"), after=None), 1032),
+        (RowChange(kind=ChangeKind.UPDATE, before=row(1, 10, "one"), after=row(1, 20, "taken")), 1062),
     ],
 )
 def test_what_does_not_fit_is_passed_over_and_told(target: Target, change: RowChange, errno: int) -> None:
@@ -80,15 +87,24 @@ def test_what_does_not_fit_is_passed_over_and_told(target: Target, change: RowCh
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (RowChange(ChangeKind.INSERT, None, row(4, 40, "new")), {1: "one", 2: "two", 3: "x", 4: "new"}),
-        (RowChange(ChangeKind.INSERT, None, row(1, 10, "new")), {1: "new", 2: "two", 3: "x"}),
-        (RowChange(ChangeKind.INSERT, None, row(4, 20, "new")), {1: "one", 3: "x", 4: "new"}),
-        (RowChange(ChangeKind.UPDATE, row(1, 10, "one"), row(5, 10, "new")), {2: "two", 3: "x", 5: "new"}),
-        (RowChange(ChangeKind.UPDATE, row(9, 9, "x"), row(5, 50, "new")), {1: "one", 2: "two", 3: "x", 5: "new"}),
-        (RowChange(ChangeKind.UPDATE, row(1, 10, "one"), row(1, 20, "new")), {1: "new", 3: "x"}),
-        (RowChange(ChangeKind.UPDATE, row(1, 10, "one"), row(2, 10, "new")), {2: "new", 3: "x"}),
-        (RowChange(ChangeKind.DELETE, row(1, 10, "one"), None), {2: "two", 3: "x"}),
-        (RowChange(ChangeKind.DELETE, row(9, 9, "x"), None), {1: "one", 2: "two", 3: "x"}),
+        (
+            RowChange(kind=ChangeKind.INSERT, before=None, after=row(4, 40, "new")),
+            {1: "one", 2: "two", 3: "x", 4: "new"},
+        ),
+        (RowChange(kind=ChangeKind.INSERT, before=None, after=row(1, 10, "new")), {1: "new", 2: "two", 3: "x"}),
+        (RowChange(kind=ChangeKind.INSERT, before=None, after=row(4, 20, "new")), {1: "one", 3: "x", 4: "new"}),
+        (
+            RowChange(kind=ChangeKind.UPDATE, before=row(1, 10, "one"), after=row(5, 10, "new")),
+            {2: "two", 3: "x", 5: "new"},
+        ),
+        (
+            RowChange(kind=ChangeKind.UPDATE, before=row(9, 9, "x"), after=row(5, 50, "new")),
+            {1: "one", 2: "two", 3: "x", 5: "new"},
+        ),
+        (RowChange(kind=ChangeKind.UPDATE, before=row(1, 10, "one"), after=row(1, 20, "new")), {1: "new", 3: "x"}),
+        (RowChange(kind=ChangeKind.UPDATE, before=row(1, 10, "one"), after=row(2, 10, "new")), {2: "new", 3: "x"}),
+        (RowChange(kind=ChangeKind.DELETE, before=row(1, 10, "one"), after=None), {2: "two", 3: "x"}),
+        (RowChange(kind=ChangeKind.DELETE, before=row(9, 9, "x"), after=None), {1: "one", 2: "two", 3: "x"}),
     ],
 )
 def test_a_change_that_may_be_there_already_leaves_the_same_rows_twice(
@@ -105,10 +121,12 @@ def test_a_change_that_may_be_there_already_leaves_the_same_rows_twice(
 
 def test_a_change_that_fits_is_none_and_other_errors_stop_in_idempotent_mode_too(target: Target) -> None:
     mode = Tolerance(idempotent=True)
-    assert mode.apply_row(target, RowChange(ChangeKind.DELETE, row(1, 10, "one"), None), MODEL) is None
+    assert (
+        mode.apply_row(target, RowChange(kind=ChangeKind.DELETE, before=row(1, 10, "one"), after=None), MODEL) is None
+    )
     target.connection.exec_driver_sql('ALTER TABLE "d__t" RENAME TO gone')
     with pytest.raises(TargetError) as caught:
-        mode.apply_row(target, RowChange(ChangeKind.INSERT, None, row(5, 5, "x")), MODEL)
+        mode.apply_row(target, RowChange(kind=ChangeKind.INSERT, before=None, after=row(5, 5, "x")), MODEL)
     assert caught.value.errno == 1146
 
 
@@ -151,12 +169,12 @@ def test_many_are_counted_and_the_first_shown() -> None:
 
 
 def test_a_row_without_a_key_is_found_as_mysql_57_prints_its_json(target: Target) -> None:
-    model = TableModel("d", "k", (Column("n", "int"), Column("j", "json")))
+    model = TableModel(database="d", name="k", columns=(Column(name="n", type="int"), Column(name="j", type="json")))
     target.connection.exec_driver_sql('CREATE TABLE "d__k" (n INT, j TEXT)')
     target.connection.exec_driver_sql("INSERT INTO d__k VALUES (1, '[3]'), (2, '[3.0]'), (2, '[3]')")
 
     def moved(n: int, text: str) -> RowChange:
-        return RowChange(ChangeKind.UPDATE, RowSet((0, 1), [(n, text)]), RowSet((0, 1), [(n, "[]")]))
+        return RowChange(kind=ChangeKind.UPDATE, before=RowSet((0, 1), [(n, text)]), after=RowSet((0, 1), [(n, "[]")]))
 
     Tolerance().apply_row(target, moved(1, "[3.0]"), model)
     Tolerance().apply_row(target, moved(2, "[3.0]"), model)
@@ -169,11 +187,13 @@ def test_a_row_without_a_key_is_found_as_mysql_57_prints_its_json(target: Target
 
 
 def test_text_that_looks_like_json_is_compared_as_it_is(target: Target) -> None:
-    model = TableModel("d", "l", (Column("t", "varchar", 9),))
+    model = TableModel(database="d", name="l", columns=(Column(name="t", type="varchar", length=9),))
     target.connection.exec_driver_sql('CREATE TABLE "d__l" (t TEXT)')
     target.connection.exec_driver_sql("INSERT INTO d__l VALUES ('[3]')")
     with pytest.raises(TargetError) as raised:
-        Tolerance().apply_row(target, RowChange(ChangeKind.DELETE, RowSet((0,), [("[3.0]",)]), None), model)
+        Tolerance().apply_row(
+            target, RowChange(kind=ChangeKind.DELETE, before=RowSet((0,), [("[3.0]",)]), after=None), model
+        )
     assert raised.value.errno == 1032
 
 

@@ -22,7 +22,7 @@ def test_the_values_are_those_of_the_option_and_go_from_strict_to_loose() -> Non
 @pytest.mark.parametrize("kind", ObjectKind)
 def test_a_stop_names_the_strictest_value_that_skips_it(kind: ObjectKind) -> None:
     text = f"CREATE {kind}\n x IDENTIFIED BY 'Se-cret' " + "y" * 1000
-    error = cannot_execute(Unreplicated(kind, f"CREATE {kind.upper()}", text), "SQLite")
+    error = cannot_execute(Unreplicated(kind=kind, title=f"CREATE {kind.upper()}", text=text), "SQLite")
     assert error.errno == 1235 and error.message.startswith(f"cannot execute CREATE {kind.upper()} on a SQLite target")
     assert "\n" not in error.message and "Se-cret" not in error.message and len(error.message) < 300
     named = re.search(r"rplctl init --on-unsupported-ddl (\w+); rplctl start$", error.hint)
@@ -33,8 +33,8 @@ def test_a_stop_names_the_strictest_value_that_skips_it(kind: ObjectKind) -> Non
 
 def test_a_drop_of_what_the_target_never_has_is_no_reason_to_stop() -> None:
     for kind in NOTED_KINDS:
-        drop = Unreplicated(kind, f"DROP {kind.upper()}", f"DROP {kind} IF EXISTS x", is_drop=True)
+        drop = Unreplicated(kind=kind, title=f"DROP {kind.upper()}", text=f"DROP {kind} IF EXISTS x", is_drop=True)
         assert all(policy.skips(drop) for policy in UnsupportedDdl)
         assert not UnsupportedDdl.STOP_ALL.skips(replace(drop, is_drop=False))
-    account = Unreplicated(ObjectKind.ACCOUNT, "DROP USER", "DROP USER x", is_drop=True)
+    account = Unreplicated(kind=ObjectKind.ACCOUNT, title="DROP USER", text="DROP USER x", is_drop=True)
     assert not UnsupportedDdl.STOP_ALL.skips(account)

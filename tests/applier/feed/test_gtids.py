@@ -19,19 +19,19 @@ SERVER = uuid.UUID("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 
 def test_mariadbs_last_gtid_of_each_domain_is_kept() -> None:
     groups = demo_groups()
-    batch = Batch(BatchKind.BULK, groups, 0, len(groups.scan))
+    batch = Batch(kind=BatchKind.BULK, groups=groups, first=0, last=len(groups.scan))
     last = executed_after("1-7-5", batch)
     assert last.startswith("0-1-")
     assert last.endswith(",1-7-5")
-    half = Batch(BatchKind.BULK, groups, 0, len(groups.scan) // 2)
-    rest = Batch(BatchKind.BULK, groups, len(groups.scan) // 2, len(groups.scan))
+    half = Batch(kind=BatchKind.BULK, groups=groups, first=0, last=len(groups.scan) // 2)
+    rest = Batch(kind=BatchKind.BULK, groups=groups, first=len(groups.scan) // 2, last=len(groups.scan))
     assert executed_after(executed_after("1-7-5", half), rest) == last
 
 
 def mysql_batch(numbers: list[int]) -> Batch:
     """A batch whose groups begin with MySQL GTID events of these numbers."""
     groups = gtid_groups([mysql_event(SERVER, n) for n in numbers])
-    return Batch(BatchKind.BULK, groups, 0, len(numbers))
+    return Batch(kind=BatchKind.BULK, groups=groups, first=0, last=len(numbers))
 
 
 def mysql_event(server: uuid.UUID, number: int, kind: int = 33) -> bytes:
@@ -68,10 +68,12 @@ def test_gtids_of_the_other_vendors_server_are_forgotten() -> None:
     """The channel has another source now, by file and position."""
     assert executed_after("0-27878-7", mysql_batch([3])) == f"{SERVER}:3"
     groups = demo_groups()
-    assert executed_after(f"{SERVER}:1-3", Batch(BatchKind.BULK, groups, 0, len(groups.scan))).startswith("0-1-")
+    assert executed_after(
+        f"{SERVER}:1-3", Batch(kind=BatchKind.BULK, groups=groups, first=0, last=len(groups.scan))
+    ).startswith("0-1-")
 
 
 def test_groups_without_gtids_leave_the_set_alone() -> None:
     groups = demo_groups()
-    batch = Batch(BatchKind.SKIP, groups, 0, 1)
+    batch = Batch(kind=BatchKind.SKIP, groups=groups, first=0, last=1)
     assert executed_after("0-9-9", batch) == "0-9-9"

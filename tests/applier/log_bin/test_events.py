@@ -292,7 +292,7 @@ def test_mysqlbinlog_reads_a_log_of_mysqls_events_and_skipped_gtids_are_empty_tr
     instance = Instance(tmp_path / "i", groups, log_bin="binlog")
     real = np.flatnonzero(groups.scan.gtid_offset >= 0)
     instance.apply(groups, int(real[-1]))
-    instance.applier.apply(Batch(BatchKind.SKIP, groups, int(real[-1]), len(groups.scan)))
+    instance.applier.apply(Batch(kind=BatchKind.SKIP, groups=groups, first=int(real[-1]), last=len(groups.scan)))
     instance.applier.close()
     logs = logs_of(tmp_path / "i")
     whole, kept = events_of([source]), events_of(logs)

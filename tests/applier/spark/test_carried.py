@@ -107,7 +107,14 @@ def test_splits_that_the_archive_has_not_are_carried_and_an_archive_nobody_sees_
     cluster.carries = True
     pipeline = NoneSeesOurs(cluster)
     first = next(events(DATA))
-    split = Split(str(relay), AHEAD + 4, AHEAD + 4 + len(first), (), parse_format_description(first), "")
+    split = Split(
+        path=str(relay),
+        start=AHEAD + 4,
+        end=AHEAD + 4 + len(first),
+        table_maps=(),
+        description=parse_format_description(first),
+        spool_folder="",
+    )
     known = replace(split, source=BinlogPosition("mysql-bin.000001", 4))
     other = replace(split, source=BinlogPosition("mysql-bin.000009", 4))
 

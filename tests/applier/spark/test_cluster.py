@@ -89,7 +89,14 @@ def test_an_executor_that_comes_later_decodes_nothing_with_another_version(tmp_p
     data = log("my97-crash-inuse")
     (tmp_path / "relay-bin.000001").write_bytes(data)
     first = next(events(data))
-    split = Split(str(tmp_path / "relay-bin.000001"), 4, 4 + len(first), (), parse_format_description(first), "")
+    split = Split(
+        path=str(tmp_path / "relay-bin.000001"),
+        start=4,
+        end=4 + len(first),
+        table_maps=(),
+        description=parse_format_description(first),
+        spool_folder="",
+    )
     assert chunks_of(run_on_executor(split, Catalog(), own_versions())) == []
     wanted = tuple((name, "9.9" if name == "numba" else version) for name, version in own_versions())
     with pytest.raises(RplError, match="the applier's machine has 9.9"):

@@ -36,7 +36,20 @@ ROWS = 300
 def path(tmp_path: Path) -> Path:
     _, wire_types, packets = texts(ROWS)
     path = tmp_path / "0.rows"
-    with write_chunk(path, ChunkHead("b", "t", 1, 0, None, None, "", tuple(wire_types), Place())) as file:
+    with write_chunk(
+        path,
+        ChunkHead(
+            database="b",
+            table="t",
+            epoch=1,
+            chunk=0,
+            after=None,
+            upto=None,
+            digest="",
+            wire_types=tuple(wire_types),
+            low=Place(),
+        ),
+    ) as file:
         file.add(np.frombuffer(packets, np.uint8))
         file.high, file.rows = Place(), ROWS
     return path

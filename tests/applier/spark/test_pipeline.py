@@ -19,13 +19,13 @@ from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, RowChange, Row
 from tests.applier.demo_log import FOLDER, demo_groups
 
 CHUNK = TableChunk(
-    "shop",
-    "t",
+    database="shop",
+    table="t",
     absent=[(1,)],
     deletes=[(2, "x")],
     updates=[RowSet((1, 2), [("Zoë", None, 7), (b"\x00\xff", 1.5, 8)])],
     inserts=[RowSet((0,), [(2**70,)])],
-    ordered=[RowChange(ChangeKind.UPDATE, RowSet((0,), [(1,)]), RowSet((0,), [(2,)]))],
+    ordered=[RowChange(kind=ChangeKind.UPDATE, before=RowSet((0,), [(1,)]), after=RowSet((0,), [(2,)]))],
     change_count=6,
     foreign_keys_off=True,
 )
@@ -33,7 +33,13 @@ CHUNK = TableChunk(
 
 NONE = EncodedRows((), 0, b"")
 ENCODED = replace(
-    CHUNK, bulk=BulkRows(NONE, EncodedRows((0,), 1, b"1\n"), EncodedRows((1, 0), 2, b"a\t2\nb\t3\n", bytes(16)), NONE)
+    CHUNK,
+    bulk=BulkRows(
+        absent=NONE,
+        deletes=EncodedRows((0,), 1, b"1\n"),
+        updates=EncodedRows((1, 0), 2, b"a\t2\nb\t3\n", bytes(16)),
+        inserts=NONE,
+    ),
 )
 
 
@@ -47,12 +53,12 @@ def first_rows_split(spool: Path) -> Split:
     number = int((groups.scan.kind == GroupKind.ROWS).argmax())
     assert groups.format_description is not None
     return Split(
-        str(FOLDER / "binlog.000001"),
-        int(groups.scan.start[number]),
-        int(groups.scan.end[number]),
-        (),
-        groups.format_description,
-        str(spool),
+        path=str(FOLDER / "binlog.000001"),
+        start=int(groups.scan.start[number]),
+        end=int(groups.scan.end[number]),
+        table_maps=(),
+        description=groups.format_description,
+        spool_folder=str(spool),
     )
 
 

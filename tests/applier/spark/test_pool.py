@@ -33,7 +33,14 @@ Lie = Callable[[Attempt], list[bytes]]
 
 
 def rows_of_the_demo(spool_folder: str = "") -> Split:
-    return Split(str(BULK.groups.path), BULK.start, BULK.end, (), BULK.description, spool_folder)
+    return Split(
+        path=str(BULK.groups.path),
+        start=BULK.start,
+        end=BULK.end,
+        table_maps=(),
+        description=BULK.description,
+        spool_folder=spool_folder,
+    )
 
 
 @pytest.fixture
@@ -99,7 +106,7 @@ def honest(attempt: Attempt) -> list[bytes]:
     return answer_of(attempt, run_split(attempt.piece, CATALOG))
 
 
-FOREIGN = TableChunk("mysql", "user", [], [], [], [], [], 1, False)
+FOREIGN = TableChunk(database="mysql", table="user", change_count=1, foreign_keys_off=False)
 OTHERS = SplitResult(inline=b"".join(pieces_of(encode_chunks([FOREIGN]))), rows=1)
 
 

@@ -23,13 +23,13 @@ from tests.event.logs import events, log
 DATA = log("my97-torture-rowsquery")
 GROUPS = scan_groups(DATA, 4, BinlogPosition("binlog.000001", 4), len(DATA)).start
 RANGE = EventRange(
-    Path("relay-bin.000002"),
-    np.frombuffer(DATA, np.uint8),
-    4,
-    len(DATA),
-    parse_format_description(next(events(DATA))),
-    GROUPS,
-    BinlogPosition("binlog.000001", 1004),
+    path=Path("relay-bin.000002"),
+    data=np.frombuffer(DATA, np.uint8),
+    start=4,
+    end=len(DATA),
+    description=parse_format_description(next(events(DATA))),
+    groups=GROUPS,
+    source=BinlogPosition("binlog.000001", 1004),
 )
 
 

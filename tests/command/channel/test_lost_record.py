@@ -90,7 +90,7 @@ def test_a_lost_file_is_made_again_from_the_targets_marker(begin: Any, way: dict
     at = life.records()[1].exec_position
     lose(life, "relay-log")
     with one_engine():
-        findings = {item.code: item for item in check(life.config, "", Limits(60, 600)).findings}
+        findings = {item.code: item for item in check(life.config, "", Limits(warning_s=60, critical_s=600)).findings}
     assert str(at) in findings["repository_missing"].text and "rplctl start" in findings["repository_missing"].repair
     if then == "change-master":
         life.change(MasterChanges(master_connect_retry=7))

@@ -22,8 +22,8 @@ def lag(
     receiver: ThreadStatus = RECEIVER, applier: ThreadStatus | None = None, *, runs: bool = True, at: int = 500
 ) -> TrueLag:
     threads = Threads(
-        ThreadReport("receiver", 1 if runs else None, receiver, True),
-        ThreadReport("applier", 2 if runs else None, applier or ThreadStatus(), True),
+        ThreadReport(role="receiver", pid=1 if runs else None, status=receiver, has_run=True),
+        ThreadReport(role="applier", pid=2 if runs else None, status=applier or ThreadStatus(), has_run=True),
     )
     return true_lag(MASTER, replace(RELAY, master_log_pos=at), threads, NOW)
 
@@ -56,6 +56,6 @@ def test_a_damaged_status_has_no_heartbeat(text: str) -> None:
 
 def test_a_receiver_that_is_away_knows_the_earliest_moment_at_which_its_log_goes() -> None:
     status = replace(RECEIVER, source_keeps_s=100.0, source_purge_at=5.0)
-    assert purge_moment(ThreadReport("receiver", 1, status, True)) == 5.0
-    assert purge_moment(ThreadReport("receiver", None, status, True)) == NOW - 4 - 3 + 100
-    assert purge_moment(ThreadReport("receiver", None, ThreadStatus(), True)) == 0.0
+    assert purge_moment(ThreadReport(role="receiver", pid=1, status=status, has_run=True)) == 5.0
+    assert purge_moment(ThreadReport(role="receiver", pid=None, status=status, has_run=True)) == NOW - 4 - 3 + 100
+    assert purge_moment(ThreadReport(role="receiver", pid=None, status=ThreadStatus(), has_run=True)) == 0.0

@@ -70,8 +70,33 @@ def store(s: Situation, state: CopyState) -> None:
     engine = open_engine(load_config(s.datadir).target_url)
     create_own_tables(engine)
     with engine.begin() as connection:
-        first = ClonedTable("d", "first", "d", 1, CopyState.DONE, 1, 1, 10, 1000, Expected_bytes=1000)
-        add_clones(connection, "", [first, ClonedTable("d", "second", "d", 2, state, Expected_bytes=1000)])
+        first = ClonedTable(
+            Database_name="d",
+            Table_name="first",
+            Source_database="d",
+            Family=1,
+            State=CopyState.DONE,
+            Epoch=1,
+            Chunks=1,
+            Row_count=10,
+            Byte_count=1000,
+            Expected_bytes=1000,
+        )
+        add_clones(
+            connection,
+            "",
+            [
+                first,
+                ClonedTable(
+                    Database_name="d",
+                    Table_name="second",
+                    Source_database="d",
+                    Family=2,
+                    State=state,
+                    Expected_bytes=1000,
+                ),
+            ],
+        )
     engine.dispose()
 
 
@@ -79,7 +104,16 @@ def verified(s: Situation, *totals: Totals) -> None:
     s.run_both(behind=0)
     write_report(
         s.channel.verify_report_path,
-        Header("", time.time() - 900, 1, "", "", "", (), verified=time.time() - 900),
+        Header(
+            channel="",
+            time=time.time() - 900,
+            server_id=1,
+            uuid="",
+            position="",
+            gtids="",
+            tables=(),
+            verified=time.time() - 900,
+        ),
         [],
         totals,
     )
@@ -294,7 +328,8 @@ ROWS = [
         WARNING, ("clone_reader_error", "cloning"), "SELECT command denied", {"Clone_Last_Errno": 1142}),
     Row("a copy of tables was cancelled", cancelled, WARNING, ("clone_left_out",),
         "left out: d.second", {"Clone_Tables": 0, "Slave_SQL_Running_State": "Slave has read"}),
-    Row("verified, and rows differ", lambda s: verified(s, Totals("d", "t", 9, 7, missing=2)), CRITICAL,
+    Row("verified, and rows differ",
+        lambda s: verified(s, Totals(database="d", table="t", rows=9, equal=7, missing=2)), CRITICAL,
         ("verify_differs",), "2 rows that differ, in d.t"),
     Row("never verified", lambda s: s.run_both(behind=0), WARNING, ("verify_old",), "the channel was never verified",
         options=("--max-verify-age", "10m"), doctor=0),

@@ -37,7 +37,7 @@ from tests.kit.servers import MariadbServer
 from tests.relay_log.stream import FakeSource, new_writer, write_relay_log
 
 STRAY = "relay-bin.000009"
-MODEL = TableModel("d", "t", (Column("c", "int"),))
+MODEL = TableModel(database="d", name="t", columns=(Column(name="c", type="int"),))
 
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -71,7 +71,7 @@ class Instance:
 
     def check(self, scope: Scope = Scope.OFFLINE) -> Verdict:
         before = self.contents()
-        verdict = check(self.config, "", Limits(60, 300), scope)
+        verdict = check(self.config, "", Limits(warning_s=60, critical_s=300), scope)
         assert self.contents() == before, "check changes nothing"
         return verdict
 
@@ -464,7 +464,7 @@ def test_a_target_that_was_never_made_is_not_made_by_looking(tmp_path: Path) -> 
     assert list(check_repositories(config, Channel("", tmp_path), Stored())) == []
     change_master(config, "", MasterChanges(master_host="db1"))
     for scope in Scope:
-        check(config, "", Limits(60, 300), Scope.OFFLINE if scope is Scope.ONLINE else scope)
+        check(config, "", Limits(warning_s=60, critical_s=300), Scope.OFFLINE if scope is Scope.ONLINE else scope)
     assert not (tmp_path / "target.db").exists()
 
 

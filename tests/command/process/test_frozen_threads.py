@@ -31,7 +31,7 @@ SCHEMA = "DROP DATABASE IF EXISTS frozen; CREATE DATABASE frozen; CREATE TABLE f
 
 
 def judged(replica: Replica, scope: Scope = Scope.LOCAL) -> Verdict:
-    return check(load_config(replica.datadir), "", Limits(60, 300), scope)
+    return check(load_config(replica.datadir), "", Limits(warning_s=60, critical_s=300), scope)
 
 
 def codes(verdict: Verdict) -> list[str]:

@@ -111,7 +111,12 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_wrong_commit_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     point, mode, where, broken = BROKEN[name]
-    case = CrashCase(point, mode, "transaction", ROLLED_BACK if point == "crash_commit_before" else COMMITTED)
+    case = CrashCase(
+        point=point,
+        mode=mode,
+        kind="transaction",
+        expected=ROLLED_BACK if point == "crash_commit_before" else COMMITTED,
+    )
     assert walk.run(case) == case.expected
     monkeypatch.setattr(where, broken)
     seen = walk.run(case)
@@ -124,7 +129,7 @@ def test_a_wrong_commit_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch, nam
 def test_a_recovery_that_does_not_heed_the_decision_is_seen(
     on_mariadb: Walk, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    case = CrashCase("crash_commit_after_log", mode, "transaction", COMMITTED)
+    case = CrashCase(point="crash_commit_after_log", mode=mode, kind="transaction", expected=COMMITTED)
 
     def rolls_back(_participants: Any, engine: Any, prefix: str, verbs: Any, *_: Any) -> None:
         for xid in verbs.prepared_xids(engine, prefix):
@@ -137,7 +142,7 @@ def test_a_recovery_that_does_not_heed_the_decision_is_seen(
 
 @pytest.mark.long("It is a test of `crash-test`, whose walk tests/command/test_crash_test.py holds.")
 def test_a_receiver_that_asks_for_too_much_again_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = CrashCase("crash_after_relay_log_append", "-", "receiver", FETCHED)
+    case = CrashCase(point="crash_after_relay_log_append", mode="-", kind="receiver", expected=FETCHED)
     assert walk.run(case) == FETCHED
 
     def from_the_start(*given: Any) -> Any:
@@ -152,12 +157,12 @@ def test_a_receiver_that_asks_for_too_much_again_is_seen(walk: Walk, monkeypatch
     ("case", "where", "broken"),
     [
         (
-            CrashCase("crash_purge_before_update_index", "-", "purge", FINISHED),
+            CrashCase(point="crash_purge_before_update_index", mode="-", kind="purge", expected=FINISHED),
             "rplctl.relay_log.purge.purge_names",
             deletes_one_more,
         ),
         (
-            CrashCase("switch_after_write", "-", "to table", "undone"),
+            CrashCase(point="switch_after_write", mode="-", kind="to table", expected="undone"),
             "rplctl.repository.switch.Switch.copy_and_delete",
             deletes_before_it_writes,
         ),
@@ -171,7 +176,7 @@ def test_a_wrong_order_of_files_is_seen(
     assert walk.run(case) != case.expected
 
 
-END = State("", "b.000001", 9, "rows")
+END = State(kind="", log_name="b.000001", log_pos=9, digest="rows")
 
 
 @pytest.mark.parametrize(
@@ -184,9 +189,14 @@ END = State("", "b.000001", 9, "rows")
     ],
 )
 def test_what_is_lost_late_or_left_over_is_said(seen: str, killed: list[Any], restarted: list[Any], says: str) -> None:
-    judged = judge(seen, Outcome(True, (killed,)), Outcome(False, (restarted,)), END)
+    judged = judge(seen, Outcome(killed=True, said=(killed,)), Outcome(killed=False, said=(restarted,)), END)
     assert says in judged
-    assert judge(seen, Outcome(True, ()), Outcome(False, (["end", "b.000001:9", "rows", []],)), END) == seen
+    assert (
+        judge(
+            seen, Outcome(killed=True, said=()), Outcome(killed=False, said=(["end", "b.000001:9", "rows", []],)), END
+        )
+        == seen
+    )
 
 
 def test_a_child_that_ends_unasked_is_reported_with_its_signal() -> None:
@@ -195,4 +205,4 @@ def test_a_child_that_ends_unasked_is_reported_with_its_signal() -> None:
         os.kill(os.getpid(), signal.SIGBUS)
 
     ended = in_child(die)
-    assert ended == Outcome(False, (), "the child was killed by SIGBUS, unasked")
+    assert ended == Outcome(killed=False, said=(), error="the child was killed by SIGBUS, unasked")

@@ -46,13 +46,15 @@ class Mirror:
             if name in lists:
                 lists[name] = [RowSet(columns, lists[name])]
         empty: dict[str, Any] = {name: [] for name in ("absent", "deletes", "updates", "inserts", "ordered")}
-        chunk = TableChunk(*NAME, **{**empty, **lists}, change_count=1, foreign_keys_off=False)
+        chunk = TableChunk(
+            database=NAME[0], table=NAME[1], **{**empty, **lists}, change_count=1, foreign_keys_off=False
+        )
         self.target.begin(foreign_keys=True)
         self.target.apply_chunks([chunk], self.catalog.tables)
         self.commit()
 
     def change(self, kind: ChangeKind, before: RowSet | None, after: RowSet | None) -> None:
-        self.target.apply_change(RowChange(kind, before, after), self.model)
+        self.target.apply_change(RowChange(kind=kind, before=before, after=after), self.model)
 
     def ddl(self, text: str) -> None:
         plan = plan_ddl(text, "d", DdlContext(), self.catalog)

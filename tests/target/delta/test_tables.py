@@ -32,14 +32,14 @@ MODEL: Any = SimpleNamespace(database="d", name="t")
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place(str(tmp_path / "lake"), str(tmp_path / "state.db"))
+    return Place(root=str(tmp_path / "lake"), state=str(tmp_path / "state.db"))
 
 
 def pending(place: Place, number: int) -> PendingTable:
     """A batch of one insert, whose file is written."""
     rows = pa.Table.from_pylist([{"op": "insert", "before": None, "after": {"id": number}}], schema=SCHEMA)
     file = place.write(MODEL, "d/t", rows)
-    return PendingTable("d/t", columns_of(SCHEMA), ((file.path, file.size, file.stats),))
+    return PendingTable(folder="d/t", columns=columns_of(SCHEMA), files=((file.path, file.size, file.stats),))
 
 
 def ids(place: Place) -> list[int]:

@@ -53,7 +53,15 @@ class DuckdbTables:
         bits = [column.type == "bit" for column in model.columns]  # recorded as SQLite keeps BIT(64)
         given = [tuple(int(v) if bit and v else v for v, bit in zip(r, bits, strict=True)) for r in rows]
         chunk = TableChunk(
-            "sd", name, [], [], [], [RowSet(tuple(range(len(bits))), given)], [], 1, foreign_keys_off=False
+            database="sd",
+            table=name,
+            absent=[],
+            deletes=[],
+            updates=[],
+            inserts=[RowSet(tuple(range(len(bits))), given)],
+            ordered=[],
+            change_count=1,
+            foreign_keys_off=False,
         )
         self.target.begin(foreign_keys=False)
         self.target.apply_chunks([chunk], {("sd", name): model})
@@ -112,7 +120,7 @@ def test_some_of_them(replica: DuckdbTables) -> None:
 
 
 def test_under_pad_char_to_full_length_a_char_takes_its_blanks_into_another_type(replica: DuckdbTables) -> None:
-    replica.context = DdlContext(PAD_CHAR_TO_FULL_LENGTH)
+    replica.context = DdlContext(sql_mode=PAD_CHAR_TO_FULL_LENGTH)
     replica.run("CREATE DATABASE sd CHARACTER SET utf8mb4")
     replica.run("CREATE TABLE t (a CHAR(4), b CHAR(4), c CHAR(4), e CHAR(4), f CHAR(4)) CHARACTER SET utf8mb4")
     replica.insert("t", UNPADDED_ROWS)
@@ -123,7 +131,10 @@ def test_under_pad_char_to_full_length_a_char_takes_its_blanks_into_another_type
 def test_text_is_told_as_a_number_where_it_is_one() -> None:
     more = {"1e10": 1e10, "1234567890123.4567": 1234567890123.4567, "-1.5E-3": -0.0015}
     number, bad = DuckdbModify(
-        Column("v", "varchar"), Column("v", "double"), as_sql("v"), DdlContext()
+        old=Column(name="v", type="varchar"),
+        new=Column(name="v", type="double"),
+        value=as_sql("v"),
+        context=DdlContext(),
     ).number_of_text()
     for text, expected in (NUMBERS | more).items():
         sql = f"SELECT {number}, {bad} FROM (SELECT $1::VARCHAR AS v)"
@@ -133,5 +144,5 @@ def test_text_is_told_as_a_number_where_it_is_one() -> None:
 
 
 def test_a_pair_without_a_rule_converts_nulls_only() -> None:
-    conversion = convert(Column("v", "json"), Column("v", "geometry"), as_sql('"v"'), DdlContext())
+    conversion = convert(Column(name="v", type="json"), Column(name="v", type="geometry"), as_sql('"v"'), DdlContext())
     assert (conversion.expression, conversion.impossible) == ("CAST(NULL AS BLOB)", '"v" IS NOT NULL')

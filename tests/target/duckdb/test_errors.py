@@ -17,8 +17,13 @@ from rplctl.target import open_target
 from rplctl.target.base import ChangeKind, RowChange, RowSet
 from rplctl.target.duckdb.errors import change_error, mapped_errors, target_error
 
-MODEL = TableModel("d", "t", (Column("a", "int"), Column("b", "date")), (Key("PRIMARY", "primary", (KeyPart("a"),)),))
-CHANGE = RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(1, "2024-00-07")]))
+MODEL = TableModel(
+    database="d",
+    name="t",
+    columns=(Column(name="a", type="int"), Column(name="b", type="date")),
+    keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("a"),)),),
+)
+CHANGE = RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0, 1), [(1, "2024-00-07")]))
 
 
 @pytest.fixture

@@ -19,22 +19,57 @@ from rplctl.target.duckdb.rows import decoded
 from tests.target.encoded import encoded
 
 MODEL = TableModel(
-    "shop",
-    "t",
-    (
-        Column("a", "bigint", unsigned=True), Column("b", "bit", 64), Column("c", "tinyint"), Column("d", "year"),
-        Column("e", "double"), Column("f", "decimal", 30, scale=4), Column("g", "date"), Column("h", "datetime", 6),
-        Column("i", "timestamp"), Column("j", "time"), Column("k", "varchar", 9), Column("l", "blob"),
-        Column("m", "json"), Column("n", "uuid"),
+    database="shop",
+    name="t",
+    columns=(
+        Column(name="a", type="bigint", unsigned=True),
+        Column(name="b", type="bit", length=64),
+        Column(name="c", type="tinyint"),
+        Column(name="d", type="year"),
+        Column(name="e", type="double"),
+        Column(name="f", type="decimal", length=30, scale=4),
+        Column(name="g", type="date"),
+        Column(name="h", type="datetime", length=6),
+        Column(name="i", type="timestamp"),
+        Column(name="j", type="time"),
+        Column(name="k", type="varchar", length=9),
+        Column(name="l", type="blob"),
+        Column(name="m", type="json"),
+        Column(name="n", type="uuid"),
     ),
-)  # fmt: skip
+)
 ROW: tuple[Any, ...] = (
-    2**64 - 1, 2**64 - 1, -128, 2155, -1.7e308, "-12345678901234567890123456.0001", "0001-01-01",
-    "9999-12-31 23:59:59.999999", "2038-01-19 03:14:07", "-838:59:59", "a\0é\U0001f600", b"\0\xff", '{"a": 1}',
+    2**64 - 1,
+    2**64 - 1,
+    -128,
+    2155,
+    -1.7e308,
+    "-12345678901234567890123456.0001",
+    "0001-01-01",
+    "9999-12-31 23:59:59.999999",
+    "2038-01-19 03:14:07",
+    "-838:59:59",
+    "a\0é\U0001f600",
+    b"\0\xff",
+    '{"a": 1}',
     "123e4567-e89b-12d3-a456-426655440000",
-)  # fmt: skip
-ZERO = (0, 0, 0, 0, -0.0, "0.0000", "0000-00-00", "0000-00-00 00:00:00.000000", "0000-00-00 00:00:00", "00:00:00", "",
-        b"", "[]", "00000000-0000-0000-0000-000000000000")  # fmt: skip
+)
+ZERO = (
+    0,
+    0,
+    0,
+    0,
+    -0.0,
+    "0.0000",
+    "0000-00-00",
+    "0000-00-00 00:00:00.000000",
+    "0000-00-00 00:00:00",
+    "00:00:00",
+    "",
+    b"",
+    "[]",
+    "00000000-0000-0000-0000-000000000000",
+)
 TYPES = ["UBIGINT", "UBIGINT", "TINYINT", "SMALLINT", "DOUBLE", "DECIMAL(30,4)", "DATE", "TIMESTAMP",
          "TIMESTAMP WITH TIME ZONE", "INTERVAL", "VARCHAR", "BLOB", "JSON", "UUID"]  # fmt: skip
 

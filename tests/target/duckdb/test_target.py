@@ -41,7 +41,17 @@ def apply(
     target: DuckdbTarget, model: TableModel, updates: Sequence[RowSet] = (), inserts: Sequence[RowSet] = ()
 ) -> None:
     target.begin(foreign_keys=True)
-    chunk = TableChunk("shop", "t", [], [], [*updates], [*inserts], [], 1, foreign_keys_off=False)
+    chunk = TableChunk(
+        database="shop",
+        table="t",
+        absent=[],
+        deletes=[],
+        updates=[*updates],
+        inserts=[*inserts],
+        ordered=[],
+        change_count=1,
+        foreign_keys_off=False,
+    )
     target.apply_chunks([chunk], {("shop", "t"): model})
     target.commit()
 
@@ -92,7 +102,17 @@ def test_what_interrupts_a_change_leaves_the_file_as_it_was(tmp_path: Path, targ
     model = made(target)
     target.begin(foreign_keys=True)
     target.interrupt()
-    chunk = TableChunk("shop", "t", [], [], [], [RowSet((0, 1), [(1, "a")])], [], 1, foreign_keys_off=False)
+    chunk = TableChunk(
+        database="shop",
+        table="t",
+        absent=[],
+        deletes=[],
+        updates=[],
+        inserts=[RowSet((0, 1), [(1, "a")])],
+        ordered=[],
+        change_count=1,
+        foreign_keys_off=False,
+    )
     with pytest.raises(TargetError, match="interrupted"):
         target.apply_chunks([chunk], {("shop", "t"): model})
     target.rollback()

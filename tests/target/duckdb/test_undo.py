@@ -17,18 +17,31 @@ from rplctl.target.duckdb.target import DuckdbTarget
 from rplctl.target.duckdb.undo import UNDO
 
 VALUES: list[tuple[Column, Any]] = [  # as a key's plain value has them
-    (Column("v", "bigint", unsigned=True), 2**64 - 1), (Column("v", "bit", 64), 2**63), (Column("v", "tinyint"), -128),
-    (Column("v", "double"), 5e-324), (Column("v", "double"), -1.7976931348623157e308), (Column("v", "float"), 0.1),
-    (Column("v", "decimal", 38, scale=10), "-1234567890123456789012345678.0000000001"),
-    (Column("v", "decimal", 65, scale=2), "-" + "9" * 63 + ".99"), (Column("v", "date"), "0000-00-00"),
-    (Column("v", "date"), "9999-12-31"), (Column("v", "datetime", 6), "0001-01-01 00:00:00.000001"),
-    (Column("v", "timestamp"), "2038-01-19 03:14:07"), (Column("v", "timestamp"), "0000-00-00 00:00:00"),
-    (Column("v", "time"), "-838:59:59"), (Column("v", "varchar", 9), "it's\t"),
-    (Column("v", "varchar", 9), "é\U0001f600"),
-    (Column("v", "longtext"), "a\0b"), (Column("v", "longtext"), ""), (Column("v", "blob"), b"\0\xff'"),
-    (Column("v", "blob"), b""), (Column("v", "json"), '{"a": "é"}'), (Column("v", "year"), 2024),
-    (Column("v", "uuid"), "123e4567-e89b-12d3-a456-426655440000"), (Column("v", "varchar", 9), None),
-]  # fmt: skip
+    (Column(name="v", type="bigint", unsigned=True), 2**64 - 1),
+    (Column(name="v", type="bit", length=64), 2**63),
+    (Column(name="v", type="tinyint"), -128),
+    (Column(name="v", type="double"), 5e-324),
+    (Column(name="v", type="double"), -1.7976931348623157e308),
+    (Column(name="v", type="float"), 0.1),
+    (Column(name="v", type="decimal", length=38, scale=10), "-1234567890123456789012345678.0000000001"),
+    (Column(name="v", type="decimal", length=65, scale=2), "-" + "9" * 63 + ".99"),
+    (Column(name="v", type="date"), "0000-00-00"),
+    (Column(name="v", type="date"), "9999-12-31"),
+    (Column(name="v", type="datetime", length=6), "0001-01-01 00:00:00.000001"),
+    (Column(name="v", type="timestamp"), "2038-01-19 03:14:07"),
+    (Column(name="v", type="timestamp"), "0000-00-00 00:00:00"),
+    (Column(name="v", type="time"), "-838:59:59"),
+    (Column(name="v", type="varchar", length=9), "it's\t"),
+    (Column(name="v", type="varchar", length=9), "é\U0001f600"),
+    (Column(name="v", type="longtext"), "a\0b"),
+    (Column(name="v", type="longtext"), ""),
+    (Column(name="v", type="blob"), b"\0\xff'"),
+    (Column(name="v", type="blob"), b""),
+    (Column(name="v", type="json"), '{"a": "é"}'),
+    (Column(name="v", type="year"), 2024),
+    (Column(name="v", type="uuid"), "123e4567-e89b-12d3-a456-426655440000"),
+    (Column(name="v", type="varchar", length=9), None),
+]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +54,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckdbTarget]:
 
 @pytest.mark.parametrize(("column", "value"), VALUES, ids=repr)
 def test_literals_are_lossless(target: DuckdbTarget, column: Column, value: Any) -> None:
-    model = TableModel("d", "t", (column,))
+    model = TableModel(database="d", name="t", columns=(column,))
     driver = driver_of(target.connection)
     driver.execute(as_sql("DROP SCHEMA IF EXISTS d CASCADE"))
     for sql in create_table(model):

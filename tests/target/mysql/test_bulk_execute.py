@@ -49,12 +49,18 @@ def test_rows_arrive_whatever_the_size_of_packets_and_a_duplicate_is_an_error(
     values = [b"%d" % number * (number % 40) if number % 7 else None for number in range(1001)]
     again = written_bytes(b"%s ON DUPLICATE KEY UPDATE v=VALUES(v)", INSERT)
     with closing(connected(mariadb, autocommit=True)) as connection:
-        assert execute_frames(connection, INSERT, length_prefixed(numbers, values)) == Loaded(1001, 0, 0, 0)
+        assert execute_frames(connection, INSERT, length_prefixed(numbers, values)) == Loaded(
+            records=1001, replaced=0, skipped=0, warnings=0
+        )
         with pytest.raises(err.IntegrityError, match="1062"):
             execute_frames(connection, INSERT, length_prefixed([b"7", b"2000"], [b"", b""]))
         assert mariadb.sql("SELECT id, v FROM d.t ORDER BY id") == list(enumerate(values))
-        assert execute_frames(connection, again, length_prefixed(numbers, values[::-1])) == Loaded(1001, 1001, 0, 0)
-        assert execute_frames(connection, again, length_prefixed(numbers, values[::-1])) == Loaded(1001, 1001, 0, 0)
+        assert execute_frames(connection, again, length_prefixed(numbers, values[::-1])) == Loaded(
+            records=1001, replaced=1001, skipped=0, warnings=0
+        )
+        assert execute_frames(connection, again, length_prefixed(numbers, values[::-1])) == Loaded(
+            records=1001, replaced=1001, skipped=0, warnings=0
+        )
     assert mariadb.sql("SELECT id, v FROM d.t ORDER BY id") == list(enumerate(values[::-1]))
     assert mariadb.sql("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")[0][1] == "0"
     mariadb.sql("DROP DATABASE d")
@@ -69,10 +75,12 @@ def test_it_is_agreed_on_within_tls_too(mariadb_factory: Factory[MariadbServer],
     subprocess.run(command, check=True, capture_output=True)
     server = mariadb_factory(f"--ssl-cert={certificate}", f"--ssl-key={key}")
     server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT, v INT)")
-    security = Security(TlsSettings(TlsMode.VERIFY_CA, ca=str(certificate)))
+    security = Security(TlsSettings(mode=TlsMode.VERIFY_CA, ca=str(certificate)))
     with closing(connected(server, security, autocommit=True)) as connection, connection.cursor() as cursor:
         cursor.execute(written("SHOW STATUS LIKE 'Ssl_cipher'"))
         found = cursor.fetchone()
         assert found is not None and found[1]
-        assert execute_frames(connection, INSERT, length_prefixed([b"1", b"2"], [None, b"4"])) == Loaded(2, 0, 0, 0)
+        assert execute_frames(connection, INSERT, length_prefixed([b"1", b"2"], [None, b"4"])) == Loaded(
+            records=2, replaced=0, skipped=0, warnings=0
+        )
     assert server.sql("SELECT * FROM d.t") == [(1, None), (2, 4)]

@@ -138,7 +138,17 @@ def test_definitions_name_what_the_source_left_to_its_default(text: str, expecte
 def on_mariadb(text: str, source: DdlContext) -> str:
     """The text that a MariaDB 11.8 gets of a statement whose session has MySQL's default of utf8mb4."""
     session = QueryContext(flags2=0, sql_mode=0, default_collation_for_utf8mb4=255)
-    query = Query(1_700_000_000, 7, 0, 0, "d", text.encode(), session, False, False)
+    query = Query(
+        timestamp=1_700_000_000,
+        thread_id=7,
+        execution_time=0,
+        error_code=0,
+        database="d",
+        sql_bytes=text.encode(),
+        context=session,
+        uses_temporary_tables=False,
+        suppress_use=False,
+    )
     names = dict(enumerate((UCA, "utf8mb4_uca1400_nopad_as_cs", "utf8mb4_bin")))
     (made,) = translated(query, source, ServerKind(True, 110800), lambda *_: None, lambda: names).queries
     return made.sql_bytes.decode()

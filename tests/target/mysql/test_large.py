@@ -72,8 +72,8 @@ def model(target: MysqlTarget) -> TableModel:
 
 def change(target: MysqlTarget, model: TableModel, before: Row | None, after: Row | None) -> None:
     kind = ChangeKind.INSERT if before is None else ChangeKind.DELETE if after is None else ChangeKind.UPDATE
-    images = [None if image is None else RowSet(COLUMNS, [image]) for image in (before, after)]
-    target.apply_change(RowChange(kind, *images), model)
+    old, new = (None if image is None else RowSet(COLUMNS, [image]) for image in (before, after))
+    target.apply_change(RowChange(kind=kind, before=old, after=new), model)
 
 
 def made(target: MysqlTarget, server: MariadbServer, table: str, columns: str) -> TableModel:
@@ -155,8 +155,8 @@ def test_a_small_row_is_found_behind_one_that_no_cast_takes(target: MysqlTarget,
     model = made(target, server, "s", "b LONGBLOB, x LONGTEXT")
     images = [RowSet((0, 1), [values]) for values in ((BYTES, b"y" * 2 * MB), (b"small", b"y"), (b"other", b"y"))]
     for image in images[:2]:
-        target.apply_change(RowChange(ChangeKind.INSERT, None, image), model)
-    target.apply_change(RowChange(ChangeKind.UPDATE, images[1], images[2]), model)
+        target.apply_change(RowChange(kind=ChangeKind.INSERT, before=None, after=image), model)
+    target.apply_change(RowChange(kind=ChangeKind.UPDATE, before=images[1], after=images[2]), model)
     target.commit()
     assert server.rows("shop", "s") == [(BYTES, "y" * 2 * MB), (b"other", "y")]
 
@@ -164,18 +164,46 @@ def test_a_small_row_is_found_behind_one_that_no_cast_takes(target: MysqlTarget,
 @LONG
 def test_a_row_with_a_key_is_found_by_it(target: MysqlTarget, server: MariadbServer) -> None:
     model = made(target, server, "k", "id INT PRIMARY KEY, b LONGBLOB")
-    target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(0, BYTES)])), model)
+    target.apply_change(RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0, 1), [(0, BYTES)])), model)
     before, after = RowSet((0,), [(0,)]), RowSet((0, 1), [(1, BYTES + b"1")])
-    target.apply_change(RowChange(ChangeKind.UPDATE, before, after), model)
+    target.apply_change(RowChange(kind=ChangeKind.UPDATE, before=before, after=after), model)
     values, more = memoryview(BYTES + b"2"), memoryview(BYTES + b"3")
     updates, inserts = [RowSet((1,), [(values, 1)])], [RowSet((0, 1), [(2, values), (4, b"small"), (3, more)])]
     target.apply_chunks(
-        [TableChunk("shop", "k", [], [], updates, inserts, [], 4, False, has_views=True)], {("shop", "k"): model}
+        [
+            TableChunk(
+                database="shop",
+                table="k",
+                absent=[],
+                deletes=[],
+                updates=updates,
+                inserts=inserts,
+                ordered=[],
+                change_count=4,
+                foreign_keys_off=False,
+                has_views=True,
+            )
+        ],
+        {("shop", "k"): model},
     )
     with pytest.raises(CountMismatch):
         missing = [RowSet((1,), [(values, 5)])]
         target.apply_chunks(
-            [TableChunk("shop", "k", [], [], missing, [], [], 1, False, has_views=True)], {("shop", "k"): model}
+            [
+                TableChunk(
+                    database="shop",
+                    table="k",
+                    absent=[],
+                    deletes=[],
+                    updates=missing,
+                    inserts=[],
+                    ordered=[],
+                    change_count=1,
+                    foreign_keys_off=False,
+                    has_views=True,
+                )
+            ],
+            {("shop", "k"): model},
         )
     target.commit()
     assert server.rows("shop", "k") == [(1, BYTES + b"2"), (2, BYTES + b"2"), (3, BYTES + b"3"), (4, b"small")]

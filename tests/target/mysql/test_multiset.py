@@ -11,12 +11,12 @@ from rplctl.target.base import CountMismatch
 from rplctl.target.mysql.multiset import MultisetRemover, compares
 
 COLUMNS = (
-    Column("n", "int"),
-    Column("s", "varchar", 9, charset="latin1"),
-    Column("e", "enum", labels=("a",)),
-    Column("g", "int", generated="1"),
+    Column(name="n", type="int"),
+    Column(name="s", type="varchar", length=9, charset="latin1"),
+    Column(name="e", type="enum", labels=("a",)),
+    Column(name="g", type="int", generated="1"),
 )
-PLAIN = TableModel("d", "t", COLUMNS)
+PLAIN = TableModel(database="d", name="t", columns=COLUMNS)
 
 
 class Server:
@@ -37,7 +37,7 @@ class Server:
 def test_types_without_a_comparison_are_refused() -> None:
     assert compares(PLAIN)
     for kind in ("json", "point", "vector"):
-        assert not compares(TableModel("d", "t", (Column("c", kind),)))
+        assert not compares(TableModel(database="d", name="t", columns=(Column(name="c", type=kind),)))
 
 
 def test_a_stage_has_the_columns_that_are_stored_and_goes_whatever_happens() -> None:
@@ -84,7 +84,12 @@ def test_copies_beyond_those_asked_for_come_back() -> None:
 
 @pytest.mark.parametrize(("known", "is_used"), [(9, True), (8, False), (None, False)])
 def test_an_index_is_used_where_it_tells_rows_apart(known: int | None, is_used: bool) -> None:
-    model = TableModel("d", "t", COLUMNS, (Key("K", "index", (KeyPart("n"),)), Key("e", "index", (KeyPart("e"),))))
+    model = TableModel(
+        database="d",
+        name="t",
+        columns=COLUMNS,
+        keys=(Key(name="K", kind="index", parts=(KeyPart("n"),)), Key(name="e", kind="index", parts=(KeyPart("e"),))),
+    )
     server = Server([("k", known)], [(2, 0)], [], [(5, 0)], changed=5)
     MultisetRemover(server.send, server.ask).remove(model, 2)
     assert any(b"FORCE INDEX (`K`)" in sql for sql in server.sent) is is_used
@@ -92,6 +97,8 @@ def test_an_index_is_used_where_it_tells_rows_apart(known: int | None, is_used: 
 
 
 def test_an_index_over_a_part_of_a_column_is_not_asked_for() -> None:
-    model = TableModel("d", "t", COLUMNS, (Key("K", "index", (KeyPart("s", 3),)),))
+    model = TableModel(
+        database="d", name="t", columns=COLUMNS, keys=(Key(name="K", kind="index", parts=(KeyPart("s", 3),)),)
+    )
     server = Server([(2, 0)], [], [(5, 0)], changed=5)
     MultisetRemover(server.send, server.ask).remove(model, 2)

@@ -21,16 +21,16 @@ from rplctl.target.mysql.rows import (
     where_row,
 )
 
-PRIMARY = (Key("PRIMARY", "primary", (KeyPart("id"), KeyPart("part"))),)
+PRIMARY = (Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"), KeyPart("part"))),)
 COLUMNS = (
-    Column("id", "int", nullable=False),
-    Column("part", "int", nullable=False),
-    Column("v", "varchar", 9, charset="utf8mb4"),
-    Column("t", "timestamp"),
-    Column("g", "int", generated="`id` + 1"),
+    Column(name="id", type="int", nullable=False),
+    Column(name="part", type="int", nullable=False),
+    Column(name="v", type="varchar", length=9, charset="utf8mb4"),
+    Column(name="t", type="timestamp"),
+    Column(name="g", type="int", generated="`id` + 1"),
 )
-KEYED = TableModel("d`b", "t", COLUMNS, PRIMARY)
-BARE = TableModel("d", "t", COLUMNS)
+KEYED = TableModel(database="d`b", name="t", columns=COLUMNS, keys=PRIMARY)
+BARE = TableModel(database="d", name="t", columns=COLUMNS)
 
 
 def test_an_insert_names_its_columns_and_writes_no_generated_one() -> None:
@@ -52,16 +52,16 @@ def test_statements_are_closed_at_so_many_rows_or_bytes(monkeypatch: pytest.Monk
 
 def test_a_column_of_the_replicas_own_gets_the_zero_of_its_type() -> None:
     own = (
-        Column("n", "int", nullable=False),
-        Column("s", "set", labels=("a",), nullable=False),
-        Column("d", "date", nullable=False),
-        Column("null", "int"),
-        Column("default", "int", nullable=False, default="5"),
-        Column("auto", "int", nullable=False, auto_increment=True),
-        Column("made", "int", nullable=False, generated="1"),
-        Column("shape", "point", nullable=False),
+        Column(name="n", type="int", nullable=False),
+        Column(name="s", type="set", labels=("a",), nullable=False),
+        Column(name="d", type="date", nullable=False),
+        Column(name="null", type="int"),
+        Column(name="default", type="int", nullable=False, default="5"),
+        Column(name="auto", type="int", nullable=False, auto_increment=True),
+        Column(name="made", type="int", nullable=False, generated="1"),
+        Column(name="shape", type="point", nullable=False),
     )
-    model = TableModel("d", "t", (Column("id", "int"), *own))
+    model = TableModel(database="d", name="t", columns=(Column(name="id", type="int"), *own))
     assert [(column.name, zero) for column, zero in implicit_zeros(model, (0,))] == [
         ("n", b"0"),
         ("s", b"''"),
@@ -84,19 +84,33 @@ def test_an_update_keeps_times_and_is_found_by_its_whole_key() -> None:
     ]
     assert kept_times(KEYED, (3,)) == []
     assert [column.name for column in kept_times(KEYED, ())] == ["t"]
-    made = TableModel("d", "t", (Column("t", "datetime", generated="now()"), Column("u", "datetime")))
+    made = TableModel(
+        database="d",
+        name="t",
+        columns=(Column(name="t", type="datetime", generated="now()"), Column(name="u", type="datetime")),
+    )
     assert [column.name for column in kept_times(made, ())] == ["u"]
 
 
 def test_an_update_of_generated_columns_alone_still_finds_its_row() -> None:
-    model = TableModel("d", "t", (COLUMNS[0], COLUMNS[4]), (Key("PRIMARY", "primary", (KeyPart("id"),)),))
-    change = RowChange(ChangeKind.UPDATE, RowSet((0,), [(1,)]), RowSet((1,), [(2,)]))
+    model = TableModel(
+        database="d",
+        name="t",
+        columns=(COLUMNS[0], COLUMNS[4]),
+        keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),),
+    )
+    change = RowChange(kind=ChangeKind.UPDATE, before=RowSet((0,), [(1,)]), after=RowSet((1,), [(2,)]))
     assert change_statement(change, model) == b"UPDATE `d`.`t` SET `id`=`id` WHERE `id`=1"
 
 
 def test_an_empty_geometry_is_not_written() -> None:
-    model = TableModel("d", "t", (COLUMNS[0], Column("p", "point")), (Key("PRIMARY", "primary", (KeyPart("id"),)),))
-    change = RowChange(ChangeKind.UPDATE, RowSet((0,), [(1,)]), RowSet((0, 1), [(2, b"")]))
+    model = TableModel(
+        database="d",
+        name="t",
+        columns=(COLUMNS[0], Column(name="p", type="point")),
+        keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),),
+    )
+    change = RowChange(kind=ChangeKind.UPDATE, before=RowSet((0,), [(1,)]), after=RowSet((0, 1), [(2, b"")]))
     assert change_statement(change, model) == b"UPDATE `d`.`t` SET `id`=2 WHERE `id`=1"
 
 
@@ -115,9 +129,9 @@ def test_a_row_is_found_by_key_where_the_image_holds_it_else_by_all_and_once() -
 
 def test_changes_as_statements() -> None:
     image = RowSet((0, 1), [(1, 2)])
-    delete = RowChange(ChangeKind.DELETE, image, None)
+    delete = RowChange(kind=ChangeKind.DELETE, before=image, after=None)
     assert change_statement(delete, KEYED) == b"DELETE FROM `d``b`.`t` WHERE `id`=1 AND `part`=2"
-    insert = RowChange(ChangeKind.INSERT, None, image)
+    insert = RowChange(kind=ChangeKind.INSERT, before=None, after=image)
     assert change_statement(insert, KEYED) == b"INSERT INTO `d``b`.`t` (`id`, `part`) VALUES (1,2)"
     assert list(delete_statements(KEYED, [(1, 2), (3, 4)])) == [
         (b"DELETE FROM `d``b`.`t` WHERE (`id`=1 AND `part`=2) OR (`id`=3 AND `part`=4)", 2)
@@ -125,16 +139,23 @@ def test_changes_as_statements() -> None:
 
 
 def test_an_empty_enum_anywhere_is_seen() -> None:
-    model = TableModel("d", "t", (Column("id", "int"), Column("e", "enum", labels=("a",))))
+    model = TableModel(
+        database="d", name="t", columns=(Column(name="id", type="int"), Column(name="e", type="enum", labels=("a",)))
+    )
     assert not has_empty_enum(model, [RowSet((0, 1), [(0, 1), (0, None)])])
     assert has_empty_enum(model, [RowSet((0,), [(0,)]), RowSet((1, 0), [(1, 5), (0, 5)])])
 
 
 def test_parents_come_before_their_children_and_a_cycle_stays() -> None:
     def table(name: str, *parents: str) -> TableModel:
-        keys = tuple(ForeignKey("f", ("id",), "d", parent, ("id",)) for parent in parents)
-        return TableModel("d", name, COLUMNS, foreign_keys=keys)
+        keys = tuple(
+            ForeignKey(name="f", columns=("id",), ref_database="d", ref_table=parent, ref_columns=("id",))
+            for parent in parents
+        )
+        return TableModel(database="d", name=name, columns=COLUMNS, foreign_keys=keys)
 
     models = {("d", m.name): m for m in (table("c", "b", "x"), table("b", "a"), table("a", "c"), table("z", "z"))}
-    chunks = [TableChunk("d", name, [], [], [], [], [], 1, False) for name in ("c", "z", "b", "a")]
+    chunks = [
+        TableChunk(database="d", table=name, change_count=1, foreign_keys_off=False) for name in ("c", "z", "b", "a")
+    ]
     assert [chunk.table for chunk in parents_first(chunks, models)] == ["a", "b", "c", "z"]

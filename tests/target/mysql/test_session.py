@@ -22,7 +22,17 @@ from rplctl.target.mysql.settings import ROWS
 
 MYSQL9, MYSQL57 = ServerKind(False, 90700), ServerKind(False, 50744)
 MARIADB, OLD_MARIADB = ServerKind(True, 101119), ServerKind(True, 100500)
-QUERY = Query(1_700_000_000, 7, 0, 0, "shop", b"", QueryContext(flags2=0, sql_mode=0), False, False)
+QUERY = Query(
+    timestamp=1_700_000_000,
+    thread_id=7,
+    execution_time=0,
+    error_code=0,
+    database="shop",
+    sql_bytes=b"",
+    context=QueryContext(flags2=0, sql_mode=0),
+    uses_temporary_tables=False,
+    suppress_use=False,
+)
 
 
 def settings(source: ServerKind, target: ServerKind, **context: object) -> dict[str, Sql]:

@@ -28,7 +28,17 @@ KINDS = {MYSQL: ServerKind(False, 90100), MARIADB: ServerKind(True, 101119)}
 
 def query(sql: bytes, error: int = 0, mode: int = 0, collation: int | None = None) -> Query:
     session = QueryContext(flags2=0, sql_mode=mode, client_collation=collation)
-    return Query(1_700_000_000, 7, 0, error, "shop", sql, session, False, False)
+    return Query(
+        timestamp=1_700_000_000,
+        thread_id=7,
+        execution_time=0,
+        error_code=error,
+        database="shop",
+        sql_bytes=sql,
+        context=session,
+        uses_temporary_tables=False,
+        suppress_use=False,
+    )
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,10 @@ def test_a_name_that_may_be_written_in_many_ways_is_asked_for_each_time() -> Non
     facts.follow(b"DROP TABLE t")
     facts.cascading_parents()
     assert server.asked == 1, "what is known so far is told by its name"
-    facts.has_triggers(TableModel("s", "t", ()))
+    facts.has_triggers(TableModel(database="s", name="t", columns=()))
     for _ in range(2):
         facts.follow(b"DROP TABLE t")
-        facts.has_triggers(TableModel("s", "t", ()))
+        facts.has_triggers(TableModel(database="s", name="t", columns=()))
     assert server.asked == 4
 
 

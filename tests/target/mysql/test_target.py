@@ -22,7 +22,17 @@ LONG = pytest.mark.long(
 )
 
 SOURCE = "10.11.6-MariaDB"
-QUERY = Query(1_700_000_000, 7, 0, 0, "shop", b"", QueryContext(flags2=0, sql_mode=0), False, False)
+QUERY = Query(
+    timestamp=1_700_000_000,
+    thread_id=7,
+    execution_time=0,
+    error_code=0,
+    database="shop",
+    sql_bytes=b"",
+    context=QueryContext(flags2=0, sql_mode=0),
+    uses_temporary_tables=False,
+    suppress_use=False,
+)
 
 
 @pytest.fixture(
@@ -166,7 +176,9 @@ def test_flags_and_modes_do_not_reach_the_rows_that_follow(target: MysqlTarget, 
     run(target, "INSERT INTO t VALUES (1, 77)", flags2=1 << 26)
     target.begin(foreign_keys=True)
     with pytest.raises(TargetError) as caught:
-        target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(2, 78)])), model_of(target))
+        target.apply_change(
+            RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0, 1), [(2, 78)])), model_of(target)
+        )
     target.rollback()
     assert caught.value.errno == 1452
     assert server.rows("shop", "t") == [(1, 77)]
@@ -289,8 +301,23 @@ def test_values_arrive_exactly_in_bulk_and_singly_and_are_found_again(
     model = model_of(target)
     both = RowSet((0, 1), [(1, value)])
     target.begin(foreign_keys=True)
-    target.apply_chunks([TableChunk("shop", "t", [], [], [], [both], [], 1, False)], {("shop", "t"): model})
-    target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(2, value)])), model)
+    target.apply_chunks(
+        [
+            TableChunk(
+                database="shop",
+                table="t",
+                absent=[],
+                deletes=[],
+                updates=[],
+                inserts=[both],
+                ordered=[],
+                change_count=1,
+                foreign_keys_off=False,
+            )
+        ],
+        {("shop", "t"): model},
+    )
+    target.apply_change(RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0, 1), [(2, value)])), model)
     target.commit()
     keyed = model_of(target, "k")
     assert target.takes_frames == is_mariadb
@@ -298,7 +325,17 @@ def test_values_arrive_exactly_in_bulk_and_singly_and_are_found_again(
     for length_prefixed, numbers, given in ((f, n, i) for f, n in ways for i in (True, False)):
         inserts = [RowSet((0, 1), [(number, value) for number in numbers])] if given else []
         updates = [] if given else [RowSet((1,), [(value, number) for number in numbers])]
-        plain = TableChunk("shop", "k", [], [], updates, inserts, [], 1, False)
+        plain = TableChunk(
+            database="shop",
+            table="k",
+            absent=[],
+            deletes=[],
+            updates=updates,
+            inserts=inserts,
+            ordered=[],
+            change_count=1,
+            foreign_keys_off=False,
+        )
         loaded = in_bulk(plain, keyed, "mysql", length_prefixed=length_prefixed)
         assert loaded.bulk is not None
         target.begin(foreign_keys=True)
@@ -317,7 +354,7 @@ def test_values_arrive_exactly_in_bulk_and_singly_and_are_found_again(
     found = [row[0] for table in ("t", "k") for row in server.sql(f"SELECT {how} FROM shop.{table} ORDER BY id")]
     assert [str(v).replace("+", "") for v in found] == [shown] * (6 if is_mariadb else 3)
     target.begin(foreign_keys=True)
-    target.apply_change(RowChange(ChangeKind.DELETE, RowSet((0, 1), [(2, value)]), None), model)
+    target.apply_change(RowChange(kind=ChangeKind.DELETE, before=RowSet((0, 1), [(2, value)]), after=None), model)
     target.commit()
     assert server.sql("SELECT id FROM shop.t") == [(1,)]
 
@@ -327,7 +364,7 @@ def test_an_update_does_not_touch_times_of_its_own(target: MysqlTarget, server: 
     server.sql("CREATE TABLE shop.t (id INT PRIMARY KEY, v INT, at TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP)")
     server.sql("INSERT INTO shop.t VALUES (1, 1, '2001-01-01 00:00:00')")
     target.begin(foreign_keys=True)
-    change = RowChange(ChangeKind.UPDATE, RowSet((0,), [(1,)]), RowSet((1,), [(2,)]))
+    change = RowChange(kind=ChangeKind.UPDATE, before=RowSet((0,), [(1,)]), after=RowSet((1,), [(2,)]))
     target.apply_change(change, model_of(target))
     target.commit()
     assert server.rows("shop", "t") == [(1, 2, "2001-01-01 00:00:00")]
@@ -337,7 +374,17 @@ def test_an_update_does_not_touch_times_of_its_own(target: MysqlTarget, server: 
 def test_generated_columns_are_not_written(target: MysqlTarget, server: MariadbServer) -> None:
     server.sql("CREATE TABLE shop.t (id INT PRIMARY KEY, v INT, g INT AS (v * 2) STORED)")
     target.begin(foreign_keys=True)
-    chunk = TableChunk("shop", "t", [], [], [], [RowSet((0, 1, 2), [(1, 4, 8)])], [], 1, False)
+    chunk = TableChunk(
+        database="shop",
+        table="t",
+        absent=[],
+        deletes=[],
+        updates=[],
+        inserts=[RowSet((0, 1, 2), [(1, 4, 8)])],
+        ordered=[],
+        change_count=1,
+        foreign_keys_off=False,
+    )
     target.apply_chunks([chunk], {("shop", "t"): model_of(target)})
     target.commit()
     assert server.rows("shop", "t") == [(1, 4, 8)]
@@ -350,14 +397,54 @@ def test_parents_are_inserted_before_and_deleted_after_their_children(
     server.sql("CREATE TABLE shop.p (id INT PRIMARY KEY)")
     server.sql("CREATE TABLE shop.c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id))")
     models = {("shop", name): model_of(target, name) for name in "pc"}
-    child = TableChunk("shop", "c", [], [], [], [RowSet((0, 1), [(1, 5)])], [], 1, False)
-    parent = TableChunk("shop", "p", [], [], [], [RowSet((0,), [(5,)])], [], 1, False)
+    child = TableChunk(
+        database="shop",
+        table="c",
+        absent=[],
+        deletes=[],
+        updates=[],
+        inserts=[RowSet((0, 1), [(1, 5)])],
+        ordered=[],
+        change_count=1,
+        foreign_keys_off=False,
+    )
+    parent = TableChunk(
+        database="shop",
+        table="p",
+        absent=[],
+        deletes=[],
+        updates=[],
+        inserts=[RowSet((0,), [(5,)])],
+        ordered=[],
+        change_count=1,
+        foreign_keys_off=False,
+    )
     target.begin(foreign_keys=True)
     target.apply_chunks([child, parent], models)
     target.commit()
     gone = [
-        TableChunk("shop", "p", [], [(5,)], [], [], [], 1, False),
-        TableChunk("shop", "c", [], [(1,)], [], [], [], 1, False),
+        TableChunk(
+            database="shop",
+            table="p",
+            absent=[],
+            deletes=[(5,)],
+            updates=[],
+            inserts=[],
+            ordered=[],
+            change_count=1,
+            foreign_keys_off=False,
+        ),
+        TableChunk(
+            database="shop",
+            table="c",
+            absent=[],
+            deletes=[(1,)],
+            updates=[],
+            inserts=[],
+            ordered=[],
+            change_count=1,
+            foreign_keys_off=False,
+        ),
     ]
     target.begin(foreign_keys=True)
     target.apply_chunks(gone, models)
@@ -405,7 +492,7 @@ def test_a_killed_connection_is_transient_and_replaced(target: MysqlTarget, serv
     target.begin(foreign_keys=True)
     server.sql(f"KILL {target.connection.exec_driver_sql('SELECT CONNECTION_ID()').scalar()}")
     with pytest.raises(TargetError) as caught:
-        target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0,), [(1,)])), model)
+        target.apply_change(RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0,), [(1,)])), model)
     assert caught.value.transient
     target.reconnect()
     assert model_of(target).columns[0].name == "id"
@@ -421,9 +508,13 @@ def test_a_row_larger_than_max_allowed_packet_stops_at_once_and_says_so(server: 
     try:
         zeros, quotes = bytes(1_000_000), b"'" * 1_000_000
         target.begin(foreign_keys=True)
-        target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(1, zeros)])), model_of(target))
+        target.apply_change(
+            RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0, 1), [(1, zeros)])), model_of(target)
+        )
         with pytest.raises(TargetError, match=r"max_allowed_packet.*the target takes 1048576") as caught:
-            target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1), [(2, quotes)])), model_of(target))
+            target.apply_change(
+                RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0, 1), [(2, quotes)])), model_of(target)
+            )
         target.commit()
         assert (caught.value.errno, caught.value.transient) == (1153, False)
         assert server.rows("shop", "t") == [(1, zeros)]
@@ -443,7 +534,9 @@ def test_a_value_that_its_column_does_not_hold_exactly_is_written_nowhere(
     errors = []
     for row in rows:
         try:
-            target.apply_change(RowChange(ChangeKind.INSERT, None, RowSet((0, 1, 2, 3), [row])), model_of(target))
+            target.apply_change(
+                RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0, 1, 2, 3), [row])), model_of(target)
+            )
         except TargetError as error:
             errors.append(error.errno)
     target.commit()

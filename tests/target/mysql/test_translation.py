@@ -24,7 +24,17 @@ FORMS = [
 
 def edited(text: str, context: DdlContext, model: TableModel | None = None) -> str:
     session = QueryContext(flags2=0, sql_mode=context.sql_mode, default_collation_for_utf8mb4=255)
-    query = Query(1_700_000_000, 7, 0, 0, "d", text.encode(), session, False, False)
+    query = Query(
+        timestamp=1_700_000_000,
+        thread_id=7,
+        execution_time=0,
+        error_code=0,
+        database="d",
+        sql_bytes=text.encode(),
+        context=session,
+        uses_temporary_tables=False,
+        suppress_use=False,
+    )
     (made,) = translated(query, context, ServerKind(True, 110800), lambda *_: model, dict).queries
     return made.sql_bytes.decode()
 

@@ -19,24 +19,24 @@ from rplctl.target.mysql.values import (
     quote,
 )
 
-TEXT = Column("c", "varchar", 20, charset="latin1")
-MODERN = Column("c", "varchar", 20, charset="utf8mb4")
+TEXT = Column(name="c", type="varchar", length=20, charset="latin1")
+MODERN = Column(name="c", type="varchar", length=20, charset="utf8mb4")
 
 
 @pytest.mark.parametrize(
     ("value", "column", "expected"),
     [
         (None, TEXT, b"NULL"),
-        (-7, Column("c", "int"), b"-7"),
-        (2**64 - 1, Column("c", "bigint", unsigned=True), b"18446744073709551615"),
-        (0.1, Column("c", "double"), b"0.1e0"),
-        (1e300, Column("c", "double"), b"1e+300"),
-        (-0.0, Column("c", "double"), b"-0.0e0"),
-        ("-12345678901234567890.10", Column("c", "decimal", 30, 2), b"-12345678901234567890.10"),
-        ("2024-01-02", Column("c", "date"), b"'2024-01-02'"),
+        (-7, Column(name="c", type="int"), b"-7"),
+        (2**64 - 1, Column(name="c", type="bigint", unsigned=True), b"18446744073709551615"),
+        (0.1, Column(name="c", type="double"), b"0.1e0"),
+        (1e300, Column(name="c", type="double"), b"1e+300"),
+        (-0.0, Column(name="c", type="double"), b"-0.0e0"),
+        ("-12345678901234567890.10", Column(name="c", type="decimal", length=30, scale=2), b"-12345678901234567890.10"),
+        ("2024-01-02", Column(name="c", type="date"), b"'2024-01-02'"),
         (b"\xe9'\\\0", TEXT, b"X'e9275c00'"),
-        (memoryview(b"\x00\xff"), Column("c", "blob"), b"X'00ff'"),
-        (b"", Column("c", "blob"), b"X''"),
+        (memoryview(b"\x00\xff"), Column(name="c", type="blob"), b"X'00ff'"),
+        (b"", Column(name="c", type="blob"), b"X''"),
         ("a'b\\c", MODERN, b"'a\\'b\\\\c'"),
         ("€\0", MODERN, b"'\xe2\x82\xac\0'"),
     ],
@@ -46,7 +46,7 @@ def test_a_literal_is_the_value(value: Value, column: Column, expected: bytes) -
 
 
 def test_long_bytes_are_escaped_and_short_ones_are_hex() -> None:
-    blob = Column("c", "longblob")
+    blob = Column(name="c", type="longblob")
     longest = b"\\" * LONGEST_HEX
     assert literal(longest, blob) == b"X'" + b"5c" * LONGEST_HEX + b"'"
     assert literal(longest + b"'", blob) == b"_binary'" + b"\\\\" * LONGEST_HEX + b"\\''"
@@ -70,39 +70,39 @@ def test_a_double_gives_itself_back_and_is_no_decimal(number: float, text: str) 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
 def test_what_is_no_number_does_not_become_the_name_of_a_column(number: float) -> None:
     with pytest.raises(RplError, match="is not a DOUBLE") as caught:
-        literal(number, Column("c", "double"))
+        literal(number, Column(name="c", type="double"))
     assert caught.value.errno == 1064
 
 
 def test_a_key_is_compared_in_the_charset_of_its_column() -> None:
     assert comparand(b"\xe9", TEXT) == b"_latin1 X'e9'"
-    assert comparand(b"\xe9", Column("c", "varchar", 20, charset="binary")) == b"X'e9'"
-    assert comparand(b"\xe9", Column("c", "varchar", 20)) == b"X'e9'"
-    assert comparand(b"\xe9", Column("c", "varbinary", 20)) == b"X'e9'"
+    assert comparand(b"\xe9", Column(name="c", type="varchar", length=20, charset="binary")) == b"X'e9'"
+    assert comparand(b"\xe9", Column(name="c", type="varchar", length=20)) == b"X'e9'"
+    assert comparand(b"\xe9", Column(name="c", type="varbinary", length=20)) == b"X'e9'"
     assert comparand("x", MODERN) == b"'x'"
 
 
 def test_a_set_is_compared_as_the_signed_number_that_servers_make_of_it() -> None:
-    column = Column("c", "set", labels=("a", "b"))
+    column = Column(name="c", type="set", labels=("a", "b"))
     assert comparand((1 << 63) | 1, column) == b"-9223372036854775807"
     assert comparand((1 << 63) - 1, column) == b"9223372036854775807"
-    assert comparand(1 << 63, Column("c", "bigint", unsigned=True)) == b"9223372036854775808"
+    assert comparand(1 << 63, Column(name="c", type="bigint", unsigned=True)) == b"9223372036854775808"
 
 
 @pytest.mark.parametrize(
     ("value", "column", "expected"),
     [
         (None, TEXT, b"`c` IS NULL"),
-        (3, Column("c", "enum", labels=("a",)), b"`c`+0=3"),
-        (3, Column("c", "int"), b"`c`=3"),
-        ("1.10", Column("c", "decimal", 5, 2), b"`c`=1.10"),
-        ("2024-01-02", Column("c", "date"), b"CAST(`c` AS CHAR)='2024-01-02'"),
+        (3, Column(name="c", type="enum", labels=("a",)), b"`c`+0=3"),
+        (3, Column(name="c", type="int"), b"`c`=3"),
+        ("1.10", Column(name="c", type="decimal", length=5, scale=2), b"`c`=1.10"),
+        ("2024-01-02", Column(name="c", type="date"), b"CAST(`c` AS CHAR)='2024-01-02'"),
         ("x", MODERN, b"CAST(`c` AS CHAR)='x'"),
         (b"x", TEXT, b"CAST(`c` AS BINARY)=X'78'"),
-        (b"\x0a", Column("c", "point"), b"LENGTH(`c`)=1 AND HEX(`c`)='0A'"),
-        (b"\x0a", Column("c", "vector", 1), b"HEX(`c`)='0A'"),
-        (b"ab", Column("c", "longblob"), b"LENGTH(`c`)=2 AND CAST(`c` AS BINARY)=X'6162'"),
-        (StagedCell(written_bytes(b"t")), Column("c", "longblob"), b"`c`=(SELECT v FROM t)"),
+        (b"\x0a", Column(name="c", type="point"), b"LENGTH(`c`)=1 AND HEX(`c`)='0A'"),
+        (b"\x0a", Column(name="c", type="vector", length=1), b"HEX(`c`)='0A'"),
+        (b"ab", Column(name="c", type="longblob"), b"LENGTH(`c`)=2 AND CAST(`c` AS BINARY)=X'6162'"),
+        (StagedCell(written_bytes(b"t")), Column(name="c", type="longblob"), b"`c`=(SELECT v FROM t)"),
     ],
 )
 def test_equal_is_by_bytes_and_never_by_collation(value: Value | StagedCell, column: Column, expected: bytes) -> None:
@@ -110,10 +110,10 @@ def test_equal_is_by_bytes_and_never_by_collation(value: Value | StagedCell, col
 
 
 def test_only_number_0_of_an_enum_is_its_error_value() -> None:
-    column = Column("c", "enum", labels=("", "a"))
+    column = Column(name="c", type="enum", labels=("", "a"))
     assert is_empty_enum(0, column)
     assert not is_empty_enum(1, column) and not is_empty_enum(None, column)
-    assert not is_empty_enum(0, Column("c", "set", labels=("a",)))
+    assert not is_empty_enum(0, Column(name="c", type="set", labels=("a",)))
 
 
 def test_a_name_ends_at_no_backtick_of_its_own() -> None:

@@ -28,7 +28,7 @@ MODEL: Any = SimpleNamespace(database="d", name="t")
 
 @pytest.fixture
 def place(tmp_path: Path) -> ParquetPlace:
-    return ParquetPlace(str(tmp_path / "lake"), str(tmp_path / "state.db"))
+    return ParquetPlace(root=str(tmp_path / "lake"), state=str(tmp_path / "state.db"))
 
 
 def pending(place: ParquetPlace, *numbers: int) -> PendingTable:
@@ -36,7 +36,9 @@ def pending(place: ParquetPlace, *numbers: int) -> PendingTable:
     rows = [pa.Table.from_pylist([{"op": "insert", "id": number}], schema=SCHEMA) for number in numbers]
     files = [place.write(MODEL, "d/t", part) for part in rows]
     columns = ParquetTables(place).columns_of(SCHEMA)
-    return PendingTable("d/t", columns, tuple((file.path, file.size, file.stats) for file in files))
+    return PendingTable(
+        folder="d/t", columns=columns, files=tuple((file.path, file.size, file.stats) for file in files)
+    )
 
 
 def ids(place: ParquetPlace) -> list[int]:
@@ -189,7 +191,7 @@ def test_batches_that_are_copied_as_the_manual_says_count_once_at_every_step(
     for batch in range(1, 7):
         row = {"op": "insert", "id": batch, "log": "b.000001", "pos": batch, "row_number": 0}
         file = place.write(MODEL, "d/t", pa.Table.from_pylist([row]))
-        tables.publish(PendingTable("d/t", "", ((file.path, file.size, file.stats),)), APP, batch)
+        tables.publish(PendingTable(folder="d/t", columns="", files=((file.path, file.size, file.stats),)), APP, batch)
 
     def seen(query: str) -> list[tuple[Any, ...]]:
         return sorted(duckdb.execute(f"SELECT id FROM ({query.rstrip().rstrip(';')})").fetchall())

@@ -62,7 +62,7 @@ def _same(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None
 
 
 def test_under_pad_char_to_full_length_a_char_takes_its_blanks_into_another_type(replica: PostgresqlTables) -> None:
-    replica.context = DdlContext(PAD_CHAR_TO_FULL_LENGTH)
+    replica.context = DdlContext(sql_mode=PAD_CHAR_TO_FULL_LENGTH)
     replica.run("CREATE DATABASE sd CHARACTER SET utf8mb4")
     replica.run("CREATE TABLE t (a CHAR(4), b CHAR(4), c CHAR(4), e CHAR(4), f CHAR(4)) CHARACTER SET utf8mb4")
     replica.insert("t", UNPADDED_ROWS)

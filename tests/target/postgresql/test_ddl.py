@@ -397,7 +397,7 @@ def test_a_default_that_postgresql_has_not_is_left_out(replica: PostgresqlTables
 
 def test_text_with_a_nul_has_no_literal() -> None:
     with pytest.raises(TargetError, match="NUL"):
-        literal("a\0b", Column("c", "text"))
+        literal("a\0b", Column(name="c", type="text"))
 
 
 def test_a_row_that_no_page_holds_is_told_from_an_index_that_is_too_long(postgresql: PostgresqlServer) -> None:

@@ -23,13 +23,20 @@ from rplctl.target.postgresql.rows import (
 )
 
 COLUMNS = (
-    Column("id", "int", nullable=False),
-    Column("p%", "int", nullable=False),
-    Column("j", "json"),
-    Column("g", "int", generated="`id` + 1"),
+    Column(name="id", type="int", nullable=False),
+    Column(name="p%", type="int", nullable=False),
+    Column(name="j", type="json"),
+    Column(name="g", type="int", generated="`id` + 1"),
 )
-ONE = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
-TWO = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("p%"), KeyPart("id"))),))
+ONE = TableModel(
+    database="d", name="t", columns=COLUMNS, keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),)
+)
+TWO = TableModel(
+    database="d",
+    name="t",
+    columns=COLUMNS,
+    keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("p%"), KeyPart("id"))),),
+)
 
 
 def test_rows_by_parameter_are_numbered_through() -> None:

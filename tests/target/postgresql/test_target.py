@@ -84,7 +84,7 @@ def shop(postgresql: PostgresqlServer) -> Iterator[Shop]:
 
 def chunk(table: str, **parts: object) -> TableChunk:
     fields: dict[str, object] = {"absent": [], "deletes": [], "updates": [], "inserts": [], "ordered": []} | parts
-    return TableChunk("shop", table, change_count=1, foreign_keys_off=False, **fields)  # type: ignore[arg-type]
+    return TableChunk(database="shop", table=table, change_count=1, foreign_keys_off=False, **fields)  # type: ignore[arg-type]
 
 
 def insert(table: str, rows: list[Row], columns: tuple[int, ...] | None = None) -> TableChunk:
@@ -92,7 +92,7 @@ def insert(table: str, rows: list[Row], columns: tuple[int, ...] | None = None) 
 
 
 def added(*values: object) -> RowChange:
-    return RowChange(ChangeKind.INSERT, None, RowSet(tuple(range(len(values))), [values]))  # type: ignore[list-item]
+    return RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet(tuple(range(len(values))), [values]))  # type: ignore[list-item]
 
 
 TABLE = "CREATE TABLE t (id INT, part VARCHAR(9), u INT UNIQUE, doc JSON, raw BLOB, PRIMARY KEY (id, part))"
@@ -170,10 +170,12 @@ def test_generated_columns_that_the_source_left_out_are_computed(shop: Shop, cou
 def test_a_table_without_a_key_takes_many_inserts_at_once_and_removes_one_of_equals(shop: Shop) -> None:
     shop.ddl("CREATE TABLE t (a INT, b JSON, c FLOAT, d TIME(3))")
     row = (1, '{"x": 1}', 0.10000000149011612, "-00:00:01.500")
-    gone = RowChange(ChangeKind.DELETE, RowSet((0, 1, 2, 3), [row]), None)
+    gone = RowChange(kind=ChangeKind.DELETE, before=RowSet((0, 1, 2, 3), [row]), after=None)
     shop.apply(chunk("t", ordered=[added(*row)] * MANY + [gone, added(None, None, None, None)]))
     assert shop.query("SELECT a, count(*) FROM shop.t GROUP BY a ORDER BY a") == [(1, MANY - 1), (None, 1)]
-    nothing = RowChange(ChangeKind.DELETE, RowSet((0, 1, 2, 3), [(1, '{"x":1}', 0.5, "00:00:00.000")]), None)
+    nothing = RowChange(
+        kind=ChangeKind.DELETE, before=RowSet((0, 1, 2, 3), [(1, '{"x":1}', 0.5, "00:00:00.000")]), after=None
+    )
     with pytest.raises(TargetError) as caught:
         shop.apply(chunk("t", ordered=[nothing]))
     assert caught.value.errno == 1032
@@ -182,7 +184,7 @@ def test_a_table_without_a_key_takes_many_inserts_at_once_and_removes_one_of_equ
 
 def test_rows_without_any_value_are_rows(shop: Shop) -> None:
     shop.ddl("CREATE TABLE t (a INT DEFAULT 5)")
-    shop.apply(chunk("t", ordered=[RowChange(ChangeKind.INSERT, None, RowSet((), [()]))] * 2))
+    shop.apply(chunk("t", ordered=[RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((), [()]))] * 2))
     assert shop.query("SELECT * FROM shop.t") == [(5,), (5,)]
 
 
@@ -202,7 +204,7 @@ def test_each_misfit_has_mysqls_number_and_names_the_row(shop: Shop) -> None:
             shop.change(added(5, "v", "2024-00-07", None, None), model),
             shop.change(added(6, "v", None, "a\0b", None), model),
             shop.change(added(7, "v", None, None, "{no"), model),
-            shop.change(RowChange(ChangeKind.DELETE, RowSet((0,), [(9,)]), None), model),
+            shop.change(RowChange(kind=ChangeKind.DELETE, before=RowSet((0,), [(9,)]), after=None), model),
         )
     ]
     assert [errno for errno, _, _ in found] == [1062, 1062, 1062, 1048, 1292, 1366, 1366, 1032]
@@ -231,7 +233,7 @@ def test_large_bytes_go_as_they_are_and_a_row_that_no_message_holds_is_refused(
     model = shop.ddl("CREATE TABLE t (a INT, raw LONGBLOB)")  # without a key: found by all its bytes
     first, second = bytes(range(256)) * 5000, bytes(2_000_000)
     shop.apply(insert("t", [(1, first)]), insert("t", [(1, second)]))
-    shop.apply(chunk("t", ordered=[RowChange(ChangeKind.DELETE, RowSet((0, 1), [(1, first)]), None)]))
+    shop.apply(chunk("t", ordered=[RowChange(kind=ChangeKind.DELETE, before=RowSet((0, 1), [(1, first)]), after=None)]))
     assert shop.query("SELECT a, length(raw), md5(raw) = md5(decode(repeat('00', 2000000), 'hex')) FROM shop.t") == [
         (1, 2_000_000, True)
     ]
@@ -325,7 +327,7 @@ def test_foreign_keys_act_for_some_changes_of_a_transaction_and_rest_for_others(
     shop.target.begin(foreign_keys=False)
     for wanted, key in ((True, 1), (False, 2)):
         assert shop.target.follow_foreign_keys(wanted, shop.catalog.tables)
-        shop.target.apply_change(RowChange(ChangeKind.DELETE, RowSet((0,), [(key,)]), None), parent)
+        shop.target.apply_change(RowChange(kind=ChangeKind.DELETE, before=RowSet((0,), [(key,)]), after=None), parent)
     shop.target.commit()
     assert shop.query("SELECT p FROM shop.c") == [(2,)]
 

@@ -15,16 +15,16 @@ from rplctl.target.postgresql.values import LargeBytes, NulInText, copy_lines, p
 @pytest.mark.parametrize(
     ("column", "value", "text"),
     [
-        (Column("c", "bigint", unsigned=True), 2**64 - 1, "18446744073709551615"),
-        (Column("c", "bit", length=9), 5, "000000101"),
-        (Column("c", "float"), 0.10000000149011612, "0.10000000149011612"),
-        (Column("c", "date"), "0000-00-00", "-infinity"),
-        (Column("c", "datetime", length=3), "0000-00-00 00:00:00.000", "-infinity"),
-        (Column("c", "datetime"), "0000-00-00 00:00:01", "0000-00-00 00:00:01"),
-        (Column("c", "time"), "-838:59:59", "-838:59:59"),
-        (Column("c", "varbinary", length=9), b"\0\xff", "\\x00ff"),
-        (Column("c", "varchar", length=9), "0000-00-00", "0000-00-00"),
-        (Column("c", "text"), None, None),
+        (Column(name="c", type="bigint", unsigned=True), 2**64 - 1, "18446744073709551615"),
+        (Column(name="c", type="bit", length=9), 5, "000000101"),
+        (Column(name="c", type="float"), 0.10000000149011612, "0.10000000149011612"),
+        (Column(name="c", type="date"), "0000-00-00", "-infinity"),
+        (Column(name="c", type="datetime", length=3), "0000-00-00 00:00:00.000", "-infinity"),
+        (Column(name="c", type="datetime"), "0000-00-00 00:00:01", "0000-00-00 00:00:01"),
+        (Column(name="c", type="time"), "-838:59:59", "-838:59:59"),
+        (Column(name="c", type="varbinary", length=9), b"\0\xff", "\\x00ff"),
+        (Column(name="c", type="varchar", length=9), "0000-00-00", "0000-00-00"),
+        (Column(name="c", type="text"), None, None),
     ],
 )
 def test_a_parameter_is_the_text_that_postgresql_reads(column: Column, value: Value, text: str | None) -> None:
@@ -32,20 +32,20 @@ def test_a_parameter_is_the_text_that_postgresql_reads(column: Column, value: Va
 
 
 def test_copy_escapes_what_ends_columns_and_rows() -> None:
-    columns = [Column("a", "int"), Column("b", "text"), Column("c", "blob")]
+    columns = [Column(name="a", type="int"), Column(name="b", type="text"), Column(name="c", type="blob")]
     rows: list[tuple[Value, ...]] = [(1, "x\ty\nz\\\r", b"\\"), (None, None, None), (2, "\\N", b"")]
     assert b"".join(copy_lines(columns, rows)) == (b"1\tx\\ty\\nz\\\\\\r\t\\\\x5c\n\\N\t\\N\t\\N\n2\t\\\\N\t\\\\x\n")
 
 
 def test_copy_comes_in_pieces_and_no_rows_are_no_text() -> None:
-    pieces = list(copy_lines([Column("a", "int")], [(n,) for n in range(5000)]))
+    pieces = list(copy_lines([Column(name="a", type="int")], [(n,) for n in range(5000)]))
     assert [piece.count(b"\n") for piece in pieces] == [2000, 2000, 1000]
-    assert list(copy_lines([Column("a", "int")], [])) == []
+    assert list(copy_lines([Column(name="a", type="int")], [])) == []
 
 
 @pytest.mark.parametrize("text", ["a\0b", "half \ud83d"])
 def test_text_that_postgresql_cannot_hold_names_its_column(text: str) -> None:
-    column = Column("note", "text")
+    column = Column(name="note", type="text")
     for run in (lambda: parameter(text, column), lambda: list(copy_lines([column], [("fine",), (text,)]))):
         with pytest.raises(TargetError) as caught:
             run()
@@ -55,13 +55,13 @@ def test_text_that_postgresql_cannot_hold_names_its_column(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "escaped"), [("\\", b"\\\\"), ("\t", b"\\t"), ("\n", b"\\n"), ("\r", b"\\r")])
 def test_each_character_that_copy_would_take_for_its_own_is_escaped_alone(text: str, escaped: bytes) -> None:
-    assert b"".join(copy_lines([Column("c", "text")], [("a",), (f"x{text}y",)])) == b"a\nx" + escaped + b"y\n"
+    assert b"".join(copy_lines([Column(name="c", type="text")], [("a",), (f"x{text}y",)])) == b"a\nx" + escaped + b"y\n"
 
 
 def test_large_values_go_as_bytes_and_those_at_the_limit_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgresql_values, "LARGEST_HEX", 3)
     monkeypatch.setattr(postgresql_values, "LARGEST_PARAMETER", 8)
-    blob, text = Column("b", "blob"), Column("t", "text")
+    blob, text = Column(name="b", type="blob"), Column(name="t", type="text")
     assert list(parameters([b"abc", "12345678", None], [blob, text, text])) == ["\\x616263", "12345678", None]
     view = memoryview(b"abcd")
     raw, long = parameters([view, "12345678é"], [blob, text])
@@ -77,7 +77,7 @@ def test_large_values_go_as_bytes_and_those_at_the_limit_do_not(monkeypatch: pyt
 
 def test_a_row_that_no_message_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgresql_values, "MOST_MESSAGE_BYTES", 5)
-    columns = [Column("b", "blob"), Column("t", "text"), Column("n", "int")]
+    columns = [Column(name="b", type="blob"), Column(name="t", type="text"), Column(name="n", type="int")]
     assert list(parameters([b"ab", "abc", 123456], columns)) == ["\\x6162", "abc", "123456"]
     with pytest.raises(TargetError) as caught:
         list(parameters([b"abc", "abc", 1], columns))

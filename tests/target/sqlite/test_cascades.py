@@ -41,7 +41,7 @@ CHANGES = [
 
 def models() -> list[TableModel]:
     context = DdlContext(server_version="10.11.19-MariaDB")
-    database = DatabaseModel("d", "utf8mb4")
+    database = DatabaseModel(name="d", charset="utf8mb4")
     return [load_table(f"CREATE TABLE {name} {body}", database, context) for name, body in TABLES.items()]
 
 

@@ -29,7 +29,9 @@ def load(name: str) -> list[tuple[dict[str, Any], DdlContext]]:
         (
             case,
             DdlContext(
-                STRICT_TRANS_TABLES if case["strict"] else 0, recorded["version"], timestamp=recorded["timestamp"]
+                sql_mode=STRICT_TRANS_TABLES if case["strict"] else 0,
+                server_version=recorded["version"],
+                timestamp=recorded["timestamp"],
             ),
         )
         for case in recorded["cases"]
@@ -125,7 +127,7 @@ PADDED_ROWS = [("é   ", "x   ", b"x   ", "x", 7), ("full", "full", b"full", "",
 
 def test_under_pad_char_to_full_length_a_char_takes_its_blanks_into_another_type() -> None:
     """As MariaDB 10.11 and MySQL 5.7, 8.4 and 9 did it."""
-    replica = ReplicaTables(DdlContext(PAD_CHAR_TO_FULL_LENGTH))
+    replica = ReplicaTables(DdlContext(sql_mode=PAD_CHAR_TO_FULL_LENGTH))
     replica.run("CREATE TABLE t (a CHAR(4), b CHAR(4), c CHAR(4), e CHAR(4), f CHAR(4)) CHARACTER SET utf8mb4")
     replica.insert("t", UNPADDED_ROWS)
     replica.run(PADDED)
@@ -147,18 +149,23 @@ def test_an_unknown_time_zone_stops_unless_the_table_is_empty() -> None:
 
 
 def test_a_pair_without_a_rule_converts_nulls_only() -> None:
-    conversion = convert(Column("v", "json"), Column("v", "geometry"), as_sql('"v"'), DdlContext())
+    conversion = convert(Column(name="v", type="json"), Column(name="v", type="geometry"), as_sql('"v"'), DdlContext())
     assert (conversion.expression, conversion.impossible) == ("NULL", '"v" IS NOT NULL')
 
 
 def test_a_non_strict_source_made_nulls_the_implicit_default() -> None:
-    conversion = convert(Column("v", "int"), Column("v", "int", nullable=False), as_sql('"v"'), DdlContext(sql_mode=0))
+    conversion = convert(
+        Column(name="v", type="int"),
+        Column(name="v", type="int", nullable=False),
+        as_sql('"v"'),
+        DdlContext(sql_mode=0),
+    )
     assert conversion.expression == 'coalesce("v", 0)'
 
 
 def test_the_character_nul_ends_no_text() -> None:
     """SQLite's substr() ends there: a table that was made anew lost what stood behind it."""
-    replica = ReplicaTables(DdlContext(STRICT_TRANS_TABLES))
+    replica = ReplicaTables(DdlContext(sql_mode=STRICT_TRANS_TABLES))
     replica.run("CREATE TABLE t (c CHAR(9), v VARCHAR(9), b BINARY(4)) CHARACTER SET utf8mb4")
     replica.insert("t", [("n\0l", "\0v", b"b\0\0\0")])
     replica.run("ALTER TABLE t ADD x INT FIRST, MODIFY v CHAR(10), MODIFY b VARCHAR(4)")

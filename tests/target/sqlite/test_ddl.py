@@ -52,7 +52,7 @@ def test_values_at_the_edges_come_back_as_they_went_in(replica: ReplicaTables) -
         "CREATE TABLE t (a BIGINT UNSIGNED PRIMARY KEY, b DECIMAL(65,30), c BIT(64), d VARBINARY(9), e CHAR(9),"
         " f DOUBLE, g BIGINT, h VARCHAR(9) CHARACTER SET latin1, i YEAR, j DECIMAL(5,2))"
     )
-    u64 = Column("a", "bigint", unsigned=True)
+    u64 = Column(name="a", type="bigint", unsigned=True)
     row = (
         stored_value(u64, 2**64 - 1),
         "-1." + "0" * 30,

@@ -15,19 +15,19 @@ from rplctl.target.sqlite.ddl_type import LARGEST_INTEGER, affinity, literal, ro
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
-        (Column("c", "int"), "INT"),
-        (Column("c", "bigint"), "BIGINT"),
-        (Column("c", "bigint", unsigned=True), ""),
-        (Column("c", "bit", 63), "INT"),
-        (Column("c", "bit", 64), ""),
-        (Column("c", "year"), "INT"),
-        (Column("c", "float"), "REAL"),
-        (Column("c", "decimal", 10, 2), "TEXT"),
-        (Column("c", "varbinary", 3), "BLOB"),
-        (Column("c", "point"), "BLOB"),
-        (Column("c", "vector", 3), "BLOB"),
-        (Column("c", "json"), "TEXT"),
-        (Column("c", "timestamp", 6), "TEXT"),
+        (Column(name="c", type="int"), "INT"),
+        (Column(name="c", type="bigint"), "BIGINT"),
+        (Column(name="c", type="bigint", unsigned=True), ""),
+        (Column(name="c", type="bit", length=63), "INT"),
+        (Column(name="c", type="bit", length=64), ""),
+        (Column(name="c", type="year"), "INT"),
+        (Column(name="c", type="float"), "REAL"),
+        (Column(name="c", type="decimal", length=10, scale=2), "TEXT"),
+        (Column(name="c", type="varbinary", length=3), "BLOB"),
+        (Column(name="c", type="point"), "BLOB"),
+        (Column(name="c", type="vector", length=3), "BLOB"),
+        (Column(name="c", type="json"), "TEXT"),
+        (Column(name="c", type="timestamp", length=6), "TEXT"),
     ],
 )
 def test_the_declared_type(column: Column, expected: str) -> None:
@@ -45,16 +45,16 @@ def test_a_literal_gives_the_value_back(value: Value) -> None:
 
 
 def test_integers_past_the_largest_are_text_where_no_affinity_makes_them_a_float() -> None:
-    column = Column("c", "bigint", unsigned=True)
+    column = Column(name="c", type="bigint", unsigned=True)
     assert stored_value(column, LARGEST_INTEGER) == LARGEST_INTEGER
     assert stored_value(column, LARGEST_INTEGER + 1) == "9223372036854775808"
-    assert stored_value(Column("c", "bigint"), 5) == 5
+    assert stored_value(Column(name="c", type="bigint"), 5) == 5
     assert stored_value(column, None) is None
 
 
 def test_a_row_number_has_a_name_that_no_column_has() -> None:
     def columns(*names: str) -> list[Column]:
-        return [Column(name, "int") for name in names]
+        return [Column(name=name, type="int") for name in names]
 
     assert row_number(columns("a")) == "rowid"
     assert row_number(columns("RowID")) == "_rowid_"

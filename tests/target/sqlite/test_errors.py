@@ -13,12 +13,15 @@ from rplctl.target.base import ChangeKind, RowChange, RowSet
 from rplctl.target.sqlite.errors import integrity_error, target_error
 
 MODEL = TableModel(
-    "d",
-    "t",
-    (Column("a", "int"), Column("b", "int"), Column("c", "int")),
-    (Key("PRIMARY", "primary", (KeyPart("a"),)), Key("pair", "unique", (KeyPart("c"), KeyPart("b")))),
+    database="d",
+    name="t",
+    columns=(Column(name="a", type="int"), Column(name="b", type="int"), Column(name="c", type="int")),
+    keys=(
+        Key(name="PRIMARY", kind="primary", parts=(KeyPart("a"),)),
+        Key(name="pair", kind="unique", parts=(KeyPart("c"), KeyPart("b"))),
+    ),
 )
-SAME_ROW = RowChange(ChangeKind.INSERT, None, RowSet((2, 0, 1), [(3, 1, 2)]))
+SAME_ROW = RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((2, 0, 1), [(3, 1, 2)]))
 
 
 @pytest.fixture

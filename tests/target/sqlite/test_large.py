@@ -17,8 +17,15 @@ from rplctl.target.sqlite.large import BoundColumns, execute_rows
 
 pytestmark = pytest.mark.slow
 
-COLUMNS = (Column("id", "int"), Column("a", "longblob"), Column("n", "int"), Column("b", "longblob"))
-MODEL = TableModel("d", "t", COLUMNS, (Key("PRIMARY", "primary", (KeyPart("id"),)),))
+COLUMNS = (
+    Column(name="id", type="int"),
+    Column(name="a", type="longblob"),
+    Column(name="n", type="int"),
+    Column(name="b", type="longblob"),
+)
+MODEL = TableModel(
+    database="d", name="t", columns=COLUMNS, keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("id"),)),)
+)
 INSERT = 'INSERT INTO "d__t" ("id", "a", "n", "b") VALUES (?1, ?2, ?3, ?4)'
 UPDATE = 'UPDATE "d__t" SET "b"=?1, "n"=?2 WHERE "id"=?'
 A, B = bytes(range(256)) * 9000, b"\0b" * 900_000
@@ -51,9 +58,9 @@ def test_large_values_arrive_whole(more: str, in_pieces: int, monkeypatch: pytes
         statements: list[str] = []
         driver.set_trace_callback(statements.append)
         rows: list[Row] = [(7, memoryview(A), 1, memoryview(B)), (8, b"small", 2, None)]
-        assert execute_rows(driver, as_sql(INSERT), rows, BoundColumns(model, (0, 1, 2, 3))) == 2
+        assert execute_rows(driver, as_sql(INSERT), rows, BoundColumns(model=model, columns=(0, 1, 2, 3))) == 2
         assert sum(sql.count("zeroblob") for sql in statements) == in_pieces
-        bound = BoundColumns(model, (3, 2), (0,))
+        bound = BoundColumns(model=model, columns=(3, 2), key=(0,))
         assert execute_rows(driver, as_sql(UPDATE), [(memoryview(A), 5, 8)], bound) == 1
         assert execute_rows(driver, as_sql(UPDATE), [(memoryview(A), 5, 9)], bound) == 0
         assert driver.execute("SELECT id, a, n, b FROM d__t").fetchall() == [(7, A, 1, B), (8, b"small", 5, A)]
@@ -76,7 +83,7 @@ def test_large_values_arrive_whole(more: str, in_pieces: int, monkeypatch: pytes
 def test_large_texts_arrive_as_text(more: str, in_pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_large, "MOST_BOUND", 1 << 20)
     text, other = "ä🦄\0b" * 200_000, "\0ö\u3042" * 300_000
-    model = replace(MODEL, columns=(*COLUMNS[:3], Column("b", "longtext", charset="utf8mb4")))
+    model = replace(MODEL, columns=(*COLUMNS[:3], Column(name="b", type="longtext", charset="utf8mb4")))
     with closing(sqlite3.connect(":memory:")) as driver:
         first, second = (more, "") if "PRAGMA" in more else ("", more)
         driver.execute(first)
@@ -90,9 +97,9 @@ def test_large_texts_arrive_as_text(more: str, in_pieces: int, monkeypatch: pyte
             (8, None, 2, "small"),
             (9, b"", 3, large("x" * (2 << 20))),
         ]
-        assert execute_rows(driver, as_sql(INSERT), rows, BoundColumns(model, (0, 1, 2, 3))) == 3
+        assert execute_rows(driver, as_sql(INSERT), rows, BoundColumns(model=model, columns=(0, 1, 2, 3))) == 3
         assert sum("AS TEXT" in sql for sql in statements) == in_pieces
-        bound = BoundColumns(model, (3, 2), (0,))
+        bound = BoundColumns(model=model, columns=(3, 2), key=(0,))
         assert execute_rows(driver, as_sql(UPDATE), [(large(other), 5, 8)], bound) == 1
         found = driver.execute("SELECT id, typeof(b), b, hex(b) FROM d__t ORDER BY id").fetchall()
         texts = {7: text, 8: other, 9: "x" * (2 << 20)}
@@ -112,11 +119,18 @@ def test_columns_that_are_named_as_the_number_of_a_row_do_not_lead_to_another_ro
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sqlite_large, "MOST_BOUND", 1 << 20)
-    columns = (Column("k", "varchar"), Column("rowid", "int"), Column("b", "longblob"))
-    model = TableModel("d", "t", columns, (Key("PRIMARY", "primary", (KeyPart("k"),)),))
+    columns = (Column(name="k", type="varchar"), Column(name="rowid", type="int"), Column(name="b", type="longblob"))
+    model = TableModel(
+        database="d", name="t", columns=columns, keys=(Key(name="PRIMARY", kind="primary", parts=(KeyPart("k"),)),)
+    )
     with closing(sqlite3.connect(":memory:")) as driver:
         driver.execute("CREATE TABLE d__t (k TEXT PRIMARY KEY, rowid INT, b BLOB)")
         driver.executemany("INSERT INTO d__t VALUES (?, ?, zeroblob(?))", [("x", 2, len(B)), ("y", 1, 0)])
         update = 'UPDATE "d__t" SET "b"=?1 WHERE "k"=?'
-        assert execute_rows(driver, as_sql(update), [(memoryview(B), "y")], BoundColumns(model, (2,), (0,))) == 1
+        assert (
+            execute_rows(
+                driver, as_sql(update), [(memoryview(B), "y")], BoundColumns(model=model, columns=(2,), key=(0,))
+            )
+            == 1
+        )
         assert driver.execute("SELECT k, b = zeroblob(length(b)) FROM d__t").fetchall() == [("x", 1), ("y", 0)]

@@ -11,8 +11,10 @@ from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.target.base import CountMismatch
 from rplctl.target.sqlite.multiset import is_all_there_is, remove_copies
 
-PLAIN = TableModel("d", "t", (Column("a", "int"), Column("b", "text")))
-INDEXED = TableModel("d", "t", PLAIN.columns, (Key("k", "index", (KeyPart("b"),)),))
+PLAIN = TableModel(database="d", name="t", columns=(Column(name="a", type="int"), Column(name="b", type="text")))
+INDEXED = TableModel(
+    database="d", name="t", columns=PLAIN.columns, keys=(Key(name="k", kind="index", parts=(KeyPart("b"),)),)
+)
 ROWS = [(1, "x"), (1, "x"), (1, "x"), (None, "x"), (1, None), (None, None), (2, "X")]
 
 
@@ -43,7 +45,7 @@ def test_too_few_copies_are_told(driver: sqlite3.Connection, asked: tuple[object
 
 def test_more_columns_than_sqlite_chains_terms() -> None:
     names = [f"c{n}" for n in range(1100)]
-    model = TableModel("d", "t", tuple(Column(name, "int") for name in names))
+    model = TableModel(database="d", name="t", columns=tuple(Column(name=name, type="int") for name in names))
     with sqlite3.connect(":memory:") as driver:
         driver.execute(f'CREATE TABLE "d__t" ({", ".join(names)})')
         driver.execute(f'INSERT INTO "d__t" VALUES ({", ".join("1" * 1100)})')

@@ -19,7 +19,7 @@ VALUES = (
     1, -(2**63), 0.1, -1.7e308, 5e-324, float("inf"), -float("inf"), "it's", "1", "", "é", "tab\t", "a\0b", "\udcff",
     b"", b"\0\xff", None,
 )  # fmt: skip
-MODEL = TableModel("d", "t", (Column("v", "longtext"),))
+MODEL = TableModel(database="d", name="t", columns=(Column(name="v", type="longtext"),))
 
 
 def lossless(connection: sqlite3.Connection) -> sqlite3.Connection:
