@@ -18,7 +18,7 @@ from rplctl.deadline import Deadline
 from rplctl.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
-    from rplctl.command.heartbeat import Heartbeat
+    from rplctl.command.heartbeat import HeartbeatLag
 
 
 def heartbeat(
@@ -31,7 +31,7 @@ def heartbeat(
     run_time: str | None = option("--run-time", "SECONDS", "Stop after this many seconds."),
 ) -> None:
     """Measure the true lag, or write heartbeats."""
-    from rplctl.command.heartbeat import Heartbeat, heartbeat as look, update as beat_at_source
+    from rplctl.command.heartbeat import HeartbeatLag, heartbeat as look, update as beat_at_source
 
     pause, limit = seconds(interval, "--interval") or 1.0, seconds(run_time, "--run-time")
     if update and monitor or create_table and not update:
@@ -40,7 +40,7 @@ def heartbeat(
     if update:
         name, config = the_channel(options, channel)
         return beat_at_source(config, name, creates=create_table, beat=beat)
-    columns = tuple(Heartbeat.__dataclass_fields__)
+    columns = tuple(HeartbeatLag.__dataclass_fields__)
     rows: list[dict[str, Any]] = []
     while True:
         failed = for_each(options, channel, lambda name, config: rows.append(_in_time(look, config, name)))
@@ -53,7 +53,7 @@ def heartbeat(
             return end(failed)
 
 
-def _in_time(look: Callable[[Config, str], Heartbeat], config: Config, name: str) -> dict[str, Any]:
+def _in_time(look: Callable[[Config, str], HeartbeatLag], config: Config, name: str) -> dict[str, Any]:
     return asdict(
         Deadline().ask(f"the source or the target of channel '{name}'", SourceError, lambda: look(config, name))
     )

@@ -32,7 +32,7 @@ def serve(
     require_tls: bool = switch("--require-tls", "Refuse MySQL clients without TLS."),
 ) -> None:
     """Serve metrics and a page over HTTP, and MySQL clients."""
-    from rplctl.command.serve import Request, is_local, serve as run
+    from rplctl.command.serve import HttpRequest, is_local, serve as run
     from rplctl.command.user import refuse_missing_folder
     from rplctl.command.watching.watch import Watch
     from rplctl.front.server import MysqlRequest, MysqlServer
@@ -74,7 +74,7 @@ def serve(
         if listen:
             watch = Watch(lambda: each_channel(options, channel), checks=True)
             server = open_servers.enter_context(
-                run(Request(listen=listen, token=token, tls_cert=tls_cert, tls_key=tls_key), watch)
+                run(HttpRequest(listen=listen, token=token, tls_cert=tls_cert, tls_key=tls_key), watch)
             )
             _say(options, f"rplctl serves {server.url}")
         signal.pause()

@@ -77,10 +77,10 @@ def start(
     ),
 ) -> None:
     """Start the receiver and the applier (START SLAVE)."""
-    from rplctl.command.process.start_request import StartRequest, Until
+    from rplctl.command.process.start_request import StartRequest, UntilOptions
     from rplctl.command.start import start as run
 
-    until = Until(
+    until = UntilOptions(
         master_log_file=until_master_log_file,
         master_log_pos=until_master_log_pos,
         relay_log_file=until_relay_log_file,
@@ -106,7 +106,7 @@ def start(
         with one_list(options):
             failed = _start_shared(options, names_of(options, channel, every=every), request)
         return end(failed)
-    if (until != Until() or foreground) and len(names_of(options, channel, every=every)) > 1:
+    if (until != UntilOptions() or foreground) and len(names_of(options, channel, every=every)) > 1:
         raise UsageError(er.SLAVE_MULTIPLE_CHANNELS_CMD_TEXT, errno=er.SLAVE_MULTIPLE_CHANNELS_CMD, hint=NAME_CHANNEL)
     turn = Turns(request)
 

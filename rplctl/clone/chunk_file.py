@@ -49,7 +49,7 @@ _LAST: Final = struct.Struct("<IQI8s")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SnapshotPosition:
     """A position in the source's log: FILE:POS and GTIDs, each '' if unknown."""
 
     position: str = ""
@@ -79,7 +79,7 @@ class ChunkHead:
     upto: Bound | None
     digest: str
     wire_types: tuple[int, ...]
-    low: Place
+    low: SnapshotPosition
     gone: tuple[Key, ...] = ()
     format: int = FORMAT
 
@@ -95,7 +95,7 @@ class ChunkHead:
         wire_types = all_of(int, found["wire_types"])
         if not all(0 <= code <= 0xFF for code in wire_types):
             raise ValueError("invalid wire types")
-        return cls(**{**found, **bounds, "wire_types": wire_types, "low": Place.from_json(found["low"]),
+        return cls(**{**found, **bounds, "wire_types": wire_types, "low": SnapshotPosition.from_json(found["low"]),
                       "gone": tuple(tuple(map(_from_json, key)) for key in found["gone"])})  # fmt: skip
 
 
@@ -106,7 +106,7 @@ class ChunkFile:
     """
 
     head: ChunkHead
-    high: Place
+    high: SnapshotPosition
     rows: int
     packets: ByteArray = field(repr=False)
     path: Path = Path()
@@ -121,7 +121,7 @@ class ChunkWriter:
         self._descriptor = descriptor
         self._checksum = 0
         self.packet_bytes = 0
-        self.high: Place | None = None
+        self.high: SnapshotPosition | None = None
         self.rows = 0
         text = json.dumps(asdict(head), default=lambda raw: {_HEX: raw.hex()}).encode()
         self._write(_MAGIC + _LENGTH.pack(len(text)) + text)
@@ -186,7 +186,7 @@ def _parsed(view: ByteArray) -> ChunkFile:
     tail = parsed_json(view[last - tail_length : last].tobytes())
     (rows,) = all_of(int, (tail["rows"],))
     body = view[packets : packets + packet_length]
-    return ChunkFile(head=head, high=Place.from_json(tail["high"]), rows=rows, packets=body, offset=packets)
+    return ChunkFile(head=head, high=SnapshotPosition.from_json(tail["high"]), rows=rows, packets=body, offset=packets)
 
 
 def all_of(kind: type[T], values: Any) -> tuple[T, ...]:

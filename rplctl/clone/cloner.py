@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.clone.changed_keys import Unsure
-from rplctl.clone.chunk_file import Place
-from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
+from rplctl.clone.chunk_file import SnapshotPosition
+from rplctl.clone.folder import CloneFolder, CopiedTable, Part, StoredSnapshot
 from rplctl.clone.go_on import between, taken_over
 from rplctl.clone.lag import lag_of
 from rplctl.clone.last_row import LastRow
@@ -35,8 +35,8 @@ from rplctl.clone.reading import (
     CHUNK_BYTES,
     BeginAgain,
     Beside,
-    Reader,
-    Source,
+    CopySource,
+    SnapshotReader,
     check_names,
     copied_table,
     names_of,
@@ -46,9 +46,9 @@ from rplctl.clone.reading import (
 from rplctl.clone.report import CloneReport
 from rplctl.clone.snapshot_method import (
     SOURCE_S,
+    CopyStopped,
     Opened,
     SnapshotMethod,
-    Stopped,
     TableGroup,
     method_of,
     place_of_window,
@@ -66,8 +66,8 @@ from rplctl.schema.statement import TableName
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
 from rplctl.source.snapshot import (
-    LogPlace,
-    Step,
+    SnapshotKind,
+    SourcePosition,
     lets_ddl_pass,
     locked_rows,
     orders_commits,
@@ -125,7 +125,7 @@ class Cloner:
         while not self.stop.wait(_POLL_S if self._has_plan else _SOON_S):
             try:
                 self._read_what_is_missing()
-            except Stopped:
+            except CopyStopped:
                 return
             except BeginAgain as reason:
                 log.info("%s: the table group is read again", reason)
@@ -182,7 +182,7 @@ class Cloner:
             finally:
                 self._folder.let_go()
 
-    def asked(self, names: list[TableName], source: Source) -> TableGroup:
+    def asked(self, names: list[TableName], source: CopySource) -> TableGroup:
         """Return these tables as a group for which a snapshot is to be opened."""
         read_tables = partial(self._tables, names, source)
         return TableGroup(names=names, source=source, read_tables=read_tables, stop=self.stop)
@@ -198,9 +198,9 @@ class Cloner:
                     f"tables on {source.copy} are not in InnoDB: {_listed(group.names)}", hint=READ_SOURCE
                 )
             return None
-        return method_of(group, self._last_row(group.names, source) if source.step is Step.SHARE_LOCK else None)
+        return method_of(group, self._last_row(group.names, source) if source.step is SnapshotKind.SHARE_LOCK else None)
 
-    def _last_row(self, names: list[TableName], source: Source) -> LastRow | None:
+    def _last_row(self, names: list[TableName], source: CopySource) -> LastRow | None:
         """Return the row that the last change of these tables wrote, as a row to lock. None if that row cannot be
         determined, or if the source shows transactions in another order than it logs them.
         """
@@ -230,7 +230,7 @@ class Cloner:
                 check_names(groups, begun)
             begun.complete(counts)
 
-    def _go_on(self, begun: Snapshot, reader: Reader, source: Source) -> Snapshot:
+    def _go_on(self, begun: StoredSnapshot, reader: SnapshotReader, source: CopySource) -> StoredSnapshot:
         """Take over the usable part of the table group's unfinished snapshot into `begun`, and remove the unfinished
         one if it has no such part. Return the snapshot to read.
         """
@@ -247,7 +247,7 @@ class Cloner:
             return replace(reader.go_on(parts, changed_rows), continues=old.epoch)
         except Unsure as why:
             if self.stop.is_set():
-                raise Stopped from why
+                raise CopyStopped from why
             log.info("table group %d is read from the beginning: %s", begun.table_group, why)
         except SourceError:
             self._folder.forget_unfinished(begun.table_group)
@@ -264,7 +264,7 @@ class Cloner:
             self._pause(_STABLE_S)  # rows of MyISAM become visible a moment after their statement is logged
             tables = self._tables(names, source, is_locked=True)
             self._folder.forget_unfinished(group)
-            begun = self._folder.begin(group, _epoch(), Place(str(held.low.position)), tables)
+            begun = self._folder.begin(group, _epoch(), SnapshotPosition(str(held.low.position)), tables)
             with _worthless_after_error(begun):
                 counts = self._reader(begun, source, held.locking).read_all()
                 self._hold()
@@ -279,7 +279,7 @@ class Cloner:
     @contextmanager
     def opened_snapshot(
         self, names: list[TableName], method: SnapshotMethod
-    ) -> Iterator[tuple[Place, list[CopiedTable]]]:
+    ) -> Iterator[tuple[SnapshotPosition, list[CopiedTable]]]:
         """Open a snapshot that shows the tables at one position of the log. Yield the position, and those tables that
         exist there.
 
@@ -297,10 +297,10 @@ class Cloner:
             self._pause(random.uniform(0, _BETWEEN_TRIES_S))
         raise _Written(names, f"during {_MOST_TRIES} attempts to open a snapshot")
 
-    def _reader(self, begun: Snapshot, source: Source, locking: Sql = NOTHING) -> Reader:
+    def _reader(self, begun: StoredSnapshot, source: CopySource, locking: Sql = NOTHING) -> SnapshotReader:
         takes_numbers = dialect_of(self._kind).executes_statements
         beside = Beside(self._wait_for_room, self._throttle, self._report)
-        return Reader(source, begun, beside, takes_numbers=takes_numbers, locking=locking)
+        return SnapshotReader(source, begun, beside, takes_numbers=takes_numbers, locking=locking)
 
     def _hold(self) -> None:
         self._folder.hold()
@@ -308,10 +308,10 @@ class Cloner:
 
     def _pause(self, seconds: float) -> None:
         if self.stop.wait(seconds):
-            raise Stopped
+            raise CopyStopped
 
     @contextmanager
-    def reading(self) -> Iterator[Source]:
+    def reading(self) -> Iterator[CopySource]:
         source, relay = self._records()
         password = reveal(source.user_password, self._config.datadir)
         copy = read_limits(self._channel).read_from
@@ -330,11 +330,11 @@ class Cloner:
             if copy:
                 refuse_other(query, of_log, copy)
             self._report.step(f"{step.value}, read from {copy}" if copy else step.value)
-            is_of_mysql = step is not Step.EXACT
+            is_of_mysql = step is not SnapshotKind.EXACT
             gtids = relay.gtid_executed if (":" in relay.gtid_executed) == is_of_mysql else ""
-            applied = LogPlace(None, gtids)
+            applied = SourcePosition(None, gtids)
             lag = partial(lag_of, self._config, source, password)
-            yield Source(
+            yield CopySource(
                 query=query,
                 about=about,
                 log=of_log,
@@ -363,14 +363,14 @@ class Cloner:
             master = open_master_info(self._config, self._channel, engine).read()
             return master, relay.read() if relay.exists() else RelayLogInfo()
 
-    def _tables(self, names: list[TableName], source: Source, *, is_locked: bool = False) -> list[CopiedTable]:
+    def _tables(self, names: list[TableName], source: CopySource, *, is_locked: bool = False) -> list[CopiedTable]:
         found = []
         for name in names:
             found.append(copied_table(name, source, is_locked=is_locked))
             self._folder.hold()
         return [table for table in found if table is not None]
 
-    def _wait_for_purge(self, source: Source) -> None:
+    def _wait_for_purge(self, source: CopySource) -> None:
         """Wait, without a snapshot, until the source has purged old row versions.
 
         Unfinished snapshots are given up after KEPT_S.
@@ -390,7 +390,7 @@ class Cloner:
             self._report.state(reason)
             self.stop.wait(_POLL_S)
         if self.stop.is_set():
-            raise Stopped
+            raise CopyStopped
 
     def _lacks_room(self) -> str:
         """Return the reason why a chunk must not be written yet, or ''. A part of the disk is reserved for the relay
@@ -412,7 +412,7 @@ def _epoch() -> int:
     return time.time_ns() // 1000
 
 
-def _kept(parts: Sequence[Part | None], begun: Snapshot) -> str:
+def _kept(parts: Sequence[Part | None], begun: StoredSnapshot) -> str:
     return ", ".join(
         f"{'.'.join(table.name)} after {part.count} chunks"
         for part, table in zip(parts, begun.tables, strict=True)
@@ -421,7 +421,7 @@ def _kept(parts: Sequence[Part | None], begun: Snapshot) -> str:
 
 
 @contextmanager
-def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
+def _worthless_after_error(begun: StoredSnapshot) -> Iterator[None]:
     """Remove the snapshot if the block fails, unless the snapshot is claimed and can be continued later (STOP, source
     unavailable).
     """
@@ -430,7 +430,7 @@ def _worthless_after_error(begun: Snapshot) -> Iterator[None]:
     except BaseException as error:
         is_claimed = begun.is_claimed
         is_away = isinstance(error, SourceError) and error.errno != er.TABLE_DEF_CHANGED
-        if is_claimed and (is_away or isinstance(error, (Stopped, HistoryGrows))):
+        if is_claimed and (is_away or isinstance(error, (CopyStopped, HistoryGrows))):
             raise
         begun.remove()
         if isinstance(error, FileNotFoundError) and not is_claimed:  # the loader has removed it

@@ -31,7 +31,7 @@ from typing import Any
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.clone.chunk_file import Place, all_of
+from rplctl.clone.chunk_file import SnapshotPosition, all_of
 from rplctl.durable import private_folder, replace_file
 from rplctl.errors import RelayLogError, RplError
 from rplctl.plain_file import size_of, stored_json
@@ -75,7 +75,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class StoredSnapshot:
     """A snapshot of a table group, as its folder describes it. `tables`: the tables of the group that exist on the
     source; the others were dropped.
 
@@ -86,7 +86,7 @@ class Snapshot:
     folder: Path
     table_group: int
     epoch: int
-    low: Place
+    low: SnapshotPosition
     tables: tuple[CopiedTable, ...]
     server_id: int = 0  # of the source in whose log the position is
     continues: int = 0
@@ -184,15 +184,15 @@ class CloneFolder:
             return False
 
     def begin(
-        self, table_group: int, epoch: int, low: Place, tables: list[CopiedTable], server_id: int = 0
-    ) -> Snapshot:
+        self, table_group: int, epoch: int, low: SnapshotPosition, tables: list[CopiedTable], server_id: int = 0
+    ) -> StoredSnapshot:
         """Create a snapshot, which the loader ignores until it is claimed."""
         folder = private_folder(self.path / f"{table_group}-{epoch}")
-        return Snapshot(
+        return StoredSnapshot(
             folder=folder, table_group=table_group, epoch=epoch, low=low, tables=tuple(tables), server_id=server_id
         )
 
-    def unfinished(self, table_group: int) -> Snapshot | None:
+    def unfinished(self, table_group: int) -> StoredSnapshot | None:
         """Return the newest snapshot of a table group if it is not completely read, else None."""
         found = max(
             (one for one in self.snapshots() if one.table_group == table_group), key=lambda one: one.epoch, default=None
@@ -210,13 +210,13 @@ class CloneFolder:
         """Remove the snapshots that an earlier cloner has begun but not claimed."""
         for path in self.path.glob("*/"):
             if not (path / "claim.json").exists():
-                Snapshot(folder=path, table_group=0, epoch=0, low=Place(), tables=()).remove()
+                StoredSnapshot(folder=path, table_group=0, epoch=0, low=SnapshotPosition(), tables=()).remove()
 
-    def snapshots(self) -> list[Snapshot]:
+    def snapshots(self) -> list[StoredSnapshot]:
         """Return the claimed snapshots, ordered by position. Raises RelayLogError 1594 if a claim is damaged."""
         return sorted(self._snapshots(), key=lambda found: (found.position.order_key(), found.epoch))
 
-    def _snapshots(self) -> Iterator[Snapshot]:
+    def _snapshots(self) -> Iterator[StoredSnapshot]:
         for path in self.path.glob("*/claim.json"):
             if (stored := stored_json(path)) is not None:
                 with _content_of(path):
@@ -228,7 +228,7 @@ class CloneFolder:
         return sum(map(size_of, self.path.glob("*/*.rows")))
 
 
-def _claimed(folder: Path, stored: Any) -> Snapshot:
+def _claimed(folder: Path, stored: Any) -> StoredSnapshot:
     table_group, _, epoch = folder.name.partition("-")
     tables = [
         CopiedTable(TableModel.from_json(t["model"]), DatabaseModel(**t["database"]), *all_of(str, (t["create"],)))
@@ -238,8 +238,8 @@ def _claimed(folder: Path, stored: Any) -> Snapshot:
     counts = all_of(int, stored.get("counts", ()))
     if counts and len(counts) != len(tables):
         raise ValueError(f"{len(counts)} counts for {len(tables)} tables")
-    low = Place.from_json(stored["low"])
-    found = Snapshot(
+    low = SnapshotPosition.from_json(stored["low"])
+    found = StoredSnapshot(
         folder=folder,
         table_group=int(table_group),
         epoch=int(epoch),

@@ -15,7 +15,7 @@ from typing import Final
 
 from rplctl.clone.changed_keys import ChangedKeys, Unsure, changed_keys
 from rplctl.clone.chunk_file import digest_of, read_chunk
-from rplctl.clone.folder import Part, Snapshot
+from rplctl.clone.folder import Part, StoredSnapshot
 from rplctl.errors import RelayLogError
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
@@ -26,7 +26,7 @@ _FEW: Final = 1000  # so many changed keys are always worth it; more must be at 
 
 
 def taken_over(
-    old: Snapshot, new: Snapshot, log: Iterable[RelayGroups], kind: str, *, folds_names: bool
+    old: StoredSnapshot, new: StoredSnapshot, log: Iterable[RelayGroups], kind: str, *, folds_names: bool
 ) -> tuple[list[Part | None], list[ChangedKeys]]:
     """Return, for each table, the part of the `old` snapshot that the `new` one reuses (None: nothing), and the keys
     that the log changed in between, as targets of `kind` store them.
@@ -56,7 +56,7 @@ def taken_over(
     return kept, [found.get(table.name, {}) for table in new.tables]
 
 
-def _parts(old: Snapshot) -> list[Part]:
+def _parts(old: StoredSnapshot) -> list[Part]:
     """Return the part of each table that the snapshot has read, with a last chunk whose file is complete but not
     recorded yet.
     """
@@ -73,7 +73,7 @@ def _parts(old: Snapshot) -> list[Part]:
 
 
 def between(
-    old: Snapshot, new: Snapshot, received: Received, applied: RelayLogInfo, wait: Callable[[float], bool]
+    old: StoredSnapshot, new: StoredSnapshot, received: Received, applied: RelayLogInfo, wait: Callable[[float], bool]
 ) -> Iterator[RelayGroups]:
     """Yield the groups of the log between the positions of both snapshots, and perhaps more before and after them. The
     caller passes a `received` that has not begun.

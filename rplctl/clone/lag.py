@@ -14,7 +14,7 @@ from rplctl.clone.read_from import with_address
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
-from rplctl.source.survey import Query, survey
+from rplctl.source.survey import Ask, survey
 from rplctl.sql_text import written
 
 # The index of the column Seconds_Behind_Master, the same in all versions of MySQL and MariaDB (see their manuals).
@@ -67,7 +67,7 @@ def asked_lag(config: Config, source: MasterInfo, password: str, address: str) -
     return max(known) if len(known) == len(found) else None
 
 
-def _seconds_behind(query: Query) -> list[int | None]:
+def _seconds_behind(query: Ask) -> list[int | None]:
     for statement, place in _STATEMENTS:
         try:
             rows = query(statement)

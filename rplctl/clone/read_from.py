@@ -15,8 +15,8 @@ from rplctl.errors import SourceError, UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.info import MasterInfo
 from rplctl.secret import reveal
-from rplctl.source.snapshot import Step, settled_end, step_of
-from rplctl.source.survey import Query, survey
+from rplctl.source.snapshot import SnapshotKind, settled_end, step_of
+from rplctl.source.survey import Ask, survey
 from rplctl.sql_text import written
 
 _PATIENCE_S = 10.0
@@ -56,12 +56,12 @@ def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
         refuse_other(replica, query, read_from)
 
 
-def refuse_other(replica: Query, source: Query, address: str) -> None:
+def refuse_other(replica: Ask, source: Ask, address: str) -> None:
     """Raise SourceError unless every transaction of the replica is also one of the source. The GTIDs that both servers
     have logged are compared.
     """
     step = step_of(replica)
-    if step is Step.SHARE_LOCK or step is not step_of(source):
+    if step is SnapshotKind.SHARE_LOCK or step is not step_of(source):
         raise SourceError(f"{address} and the source do not both have GTIDs of one vendor", hint=_NEEDS)
     logs = replica(
         written("SHOW GLOBAL VARIABLES WHERE variable_name IN ('log_bin', 'log_slave_updates', 'log_replica_updates')")
@@ -97,7 +97,7 @@ def _has(state: MariadbGtidState, domain: int, server_id: int, sequence: int) ->
     return sequence < last[1] or (server_id, sequence) == last
 
 
-def _filters(replica: Query) -> list[str]:
+def _filters(replica: Ask) -> list[str]:
     rows = replica(written("SHOW GLOBAL VARIABLES LIKE 'replicate\\_%'"))  # MariaDB
     found = [f"{name}={value}" for name, value in rows if value and _FILTERS.fullmatch(str(name))]
     if rows:

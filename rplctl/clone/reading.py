@@ -16,7 +16,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.clone.changed_keys import ChangedKeys
 from rplctl.clone.chunk_file import ChunkHead, Key, digest_of, write_chunk
-from rplctl.clone.folder import CopiedTable, Part, Snapshot
+from rplctl.clone.folder import CopiedTable, Part, StoredSnapshot
 from rplctl.clone.report import CloneReport
 from rplctl.clone.throttle import Lag, Throttle
 from rplctl.errors import SourceError
@@ -29,8 +29,8 @@ from rplctl.schema.bounds import Chunk, chunk_key, condition, next_chunk, row_by
 from rplctl.schema.source_catalog import quote, read_table
 from rplctl.schema.statement import TableName
 from rplctl.source.select import SelectedRows
-from rplctl.source.snapshot import LogPlace, Step
-from rplctl.source.survey import Query
+from rplctl.source.snapshot import SnapshotKind, SourcePosition
+from rplctl.source.survey import Ask
 from rplctl.sql_text import Sql, joined, written
 
 CHUNK_BYTES: Final = 16 << 20  # the size of a chunk, computed from the rows of the one before it
@@ -55,7 +55,7 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class CopySource:
     """The sessions on the source of a copy, and the facts about it that a copy needs.
 
     `query`, `about`: sessions on the server that is read. `log`: a session on the server whose log the channel reads;
@@ -64,29 +64,31 @@ class Source:
     `applied`: the applier's GTIDs, in the notation of the source's vendor. `relay`: the applier's stored position.
     """
 
-    query: Query
-    about: Query
-    log: Query
+    query: Ask
+    about: Ask
+    log: Ask
     copy: str
     lag: Lag
     select: Callable[[Sql], SelectedRows]
-    step: Step
+    step: SnapshotKind
     received: Received
     server_id: int
-    applied: LogPlace
+    applied: SourcePosition
     relay: RelayLogInfo
 
 
-class Reader:
+class SnapshotReader:
     """The reader of the tables of one snapshot."""
 
-    def __init__(self, source: Source, begun: Snapshot, beside: Beside, *, takes_numbers: bool, locking: Sql) -> None:
+    def __init__(
+        self, source: CopySource, begun: StoredSnapshot, beside: Beside, *, takes_numbers: bool, locking: Sql
+    ) -> None:
         self._query, self._about, self._select, self._lag = source.query, source.about, source.select, source.lag
         self._received, self._begun, self._beside = source.received, begun, beside
         self._takes_numbers, self._locking = takes_numbers, locking
         self._parts = [Part() for _ in begun.tables]
 
-    def go_on(self, parts: Sequence[Part | None], changed_rows: Sequence[ChangedKeys]) -> Snapshot:
+    def go_on(self, parts: Sequence[Part | None], changed_rows: Sequence[ChangedKeys]) -> StoredSnapshot:
         """Reuse the given part of each table (None: nothing), and read the rows in it that have changed since. Return
         the snapshot with the number of reused chunks of each table.
 
@@ -191,7 +193,7 @@ def _in_parts(changed_rows: ChangedKeys) -> Iterator[list[Sql]]:
         yield some
 
 
-def check_names(groups: RelayGroups, begun: Snapshot) -> None:
+def check_names(groups: RelayGroups, begun: StoredSnapshot) -> None:
     """Raise BeginAgain if DDL after the snapshot names one of its tables, because another table may have taken its
     name (gh-ost's swap).
     """
@@ -215,7 +217,7 @@ def names_of(tables: Sequence[CopiedTable]) -> str:
 
 
 @contextmanager
-def released(query: Query) -> Iterator[None]:
+def released(query: Ask) -> Iterator[None]:
     """Run the block, then release the metadata locks that its statements took, so that DDL can continue."""
     query(written("SAVEPOINT rplctl"))
     yield
@@ -223,7 +225,7 @@ def released(query: Query) -> Iterator[None]:
 
 
 @contextmanager
-def transaction(query: Query) -> Iterator[None]:
+def transaction(query: Ask) -> Iterator[None]:
     """Run the block in a transaction that is rolled back, which also releases its row locks and metadata locks."""
     query(written("START TRANSACTION"))
     try:
@@ -232,14 +234,14 @@ def transaction(query: Query) -> Iterator[None]:
         query(written("ROLLBACK"))
 
 
-def show_snapshots(names: Sequence[TableName], source: Source) -> bool:
+def show_snapshots(names: Sequence[TableName], source: CopySource) -> bool:
     """True if all tables are in InnoDB, whose rows a snapshot shows at one position."""
     found = source.about(written("SELECT table_schema, table_name, engine FROM information_schema.tables"))
     engines = {(str(database), str(table)): str(engine).lower() for database, table, engine in found}
     return all(engines.get(name, "innodb") == "innodb" for name in names)
 
 
-def copied_table(name: TableName, source: Source, *, is_locked: bool) -> CopiedTable | None:
+def copied_table(name: TableName, source: CopySource, *, is_locked: bool) -> CopiedTable | None:
     """Return the table's definition; None if the table was dropped. `is_locked`: True if row locks are used and no
     snapshot is open.
 

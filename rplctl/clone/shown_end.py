@@ -18,10 +18,10 @@ from rplctl.relay_log.reader import RelayGroups
 from rplctl.relay_log.received import changed, named_by_ddl
 from rplctl.schema.statement import TableName
 from rplctl.source.snapshot import Snapshot, logged_gtids
-from rplctl.source.survey import Query
+from rplctl.source.survey import Ask
 
 
-def shown_by(held: Snapshot, replica: Query) -> str | None:
+def shown_by(held: Snapshot, replica: Ask) -> str | None:
     """Return the GTIDs of all transactions that a snapshot of the replica may show; None if they are unknown. Raises
     SourceError if the source or the replica reports an error.
     """

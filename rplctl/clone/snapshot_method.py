@@ -20,11 +20,11 @@ from functools import partial
 from typing import Final, Protocol
 
 from rplctl import mysql_errors as er
-from rplctl.clone.chunk_file import Place
+from rplctl.clone.chunk_file import SnapshotPosition
 from rplctl.clone.folder import CopiedTable
 from rplctl.clone.last_row import LastRow
 from rplctl.clone.read_from import READ_SOURCE, refuse_foreign
-from rplctl.clone.reading import Source, telling_tables
+from rplctl.clone.reading import CopySource, telling_tables
 from rplctl.clone.shown_end import ShownEnd, shown_by
 from rplctl.errors import SourceError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
@@ -33,13 +33,13 @@ from rplctl.relay_log.reader import RelayGroups
 from rplctl.relay_log.received import changed, count_up_to, ddl_behind, gtids_of, named_by_ddl
 from rplctl.schema.source_catalog import read_table, unless_gone
 from rplctl.schema.statement import TableName
-from rplctl.source.snapshot import LogPlace, RowLock, Snapshot, Step, gtids_at, settled_end, snapshot
+from rplctl.source.snapshot import RowLock, Snapshot, SnapshotKind, SourcePosition, gtids_at, settled_end, snapshot
 from rplctl.source.survey import log_end
 
 SOURCE_S: Final = 10.0  # for logged transactions to be visible, and to be received
 
 
-class Stopped(Exception):
+class CopyStopped(Exception):
     """The error that ends a copy after STOP."""
 
 
@@ -47,7 +47,7 @@ class Stopped(Exception):
 class Opened:
     """An opened snapshot and its position. `tables`: the tables of the group that exist at `place`."""
 
-    place: Place
+    place: SnapshotPosition
     tables: list[CopiedTable]
 
 
@@ -66,11 +66,13 @@ class TableGroup:
     """
 
     names: list[TableName]
-    source: Source
+    source: CopySource
     read_tables: Callable[[], list[CopiedTable]]
     stop: threading.Event
 
-    def snapshot(self, held: ExitStack, step: Step, lock: Callable[[], RowLock | None] | None = None) -> Snapshot:
+    def snapshot(
+        self, held: ExitStack, step: SnapshotKind, lock: Callable[[], RowLock | None] | None = None
+    ) -> Snapshot:
         """Open a snapshot on the source, which the exit stack `held` closes. Raises the errors of `source.snapshot`."""
         return held.enter_context(snapshot(self.source.query, step, self.source.applied, SOURCE_S, lock))
 
@@ -80,7 +82,7 @@ class TableGroup:
         """
         yield from self.source.received.until(end, patience_s, self.stop.wait)
         if self.stop.is_set():
-            raise Stopped
+            raise CopyStopped
 
 
 class SnapshotMethod(Protocol):
@@ -98,18 +100,18 @@ class Exact:
         source = self.group.source
         source.received.begin()
         end = log_end(source.query)
-        shown = self.group.snapshot(held, Step.EXACT)
+        shown = self.group.snapshot(held, SnapshotKind.EXACT)
         tables = self.group.read_tables()
         if len(tables) < len(self.group.names) and self._are_named(shown):
             return Retry("DDL named a missing table after the snapshot")
         return Opened(self._place(shown, end), tables)
 
-    def _place(self, shown: Snapshot, end: BinlogPosition) -> Place:
+    def _place(self, shown: Snapshot, end: BinlogPosition) -> SnapshotPosition:
         """Return the snapshot's position, or `end`, the end of the log, if there is no transaction between the two."""
         low, source = shown.low, self.group.source
         assert low.position is not None
         is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)
-        return Place(str(end if is_same else low.position), _with_ours(low.gtids, source))
+        return SnapshotPosition(str(end if is_same else low.position), _with_ours(low.gtids, source))
 
     def _are_named(self, shown: Snapshot) -> bool:
         """True if DDL after the snapshot's position names a table: a table that is missing now may have existed at that
@@ -128,7 +130,7 @@ class GtidWindow:
 
     def open(self, held: ExitStack) -> Opened | Retry:
         self.group.source.received.begin()
-        shown = self.group.snapshot(held, Step.GTID_WINDOW)
+        shown = self.group.snapshot(held, SnapshotKind.GTID_WINDOW)
         return _in_window(self.group, shown, self.group.read_tables())
 
 
@@ -139,7 +141,7 @@ class LastRowLock:
 
     def open(self, held: ExitStack) -> Opened | Retry:
         try:
-            shown = self.group.snapshot(held, Step.SHARE_LOCK, self.last.lock)
+            shown = self.group.snapshot(held, SnapshotKind.SHARE_LOCK, self.last.lock)
         except SourceError as error:
             if error.errno != er.LOCK_WAIT_TIMEOUT:
                 raise
@@ -158,7 +160,7 @@ class OnReplica:
         source.received.begin()
         before = settled_end(source.log, source.step, SOURCE_S)
         assert before.position is not None
-        shown = held.enter_context(snapshot(source.query, source.step, LogPlace(None, before.gtids), SOURCE_S))
+        shown = held.enter_context(snapshot(source.query, source.step, SourcePosition(None, before.gtids), SOURCE_S))
         gtids = shown_by(shown, source.query)
         if gtids is None:
             return Retry("the replica's transactions are not certain")
@@ -173,11 +175,11 @@ class OnReplica:
             found.look(groups)
         if not found.fits:
             return Retry("the replica shows other transactions than a part of the source's log")
-        if source.step is Step.EXACT:
+        if source.step is SnapshotKind.EXACT:
             all_gtids = _with_ours(gtids_at(source.log, found.position), source)
         else:
             all_gtids = str(MysqlGtidSet.parse(source.applied.gtids).union(MysqlGtidSet.parse(gtids)))
-        return Opened(Place(str(found.position), all_gtids), tables)
+        return Opened(SnapshotPosition(str(found.position), all_gtids), tables)
 
     def _refuse_other_tables(self, tables: Sequence[CopiedTable]) -> None:
         """Raise SourceError if a table is missing on the replica, or if its definition differs from the source's."""
@@ -194,13 +196,13 @@ def method_of(group: TableGroup, last: LastRow | None) -> SnapshotMethod | None:
 
     `last`: the row that the last change of the tables wrote, if the source has no GTIDs and this row is certain.
     """
-    if group.source.step is Step.SHARE_LOCK and last is None:
+    if group.source.step is SnapshotKind.SHARE_LOCK and last is None:
         return None
     if group.source.copy:
         return OnReplica(group)
-    if group.source.step is Step.EXACT:
+    if group.source.step is SnapshotKind.EXACT:
         return Exact(group)
-    if group.source.step is Step.GTID_WINDOW:
+    if group.source.step is SnapshotKind.GTID_WINDOW:
         return GtidWindow(group)
     assert last is not None
     return LastRowLock(group, last)
@@ -211,7 +213,7 @@ def place_of_window(
     shown: Snapshot,
     tables: list[CopiedTable],
     look: Callable[[RelayGroups], None] = lambda groups: None,
-) -> Place | None:
+) -> SnapshotPosition | None:
     """Return the end of the window in which the snapshot was opened. Return None if a transaction of the window may
     have changed the tables without being visible in the snapshot.
 
@@ -221,7 +223,7 @@ def place_of_window(
     high = shown.high().position
     assert high is not None
     end = log_end(source.query) if len(tables) < len(names) else high  # a missing table may have existed at `high`
-    is_exact = source.step is Step.EXACT
+    is_exact = source.step is SnapshotKind.EXACT
     seen = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(shown.low.gtids)
     gtids = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(source.applied.gtids).union(seen)
     about, plain = telling_tables(tables, names), frozenset(names)
@@ -234,7 +236,7 @@ def place_of_window(
         gtids = gtids.union(gtids_of(groups, count))
     if is_changed:
         return None
-    return Place(str(high), _with_ours(gtids_at(source.query, high), source) if is_exact else str(gtids))
+    return SnapshotPosition(str(high), _with_ours(gtids_at(source.query, high), source) if is_exact else str(gtids))
 
 
 def _in_window(
@@ -247,7 +249,7 @@ def _in_window(
     return Opened(place, tables) if place is not None else Retry("a table was changed while the snapshot was opened")
 
 
-def _with_ours(gtids: str, source: Source) -> str:
+def _with_ours(gtids: str, source: CopySource) -> str:
     """Return the source's GTIDs, together with those that the applier has in other domains (MariaDB)."""
     there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
     return str(MariadbGtidState({**ours.domains, **there.domains}))

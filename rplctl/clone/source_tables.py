@@ -22,8 +22,8 @@ from rplctl.schema.statement import ObjectKind, TableName
 from rplctl.secret import reveal
 from rplctl.skipped_objects import SkippedObject
 from rplctl.source.rights import Rights, may_select, read_rights
-from rplctl.source.snapshot import LogPlace, Step, lets_ddl_pass, settled_end, step_of
-from rplctl.source.survey import Query, survey
+from rplctl.source.snapshot import SnapshotKind, SourcePosition, lets_ddl_pass, settled_end, step_of
+from rplctl.source.survey import Ask, survey
 from rplctl.sql_text import written
 
 _PATIENCE_S = 10.0  # the time for the source's current COMMITs to end
@@ -61,7 +61,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableFacts:
+class TableSize:
     """The size of a table as the source estimates it."""
 
     engine: str
@@ -91,8 +91,8 @@ class SourceTables:
     catalog: Catalog
     end: BinlogPosition | None
     gtids: str
-    step: Step
-    facts: dict[TableName, TableFacts]
+    step: SnapshotKind
+    facts: dict[TableName, TableSize]
     sequences: dict[TableName, str]  # MariaDB's CREATE SEQUENCE statements
     missing: tuple[Missing, ...]
     wished: str
@@ -149,7 +149,7 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
         )
 
 
-def _objects(query: Query, wanted: Wanted) -> tuple[SkippedObject, ...]:
+def _objects(query: Ask, wanted: Wanted) -> tuple[SkippedObject, ...]:
     """Return the views, triggers, routines and events of the databases that are copied; nothing if single tables are
     copied.
     """
@@ -170,7 +170,7 @@ def _objects(query: Query, wanted: Wanted) -> tuple[SkippedObject, ...]:
     )
 
 
-def _prepared(query: Query) -> bool:
+def _prepared(query: Ask) -> bool:
     """True if the source lists prepared XA transactions, whose later XA COMMIT would stop the channel. Without the
     privilege XA_RECOVER_ADMIN, MySQL does not list them.
     """
@@ -182,20 +182,20 @@ def _prepared(query: Query) -> bool:
         return False
 
 
-def _end(query: Query, step: Step) -> LogPlace:
+def _end(query: Ask, step: SnapshotKind) -> SourcePosition:
     try:
         return settled_end(query, step, _PATIENCE_S)
     except SourceError as error:
         if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
             raise
-        return LogPlace(None)
+        return SourcePosition(None)
 
 
-def _facts(query: Query) -> dict[TableName, TableFacts]:
+def _facts(query: Ask) -> dict[TableName, TableSize]:
     rows = query(
         written("SELECT table_schema, table_name, engine, table_rows, data_length FROM information_schema.tables")
     )
-    return {(str(d), str(t)): TableFacts(engine=str(engine or ""), rows=int(n or 0), bytes=int(size or 0))
+    return {(str(d), str(t)): TableSize(engine=str(engine or ""), rows=int(n or 0), bytes=int(size or 0))
             for d, t, engine, n, size in rows}  # fmt: skip
 
 

@@ -33,7 +33,7 @@ _AGAIN_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SourceLimits:
     """The limits of a copy; 0 means no limit.
 
     `max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) per second.
@@ -60,14 +60,14 @@ class HistoryGrows(Exception):
     """
 
 
-def read_limits(channel: Channel) -> Limits:
+def read_limits(channel: Channel) -> SourceLimits:
     """Return the limits; the defaults if the file is damaged. Raises UnfitFile if it is not a regular file."""
     try:
         stored = parsed_json(read_plain(channel.clone_orders_path))
         load, rate = int(stored["max_load"]), float(stored["max_rate"])
         threads, read_from = int(stored.get("load_threads", LOAD_THREADS)), str(stored.get("read_from", ""))
         lag_of, max_lag = str(stored.get("lag_of", "")), int(stored.get("max_lag", MAX_LAG_S))
-        return Limits(
+        return SourceLimits(
             max_load=load,
             max_rate=rate,
             load_threads=max(1, threads),
@@ -77,7 +77,7 @@ def read_limits(channel: Channel) -> Limits:
             max_lag=max_lag,
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError, OverflowError):
-        return Limits()
+        return SourceLimits()
 
 
 def write_limits(channel: Channel, **given: Any) -> None:
@@ -108,7 +108,7 @@ class Throttle:
     def __init__(self, channel: Channel, stop: threading.Event, says: Callable[[str], None]) -> None:
         self._channel, self._stop, self._says = channel, stop, says
         self._free_at = 0.0  # time.monotonic() at which the rate permits the next chunk
-        self._asked_again_at, self._asked_for = 0.0, Limits()  # the next poll of replicas that were not behind
+        self._asked_again_at, self._asked_for = 0.0, SourceLimits()  # the next poll of replicas that were not behind
 
     def wait(self, query: Query, lag: Lag, *, holds_snapshot: bool) -> None:
         """Wait before a chunk until all limits permit it. Raises SourceError if the source reports an error, and
@@ -138,7 +138,7 @@ class Throttle:
         self._says(f"Waiting: {history}" if history else "")
         return bool(history)
 
-    def _behind(self, lag: Lag, limits: Limits) -> str:
+    def _behind(self, lag: Lag, limits: SourceLimits) -> str:
         """Return a text that names a replica which is too far behind, or ''.
 
         Replicas are polled rarely, because each poll needs a connection.
@@ -159,13 +159,13 @@ class Throttle:
             self._free_at = max(self._free_at, time.monotonic() - _AGAIN_S) + count / (rate * 1e6)
 
 
-def _busy(query: Query, limits: Limits) -> str:
+def _busy(query: Query, limits: SourceLimits) -> str:
     running = int(query(written("SHOW GLOBAL STATUS LIKE 'Threads_running'"))[0][1]) if limits.max_load else 0
     is_busy = running > limits.max_load
     return f"Threads_running is {running} on the source, --max-load {limits.max_load}" if is_busy else ""
 
 
-def _too_much_history(query: Query, limits: Limits) -> str:
+def _too_much_history(query: Query, limits: SourceLimits) -> str:
     length = history_length(query) if limits.max_history else 0
     is_long = length > limits.max_history
     return f"InnoDB's history has {length} old versions, --max-history {limits.max_history}" if is_long else ""

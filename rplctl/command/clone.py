@@ -19,7 +19,7 @@ from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.clone.lag import refuse_no_replica
 from rplctl.clone.read_from import READ_SOURCE, refuse_copy
-from rplctl.clone.source_tables import TableFacts
+from rplctl.clone.source_tables import TableSize
 from rplctl.clone.table_groups import table_groups, together
 from rplctl.clone.throttle import history_length, read_limits, write_limits
 from rplctl.command.change_master import change_master
@@ -332,7 +332,7 @@ def _store_models(
 
 def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: ReplicationFilter) -> list[ClonedTable]:
     first = 1 + max((row.Family for row in read_clones(connection, channel)), default=0)
-    facts = {name: plan.source.facts.get(name, TableFacts(engine="", rows=0, bytes=0)) for name in plan.models}
+    facts = {name: plan.source.facts.get(name, TableSize(engine="", rows=0, bytes=0)) for name in plan.models}
     alone = {name for name in plan.models if facts[name].engine.lower() != SNAPSHOT_ENGINE}
     groups = [
         *together(

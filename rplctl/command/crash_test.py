@@ -27,7 +27,7 @@ from rplctl import failpoint
 from rplctl.command.channel.context import administer, running
 from rplctl.command.selftest.crash_cases import all_cases, check_names, is_wanted
 from rplctl.command.selftest.crash_run import INTERRUPTIONS
-from rplctl.command.selftest.crash_walk import Walk
+from rplctl.command.selftest.crash_walk import CrashWalk
 from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.errors import NotRunning, UsageError
@@ -77,7 +77,7 @@ def crash_test(
         raise UsageError(f"there is no such case on a target of kind {kind}", hint=hint)
     interrupted = signals_to(signal.default_int_handler, *INTERRUPTIONS)  # so that SIGTERM, too, removes the scratch
     with interrupted, tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:
-        walk = Walk(Path(name), target, target_password)
+        walk = CrashWalk(Path(name), target, target_password)
         lines = []
         try:
             walk.prepare()

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
-from rplctl.commit.step import CommitMode, PositionStore, Step
+from rplctl.commit.step import CommitMode, CommitStep, PositionStore
 from rplctl.config import Config
 from rplctl.durable import private_folder, replace_file, sync_count
 from rplctl.errors import RplError, UsageError
@@ -348,7 +348,7 @@ class _Run:
             else:
                 if self.store.log is not None:
                     self.store.log.stage(_logged_insert(), before)
-                commit_group(self.target, self.store, Step(before, self._info()), self._insert)
+                commit_group(self.target, self.store, CommitStep(before, self._info()), self._insert)
 
     def _insert(self) -> None:
         run(self.target.connection, written("INSERT INTO {} VALUES ({})", self.table, self.number))

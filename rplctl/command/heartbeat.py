@@ -26,7 +26,7 @@ from rplctl.position import BinlogPosition
 from rplctl.sql_text import Sql, backticked, joined, text_literal, written
 
 if TYPE_CHECKING:
-    from rplctl.source.survey import Query
+    from rplctl.source.survey import Ask
 
 _COLUMNS = written(
     "ts varchar(26) NOT NULL, server_id int unsigned NOT NULL PRIMARY KEY, file varchar(255) DEFAULT NULL, "
@@ -43,7 +43,7 @@ _CONNECTION = range(2000, 2100)  # error numbers of the client: no server answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heartbeat:
+class HeartbeatLag:
     """The lag of one channel at one moment. Times are in seconds, positions are FILE:POS or ''."""
 
     Channel_Name: str
@@ -58,7 +58,7 @@ class Heartbeat:
 
 
 @one_engine()
-def heartbeat(config: Config, name: str) -> Heartbeat:
+def heartbeat(config: Config, name: str) -> HeartbeatLag:
     """Return the lag of the channel, after asking the source. Raises SourceError if the source does not answer or
     refuses, and UsageError if the source is a folder of logs.
     """
@@ -83,7 +83,7 @@ def heartbeat(config: Config, name: str) -> Heartbeat:
         lag, how = 0.0, "source"
     elif last:  # an upper limit, because the source may have had no transactions since
         lag, how = there - (threads.applier.status.last_event_timestamp or last), "source"
-    return Heartbeat(
+    return HeartbeatLag(
         Channel_Name=name,
         True_Lag=None if lag is None else round(max(0.0, lag), 3),
         True_Lag_From=how,
@@ -132,7 +132,7 @@ def _write(info: MasterInfo, config: Config, *, creates: bool, beat: Callable[[]
                 return
 
 
-def _row(ask: Query) -> Iterator[Sql]:
+def _row(ask: Ask) -> Iterator[Sql]:
     """Yield the values for the columns of the heartbeat row as SQL. The time is read last, because the lag is measured
     from it.
     """
@@ -143,7 +143,7 @@ def _row(ask: Query) -> Iterator[Sql]:
     yield from _NULLS  # columns of a source that is itself a replica; pt-heartbeat's readers accept NULL
 
 
-def _end(ask: Query) -> BinlogPosition | None:
+def _end(ask: Ask) -> BinlogPosition | None:
     """Return the end of the source's log, or None if the account may not read it."""
     from rplctl.source.survey import log_end
 

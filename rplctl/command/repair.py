@@ -17,7 +17,7 @@ from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
-from rplctl.command.channel.applied_transactions import Applied
+from rplctl.command.channel.applied_transactions import ChannelTransactions
 from rplctl.command.channel.context import RECEIVER, one_engine, open_repositories, refuse_lake, running
 from rplctl.command.channel.peers import refuse_silent_peers
 from rplctl.command.channel.watched import watched_peers
@@ -39,9 +39,9 @@ from rplctl.target import open_target, statement_target
 from rplctl.target.base import ForeignKeyTarget
 from rplctl.verify.key_values import Key, from_json
 from rplctl.verify.pair import Pair
-from rplctl.verify.repair import AT_ONCE, Outcome, Repairer
-from rplctl.verify.report_file import Difference, Kind, Report, Totals, read_report
-from rplctl.verify.resolve import Altered, Resolver
+from rplctl.verify.repair import AT_ONCE, Repairer, RepairOutcome
+from rplctl.verify.report_file import Difference, Kind, Totals, VerifyReport, read_report
+from rplctl.verify.resolve import DefinitionChanged, Resolver
 from rplctl.verify.source_side import open_source
 from rplctl.verify.table import at_once
 from rplctl.verify.target_side import open_side
@@ -123,7 +123,7 @@ def repair(
         elif holds_still := opened.enter_context(left_as_it_is(config, channel)):
             repositories.refuse_unfit_target()
             refuse_half_committed(channel, repositories.engine)
-        applied = Applied(repositories, threads)
+        applied = ChannelTransactions(repositories, threads)
         applied.runs()
         away = {row.name for row in cloned(repositories) if not is_copied(row)}
         try:
@@ -164,7 +164,7 @@ def repair(
         return RepairResult(channel_name, tables, undo.path if undo.is_used else None)
 
 
-def _report_of(channel: Channel, path: Path | None) -> Report:
+def _report_of(channel: Channel, path: Path | None) -> VerifyReport:
     """Return the report in the file `path`; None: the channel's last one. Raises UsageError if the file is missing or
     is not a report of the channel.
     """
@@ -190,13 +190,18 @@ def _wait(seconds: float) -> bool:
 
 class _Repair:
     def __init__(
-        self, repairer: Repairer, applied: Applied, rules: ReplicationFilter, away: set[TableName], says: Says
+        self,
+        repairer: Repairer,
+        applied: ChannelTransactions,
+        rules: ReplicationFilter,
+        away: set[TableName],
+        says: Says,
     ) -> None:
         self._repairer, self._applied, self._rules, self._away, self._says = repairer, applied, rules, away, says
         self._done = self._reported = 0
         self._rests: bool | None = None  # True if foreign keys can be disabled; None: not known yet
 
-    def tables(self, report: Report) -> Iterator[RepairedTable]:
+    def tables(self, report: VerifyReport) -> Iterator[RepairedTable]:
         totals = {(found.database, found.table): found for found in report.totals if found.differences}
         self._reported = sum(found.differences for found in totals.values())
         differing = groupby(report.differences(), lambda found: (found.database, found.table))
@@ -206,7 +211,7 @@ class _Repair:
             yield _left(left, f"the table has no key: {_clone(name)}")
 
     def _table(self, totals: Totals, found: Iterator[Difference]) -> RepairedTable:
-        name, out = (totals.database, totals.table), Outcome()
+        name, out = (totals.database, totals.table), RepairOutcome()
         if why := self._why_not(totals):
             return _left(totals, why)
         try:
@@ -214,9 +219,9 @@ class _Repair:
             if isinstance(pair, str):
                 return _left(totals, pair)
             self._repair(pair, found, out)
-        except (Altered, SourceError, TargetError) as error:
+        except (DefinitionChanged, SourceError, TargetError) as error:
             why = "not repaired, because the table was altered: rplctl verify"
-            if not isinstance(error, Altered) and error.errno not in _GONE:
+            if not isinstance(error, DefinitionChanged) and error.errno not in _GONE:
                 if error.errno != er.TABLEACCESS_DENIED_ERROR:
                     raise
                 why = error.message
@@ -276,7 +281,7 @@ class _Repair:
         keys = (key for model in self._applied.models().values() for key in model.foreign_keys if key.acts)
         return not self._rests and any((key.ref_database, key.ref_table) == name for key in keys)
 
-    def _repair(self, pair: Pair, found: Iterator[Difference], out: Outcome) -> None:
+    def _repair(self, pair: Pair, found: Iterator[Difference], out: RepairOutcome) -> None:
         repairer = self._repairer
         count = min(AT_ONCE, at_once(repairer.resolver, pair))
         while some := list(islice(found, count)):

@@ -51,7 +51,7 @@ _SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class HttpRequest:
     """The options of `serve`."""
 
     listen: str = DEFAULT_LISTEN
@@ -60,7 +60,7 @@ class Request:
     tls_key: Path | None = None
 
 
-class Server(ThreadingHTTPServer):
+class StatusServer(ThreadingHTTPServer):
     """The HTTP server, with one thread per connection and at most MOST_CONNECTIONS connections.
 
     For a new connection above the limit, the oldest connection that is waiting for a request, or for the rest of a
@@ -70,7 +70,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, request: Request, watch: Watch) -> None:
+    def __init__(self, request: HttpRequest, watch: Watch) -> None:
         host, port = address_of(request.listen)
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.watch, self.token = watch, request.token
@@ -133,11 +133,11 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serve(request: Request, watch: Watch) -> Iterator[Server]:
+def serve(request: HttpRequest, watch: Watch) -> Iterator[StatusServer]:
     """Answer requests while the block runs. Raises UsageError if an option is not valid, and RplError if the address
     is in use.
     """
-    with Server(request, watch) as server, watch.running():
+    with StatusServer(request, watch) as server, watch.running():
         answering = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
         answering.start()
         try:
@@ -219,7 +219,7 @@ class _InTime(io.RawIOBase):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: StatusServer
     protocol_version = "HTTP/1.1"
 
     def setup(self) -> None:

@@ -17,8 +17,8 @@ from rplctl import mysql_errors as er
 from rplctl.command.channel.context import open_repositories
 from rplctl.config import Config
 from rplctl.data_source.json_rows import dict_rows
-from rplctl.data_source.options import Options
-from rplctl.data_source.walk import Walk
+from rplctl.data_source.options import QueryOptions
+from rplctl.data_source.walk import LogWalk
 from rplctl.decode.changes import OPS, Changes, changes_of
 from rplctl.errors import UsageError
 
@@ -62,7 +62,7 @@ def show_changes(  # noqa: PLR0913 - the conditions of the search
         if path.is_file() and not path.stat().st_size or not path.exists():
             hint = "To fetch logs, run: rplctl start\nTo read other logs, add: --in FOLDER"
             raise UsageError(f"channel '{channel_name}' has no relay logs", hint=hint)
-    walk = Walk(Options.parse({**(more or {}), "path": str(path), "table": table, "statements": "skip"}))
+    walk = LogWalk(QueryOptions.parse({**(more or {}), "path": str(path), "table": table, "statements": "skip"}))
     pieces = walk.to()
     if not walk.versions:
         raise UsageError(

@@ -25,11 +25,11 @@ from rplctl.command.process.start_request import (
     Progress,
     StartRequest,
     StartResult,
-    Until,
+    UntilOptions,
     check_request,
     environment_of,
 )
-from rplctl.command.process.supervise import Run, position_at_end, supervise
+from rplctl.command.process.supervise import SupervisedRun, position_at_end, supervise
 from rplctl.config import Config
 from rplctl.deadline import one_deadline
 from rplctl.errors import StoppedEarly, TargetError
@@ -37,7 +37,7 @@ from rplctl.own_process import signals_to
 from rplctl.repository.base import RepositoryKind
 
 if TYPE_CHECKING:
-    from rplctl.command.process.preparation import Prepared
+    from rplctl.command.process.preparation import PreparedChannel
 
 TARGET_PAUSE_S = 2.0
 
@@ -74,9 +74,9 @@ def start(
                     terminate(child)
 
 
-def _stay(ready: Prepared, started: list[Child], progress: Progress | None, service: Service) -> StartResult:
-    has_until = ready.request.until != Until() and any(child.role == APPLIER for child in started)
-    run = Run(
+def _stay(ready: PreparedChannel, started: list[Child], progress: Progress | None, service: Service) -> StartResult:
+    has_until = ready.request.until != UntilOptions() and any(child.role == APPLIER for child in started)
+    run = SupervisedRun(
         config=ready.config,
         channel=ready.channel,
         children=started,
@@ -96,7 +96,7 @@ def _stay(ready: Prepared, started: list[Child], progress: Progress | None, serv
 
 def _bring_up_in_time(
     config: Config, channel_name: str, request: StartRequest, service: Service
-) -> tuple[Prepared, list[Child]]:
+) -> tuple[PreparedChannel, list[Child]]:
     """Start the threads. Under systemd, first wait for a target that holds the records and is not up yet, as the
     applier does.
     """
@@ -115,7 +115,7 @@ def _bring_up_in_time(
 
 def bring_up(
     config: Config, channel_name: str, request: StartRequest, *, may_be_early: bool = True
-) -> tuple[Prepared, list[Child]]:
+) -> tuple[PreparedChannel, list[Child]]:
     """Start the requested threads that do not run yet. `may_be_early`: see `begun_early`."""
     with administer(config, channel_name) as repositories, ExitStack() as opened:
         early = opened.enter_context(begun_early(repositories, request)) if may_be_early else None

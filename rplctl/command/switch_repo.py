@@ -68,7 +68,7 @@ def switch_repo(
             record = foreseen.master_info if name == "master-info" else foreseen.relay_log_info
             to_come = record.kind if finished and record.exists() else None
             plan = switch.plan_switch(config, channel, engine, name, kind, to_come)
-            if plan.action is switch.Action.ERROR and not cut_off:
+            if plan.action is switch.SwitchAction.ERROR and not cut_off:
                 raise switch.conflict(plan)
             if not dry_run:
                 config = switch.carry_out(plan, config, channel, engine, has_applied=has_applied)

@@ -24,7 +24,7 @@ from rplctl import mysql_errors as er
 from rplctl.channel import hold_lock
 from rplctl.clone.source_tables import read_source_tables
 from rplctl.clone.throttle import MAX_LOAD
-from rplctl.command.channel.applied_transactions import Applied
+from rplctl.command.channel.applied_transactions import ChannelTransactions
 from rplctl.command.channel.context import (
     APPLIER,
     Repositories,
@@ -61,8 +61,8 @@ from rplctl.verify.offline_source import offline_source, place_of
 from rplctl.verify.pair import Pair
 from rplctl.verify.progress import Progress
 from rplctl.verify.report_file import Header, Totals
-from rplctl.verify.resolve import Altered, Resolver, Unjudged
-from rplctl.verify.source_side import Source, open_source
+from rplctl.verify.resolve import DefinitionChanged, Resolver, Unjudged
+from rplctl.verify.source_side import SourceSessions, open_source
 from rplctl.verify.table import verify_table
 from rplctl.verify.target_side import TargetSide, open_side
 
@@ -174,7 +174,7 @@ def verify(
         reached, threads = master, None
         if (folder := request.offline) is not None:
             at = place_of(folder, request.at)
-            if not Applied(repositories).has(at):
+            if not ChannelTransactions(repositories).has(at):
                 until = f"--until-master-log-file {at.log_name} --until-master-log-pos {at.log_pos}"
                 hint = f"to apply up to there, run: rplctl start {until}"
                 raise NotRunning(f"the target is not yet at {at}, the position of {folder}", hint=hint)
@@ -211,7 +211,7 @@ class _Verify:
         self._rows, self._expected, self._waits = 0, 0, ""
         self._holds_still = threads is not None and threads.holds_still
         self._is_fresh = threads is not None and threads.has_begun_some
-        self._applied = Applied(repositories, threads)
+        self._applied = ChannelTransactions(repositories, threads)
         self._applied.runs()  # records whether the threads run now; if not, verify does not wait for them
 
     def run(self) -> VerifyResult:
@@ -344,10 +344,10 @@ class _Verify:
         )
         return {(database, name) for database, name in listed if database in databases}
 
-    def _open_source(self) -> AbstractContextManager[Source]:
+    def _open_source(self) -> AbstractContextManager[SourceSessions]:
         return open_source(self._config, self._reached, self._request.at)
 
-    def _resolver(self, source: Source, side: TargetSide) -> Resolver:
+    def _resolver(self, source: SourceSessions, side: TargetSide) -> Resolver:
         received = Received(self._channel, source.server_id, by_gtid=self._master.uses_gtid)
         tells, stopped = self._wait, self._stop.wait
         return Resolver(
@@ -388,7 +388,7 @@ class _Verify:
                     self._moved(2 * done.rows)
                     found = verify_table(resolver, pair, self._request.max_load, spool, write, self._moved, done)
                 return replace(found, drift=totals.drift)
-            except Altered:
+            except DefinitionChanged:
                 pass
             except Unjudged:
                 return replace(totals, not_comparable=_UNJUDGED)
@@ -434,7 +434,7 @@ class _Verify:
             resolver.catch_up()
             known, drift = compared()
             if is_odd() and read_table(about, model.database, model.name)[0] != model:
-                raise Altered
+                raise DefinitionChanged
         return model, known, drift
 
     def _wait(self, why: str) -> None:

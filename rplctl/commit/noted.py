@@ -48,7 +48,7 @@ from rplctl.own_tables.statement_note import (
     keep_note,
     kept_note,
 )
-from rplctl.schema.affected import Affected, Outcome, ServerObject
+from rplctl.schema.affected import Affected, DefinitionOutcome, ServerObject
 from rplctl.schema.statement import TableName
 from rplctl.target.base import StatementTarget
 
@@ -118,13 +118,13 @@ def _fits(found: ServerObject, affected: Affected, before: Definitions, now: Def
     if affected.wants_identity and affected.pairs:
         return _renamed(affected, before)[found] == _identities(now)[found]
     match affected.outcomes[found]:
-        case Outcome.ABSENT:
+        case DefinitionOutcome.ABSENT:
             return now[found] is None
-        case Outcome.PRESENT:
+        case DefinitionOutcome.PRESENT:
             return now[found] is not None
-        case Outcome.OTHER:
+        case DefinitionOutcome.OTHER:
             return now[found] is not None and is_changed
-        case Outcome.CHANGED:
+        case DefinitionOutcome.CHANGED:
             return is_changed
 
 

@@ -33,7 +33,7 @@ from typing import cast
 from sqlalchemy import Connection, Engine
 
 from rplctl.commit.ambiguous_commit import InDoubt, until_answered
-from rplctl.commit.step import CommitMode, PositionStore, Step
+from rplctl.commit.step import CommitMode, CommitStep, PositionStore
 from rplctl.errors import NEW_TARGET, LockBusy, RplError, TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
@@ -97,7 +97,7 @@ class PerTablePositionStore(PositionStore):
             )
         log.info("batch %d, which ends at %s, is written to the tables that lack it", last.number, last.after.place)
         self.unfinished = last
-        step = Step(info, info.moved_to(last.after))
+        step = CommitStep(info, info.moved_to(last.after))
         self.finish(step)
         self.committed(step.after, force=True)
         return step.after
@@ -116,7 +116,7 @@ class PerTablePositionStore(PositionStore):
         if self.unfinished is None:
             self._own.close(last)
 
-    def decide(self, target: LakeTarget, step: Step) -> None:
+    def decide(self, target: LakeTarget, step: CommitStep) -> None:
         """Store the intent for the step's batch in the open transaction; if no table has changes, move the position
         instead. Raises LockBusy if another rplctl writes to the same lake.
         """
@@ -131,7 +131,7 @@ class PerTablePositionStore(PositionStore):
         keep_batch(target.connection, self._channel, batch)
         self.unfinished = batch
 
-    def finish(self, step: Step) -> None:
+    def finish(self, step: CommitStep) -> None:
         """Write the decided batch to every table that lacks it, then move the position. May be interrupted and
         repeated.
         """
@@ -168,7 +168,7 @@ class PerTablePositionStore(PositionStore):
             )
 
 
-def commit_per_table(target: Target, store: PerTablePositionStore, step: Step, apply: Callable[[], None]) -> None:
+def commit_per_table(target: Target, store: PerTablePositionStore, step: CommitStep, apply: Callable[[], None]) -> None:
     """Apply a step's changes and move its position in mode per-table, as transaction.commit_group does in one
     transaction.
 
@@ -210,7 +210,7 @@ def commit_per_table(target: Target, store: PerTablePositionStore, step: Step, a
     crash_point("crash_after_commit_and_update_pos")
 
 
-def _finish(store: PerTablePositionStore, step: Step) -> None:
+def _finish(store: PerTablePositionStore, step: CommitStep) -> None:
     """Write the decided batch to its tables. If a table stays unavailable, raise InDoubt: the next start finishes the
     batch.
     """

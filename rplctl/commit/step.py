@@ -33,7 +33,7 @@ class CommitMode(StrEnum):
     PER_TABLE = "per-table"
 
 
-class Step(NamedTuple):
+class CommitStep(NamedTuple):
     before: RelayLogInfo
     after: RelayLogInfo
 

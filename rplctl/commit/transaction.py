@@ -23,7 +23,7 @@ from collections.abc import Callable
 
 from rplctl.commit.ambiguous_commit import InDoubt, until_answered
 from rplctl.commit.per_table import PerTablePositionStore, commit_per_table
-from rplctl.commit.step import PositionStore, Step, taken_over
+from rplctl.commit.step import CommitStep, PositionStore, taken_over
 from rplctl.commit.two_phase import XaPositionStore, commit_in_two_phases
 from rplctl.errors import RplError, TargetError
 from rplctl.failpoint import crash_point
@@ -32,7 +32,7 @@ from rplctl.target.base import Target
 
 
 def commit_group(
-    target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
+    target: Target, store: PositionStore, step: CommitStep, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Move the position by `step`, and call `apply`, in one transaction. An error undoes both."""
     if isinstance(store, XaPositionStore):
@@ -58,7 +58,7 @@ def commit_group(
 
 
 def commit_after(
-    target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
+    target: Target, store: PositionStore, step: CommitStep, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Call `apply`, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
 
@@ -97,7 +97,7 @@ def commit_after(
 
 
 def commit_in_branches(
-    target: Target, store: PositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
+    target: Target, store: PositionStore, step: CommitStep, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Move the position by `step`, and call `apply`, in the transactions of several connections. An error undoes
     everything, as in commit_group.
@@ -131,7 +131,7 @@ def commit_in_branches(
     crash_point("crash_commit_after")
 
 
-def _move_and_apply(target: Target, store: PositionStore, step: Step, apply: Callable[[], None]) -> None:
+def _move_and_apply(target: Target, store: PositionStore, step: CommitStep, apply: Callable[[], None]) -> None:
     """Move the position, then call `apply`, in the open transaction."""
     crash_point("crash_before_update_pos")
     store.advance(target.connection, *step)
@@ -141,7 +141,7 @@ def _move_and_apply(target: Target, store: PositionStore, step: Step, apply: Cal
     crash_point("crash_commit_before")
 
 
-def _commit_logged(target: Target, store: PositionStore, step: Step) -> None:
+def _commit_logged(target: Target, store: PositionStore, step: CommitStep) -> None:
     """Commit, then write the binary log of applied transactions. If the step changes no data, write the log first
     (binary_log.py).
     """

@@ -26,7 +26,7 @@ from sqlalchemy import Connection, Engine
 from rplctl.commit.ambiguous_commit import until_answered
 from rplctl.commit.marker import one_that_counts, read_marker, remove_marker
 from rplctl.commit.participants.base import PositionParticipant
-from rplctl.commit.step import CommitMode, PositionStore, Step, taken_over
+from rplctl.commit.step import CommitMode, CommitStep, PositionStore, taken_over
 from rplctl.commit.xid import xid_of
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
@@ -131,7 +131,7 @@ class XaPositionStore(PositionStore):
 
 
 def commit_in_two_phases(
-    target: Target, store: XaPositionStore, step: Step, apply: Callable[[], None], *, foreign_keys: bool = True
+    target: Target, store: XaPositionStore, step: CommitStep, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
     """Apply a step's changes and move its position in two phases, as transaction.commit_group does in one transaction.
 
@@ -165,7 +165,7 @@ def commit_in_two_phases(
     crash_point("crash_commit_after")
 
 
-def _decide(target: Target, store: XaPositionStore, xid: str, step: Step) -> None:
+def _decide(target: Target, store: XaPositionStore, xid: str, step: CommitStep) -> None:
     try:
         store.decide(xid, *step)
     except BaseException:

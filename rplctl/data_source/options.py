@@ -35,7 +35,7 @@ class Gtids:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class QueryOptions:
     """The options of a query. `server`: the server to read; its logs are copied to a folder below `path`.
 
     `table`: the table whose rows become columns; None = all tables, as JSON. Times: seconds since 1970. `carry`: tasks
@@ -59,7 +59,7 @@ class Options:
     server: LiveServer | None = None
 
     @classmethod
-    def parse(cls, given: Mapping[str, str]) -> Options:
+    def parse(cls, given: Mapping[str, str]) -> QueryOptions:
         """Return the checked options. The letter case of names is ignored, as in Spark, and an option with an empty
         value is ignored. Raises UsageError if an option is unknown, `path` is missing, or a value is not valid.
         """

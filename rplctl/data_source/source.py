@@ -30,8 +30,8 @@ from rplctl.applier.spark.carried import Bytes, Piece as Sent, as_file, carried,
 from rplctl.data_source.column_type import spark_type
 from rplctl.data_source.json_rows import dict_rows, json_text
 from rplctl.data_source.live import LiveLogs
-from rplctl.data_source.options import Options
-from rplctl.data_source.walk import Walk
+from rplctl.data_source.options import QueryOptions
+from rplctl.data_source.walk import LogWalk
 from rplctl.decode.arrow import column_array
 from rplctl.decode.asked import Asked
 from rplctl.decode.change_columns import HEAD, columns_of, head_of, tail_of
@@ -85,13 +85,13 @@ class BinlogDataSource(api.DataSource):
     def schema(self) -> sql.StructType:
         """Return the schema of the rows. Raises BinlogError if the logs or the options are not usable."""
         with _reported():
-            return self._schema(_with_logs(Options.parse(self.options)))
+            return self._schema(_with_logs(QueryOptions.parse(self.options)))
 
     @staticmethod
-    def _schema(options: Options) -> sql.StructType:
+    def _schema(options: QueryOptions) -> sql.StructType:
         row: sql.DataType = sql.StringType()
         if options.table is not None:
-            walk = Walk(options)
+            walk = LogWalk(options)
             walk.to()
             if not walk.versions:
                 raise UsageError(
@@ -106,17 +106,17 @@ class BinlogDataSource(api.DataSource):
         """Return a reader that accepts filters only if Spark pushes filters: otherwise, Spark rejects such a reader."""
         kind = FilteredBinlogReader if _FILTERS_PUSHED_BY in sys.modules else BinlogReader
         with _reported():
-            return kind(_with_logs(Options.parse(self.options)), schema)
+            return kind(_with_logs(QueryOptions.parse(self.options)), schema)
 
     def streamReader(self, schema: sql.StructType) -> api.DataSourceStreamReader:
         with _reported():
-            return BinlogStreamReader(Options.parse(self.options), schema)
+            return BinlogStreamReader(QueryOptions.parse(self.options), schema)
 
 
 class _Reads:
     """The common part of batches and streams: the work of the tasks."""
 
-    def __init__(self, options: Options, schema: sql.StructType) -> None:
+    def __init__(self, options: QueryOptions, schema: sql.StructType) -> None:
         self._options, self._schema = options, schema
         self._asked = Asked.table(options.table)
 
@@ -168,7 +168,7 @@ class BinlogReader(_Reads, api.DataSourceReader):
 
     def partitions(self) -> Sequence[api.InputPartition]:
         with _reported():
-            return self._partitions(Walk(self._options, self._asked).to())
+            return self._partitions(LogWalk(self._options, self._asked).to())
 
 
 class FilteredBinlogReader(BinlogReader):
@@ -195,17 +195,17 @@ class FilteredBinlogReader(BinlogReader):
 class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The stream. `_walks` has a walk at each known offset, so that no log is walked twice."""
 
-    def __init__(self, options: Options, schema: sql.StructType) -> None:
+    def __init__(self, options: QueryOptions, schema: sql.StructType) -> None:
         super().__init__(options, schema)
         self._live = _live(options)
         self._end: BinlogPosition | None = None  # the current end of the logs, for a query that ends there
-        self._walks: dict[BinlogPosition, Walk] = {}
+        self._walks: dict[BinlogPosition, LogWalk] = {}
         self._pieces: dict[tuple[BinlogPosition, BinlogPosition], list[Piece]] = {}
 
     def initialOffset(self) -> dict[str, Any]:
         with _reported():
             self._look()
-            walk = Walk(self._options)
+            walk = LogWalk(self._options)
         self._walks[walk.place] = walk
         return _offset(walk.place)
 
@@ -214,7 +214,7 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
         begun = _place(start) if start else (max(self._walks, key=BinlogPosition.order_key) if self._walks else None)
         with _reported():
             self._look()
-            walk = (self._at(begun) if begun else Walk(self._options)).copy()
+            walk = (self._at(begun) if begun else LogWalk(self._options)).copy()
             came_from = walk.place
             pieces = walk.to(self._end, self._options.max_bytes_per_trigger)
         self._walks[walk.place] = walk
@@ -224,7 +224,7 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
     def prepareForTriggerAvailableNow(self) -> None:
         with _reported():
             self._look()
-            walk = Walk(self._options)
+            walk = LogWalk(self._options)
             walk.to()
         self._end = walk.place
 
@@ -249,9 +249,9 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
         self._walks = {at: walk for at, walk in self._walks.items() if not at.is_before(place)}
         self._pieces = {bounds: found for bounds, found in self._pieces.items() if not bounds[0].is_before(place)}
 
-    def _at(self, place: BinlogPosition) -> Walk:
+    def _at(self, place: BinlogPosition) -> LogWalk:
         if place not in self._walks:
-            walk = Walk(self._options)
+            walk = LogWalk(self._options)
             walk.to(place)
             if walk.place != place:
                 raise UsageError(
@@ -278,14 +278,14 @@ def _refuse_much(shares: Sequence[Sequence[Piece]]) -> None:
         )
 
 
-def _live(options: Options) -> LiveLogs | None:
+def _live(options: QueryOptions) -> LiveLogs | None:
     """Return the logs of a server: all logs, for the DDL in them, or those from `start` on with a schema file."""
     if options.server is None:
         return None
     return LiveLogs(options.server, options.start.log_name if options.start and options.schema_file else "")
 
 
-def _with_logs(options: Options) -> Options:
+def _with_logs(options: QueryOptions) -> QueryOptions:
     """Return the options with a folder that has the server's logs up to now."""
     live = _live(options)
     if live is None:
@@ -318,7 +318,7 @@ def _struct(versions: Sequence[TableModel]) -> sql.StructType:
 
 
 def _batch(  # noqa: PLR0913 - parts of a batch
-    piece: Piece, found: Changes, part: TableChanges, of: slice, schema: pa.Schema, options: Options, row: Any
+    piece: Piece, found: Changes, part: TableChanges, of: slice, schema: pa.Schema, options: QueryOptions, row: Any
 ) -> pa.RecordBatch:
     rows, images = part.rows, part.rows.images
     return pa.RecordBatch.from_arrays(
@@ -333,11 +333,11 @@ def _batch(  # noqa: PLR0913 - parts of a batch
     )
 
 
-def _json_rows(rows: TableRows, images: Ints, _schema: pa.Schema, _options: Options) -> pa.Array:
+def _json_rows(rows: TableRows, images: Ints, _schema: pa.Schema, _options: QueryOptions) -> pa.Array:
     return pa.array([json_text(row) for row in dict_rows(rows, images)], pa.string())
 
 
-def _typed_rows(rows: TableRows, images: Ints, schema: pa.Schema, options: Options) -> pa.Array:
+def _typed_rows(rows: TableRows, images: Ints, schema: pa.Schema, options: QueryOptions) -> pa.Array:
     wanted = schema.field("after").type
     own = {column.name: number for number, column in enumerate(rows.model.columns)}
     if unknown := own.keys() - {field.name for field in wanted}:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.data_source.options import Options
+from rplctl.data_source.options import QueryOptions
 from rplctl.decode.asked import Asked
 from rplctl.decode.ddl_context import ddl_context
 from rplctl.decode.gtid_texts import gtid_texts
@@ -53,10 +53,10 @@ _UNKNOWN_OBJECT: Final = frozenset(
 _PLAIN: Final = np.array([GroupKind.CONTROL, GroupKind.ROWS])
 
 
-class Walk:
+class LogWalk:
     """A walk that is positioned at `place`, after a transaction. `versions`: all models of the requested tables."""
 
-    def __init__(self, options: Options, asked: Asked | None = None) -> None:
+    def __init__(self, options: QueryOptions, asked: Asked | None = None) -> None:
         """Walk to the start of the options. Raises SourceError if a log is missing, UsageError if an option is not
         valid, and RplError for an invalid schema file.
         """
@@ -84,7 +84,7 @@ class Walk:
             self.versions.clear()
             self._note_versions()
 
-    def copy(self) -> Walk:
+    def copy(self) -> LogWalk:
         other = copy(self)
         other._prepared, other.versions = dict(self._prepared), dict(self.versions)
         return other

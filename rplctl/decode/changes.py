@@ -61,7 +61,7 @@ class TableChanges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class LoggedStatement:
     """A statement in the log.
 
     `kind`: ddl, truncate, drop, or statement (it changes rows). `table`: '' if it names several tables.
@@ -92,7 +92,7 @@ class Transactions:
 @dataclass(frozen=True, slots=True)
 class Changes:
     tables: list[TableChanges]
-    statements: list[Statement]
+    statements: list[LoggedStatement]
     transactions: Transactions
 
 
@@ -262,7 +262,7 @@ def chosen(part: TableChanges, numbers: Ints) -> TableChanges:
     )
 
 
-def _statements(run: EventRun, starts: Ints, asked: Asked) -> Iterator[Statement]:
+def _statements(run: EventRun, starts: Ints, asked: Asked) -> Iterator[LoggedStatement]:
     for number in np.flatnonzero(np.isin(run.types, (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY))).tolist():
         event = run.event(number)
         if run.types[number] == EventType.QUERY:
@@ -279,7 +279,7 @@ def _statements(run: EventRun, starts: Ints, asked: Asked) -> Iterator[Statement
         names = [name for action in actions for name in tables_of(action)]
         names += [(action.name, "") for action in actions if isinstance(action, DropDatabase)]
         database, table = names[0] if len(names) == 1 else (query.database, "")
-        yield Statement(
+        yield LoggedStatement(
             kind=kind,
             database=database,
             table=table,

@@ -99,13 +99,13 @@ class AnnotateRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class HeartbeatEvent:
     log_name: str
     log_pos: int
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
+class IncidentEvent:
     number: int  # 1 = LOST_EVENTS
     message: str
 
@@ -166,8 +166,8 @@ Event: TypeAlias = (
     | GtidList
     | BinlogCheckpoint
     | AnnotateRows
-    | Heartbeat
-    | Incident
+    | HeartbeatEvent
+    | IncidentEvent
     | Stop
     | Intvar
     | Rand
@@ -252,7 +252,7 @@ def _statement_text(body: EventCursor, header: EventHeader) -> AnnotateRows:
     return AnnotateRows(body.rest())
 
 
-def _heartbeat_v2(body: EventCursor, header: EventHeader) -> Heartbeat:
+def _heartbeat_v2(body: EventCursor, header: EventHeader) -> HeartbeatEvent:
     """Parse (packed type, packed length, value)*: 1 log name, 2 packed position; 0 ends the list."""
     log_name, log_pos = "", header.end_log_pos
     while body.remaining and (kind := body.packed_length()) != 0:
@@ -261,12 +261,12 @@ def _heartbeat_v2(body: EventCursor, header: EventHeader) -> Heartbeat:
             log_name = value.rest().decode("utf-8", "surrogateescape")
         elif kind == 2:
             log_pos = value.packed_length()
-    return Heartbeat(log_name, log_pos)
+    return HeartbeatEvent(log_name, log_pos)
 
 
-def _incident(body: EventCursor, header: EventHeader) -> Incident:
+def _incident(body: EventCursor, header: EventHeader) -> IncidentEvent:
     number = body.unsigned(2)
-    return Incident(number, body.take(body.unsigned(1)).decode("utf-8", "replace") if body.remaining else "")
+    return IncidentEvent(number, body.take(body.unsigned(1)).decode("utf-8", "replace") if body.remaining else "")
 
 
 def _user_var(body: EventCursor, header: EventHeader) -> UserVar:
@@ -305,7 +305,7 @@ _READERS: dict[int, Callable[[EventCursor, EventHeader], Event]] = {
     ),
     EventType.ANNOTATE_ROWS: _statement_text,
     EventType.ROWS_QUERY: _statement_text,
-    EventType.HEARTBEAT: lambda body, h: Heartbeat(body.rest().decode("utf-8", "surrogateescape"), h.end_log_pos),
+    EventType.HEARTBEAT: lambda body, h: HeartbeatEvent(body.rest().decode("utf-8", "surrogateescape"), h.end_log_pos),
     EventType.HEARTBEAT_V2: _heartbeat_v2,
     EventType.INCIDENT: _incident,
     EventType.STOP: lambda _body, _header: Stop(),

@@ -11,7 +11,7 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import CHANGE_OPTIONS, parse_changes
 from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, Note, one_engine
 from rplctl.command.flush_relay_logs import flush_relay_logs
-from rplctl.command.process.start_request import StartRequest, Until
+from rplctl.command.process.start_request import StartRequest, UntilOptions
 from rplctl.command.purge_binary_logs import purge_binary_logs
 from rplctl.command.reset import reset
 from rplctl.command.skip import skip
@@ -21,7 +21,7 @@ from rplctl.errors import UsageError
 from rplctl.event.gtid import MysqlGtidSet
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Done
-from rplctl.front.statement import Statement
+from rplctl.front.statement import ClientStatement
 from rplctl.front.vendor import mysql_gtid_errors
 
 _THREADS: Final = {"IO_THREAD": RECEIVER, "RELAY_THREAD": RECEIVER, "SQL_THREAD": APPLIER}
@@ -38,7 +38,7 @@ _UNTIL: Final = {
 _NUMBERS: Final = ("MASTER_LOG_POS", "RELAY_LOG_POS")
 
 
-def channel_after(words: Statement, front: Front, *, named: str | None = None) -> str | None:
+def channel_after(words: ClientStatement, front: Front, *, named: str | None = None) -> str | None:
     """Read FOR CHANNEL at the end of the statement, and return its channel. Without it, return `named`: the name in
     MariaDB's syntax, or None.
     """
@@ -49,7 +49,7 @@ def channel_after(words: Statement, front: Front, *, named: str | None = None) -
     return given
 
 
-def connection_name(words: Statement, front: Front) -> str | None:
+def connection_name(words: ClientStatement, front: Front) -> str | None:
     """Read the name of a connection in MariaDB's syntax, as in `STOP SLAVE 'c'`. Return None if there is no name."""
     return words.string() if front.is_mariadb and words.token.kind == "string" else None
 
@@ -75,7 +75,7 @@ def one_channel(front: Front, given: str | None) -> str:
     return names[0]
 
 
-def _threads(words: Statement) -> tuple[str, ...]:
+def _threads(words: ClientStatement) -> tuple[str, ...]:
     found = []
     while words.token.value in _THREADS:
         found.append(_THREADS[words.next().value])
@@ -84,7 +84,7 @@ def _threads(words: Statement) -> tuple[str, ...]:
     return tuple(role for role in ROLES if role in found) or ROLES
 
 
-def _until(words: Statement, front: Front) -> Until:
+def _until(words: ClientStatement, front: Front) -> UntilOptions:
     given: dict[str, str | int] = {}
     if words.accept("UNTIL"):
         while True:
@@ -95,12 +95,12 @@ def _until(words: Statement, front: Front) -> Until:
             given[_UNTIL[name]] = words.number() if name in _NUMBERS else words.value()
             if not words.accept(","):
                 break
-    return Until(**given)  # type: ignore[arg-type]  # names and types are those of _UNTIL
+    return UntilOptions(**given)  # type: ignore[arg-type]  # names and types are those of _UNTIL
 
 
 def _threads_of_channels(
-    words: Statement, front: Front, *, takes_until: bool
-) -> tuple[tuple[str, ...], Until, list[str]]:
+    words: ClientStatement, front: Front, *, takes_until: bool
+) -> tuple[tuple[str, ...], UntilOptions, list[str]]:
     """Read the words after START and STOP: the threads, the UNTIL condition and the channels."""
     every = words.accept("ALL SLAVES|REPLICAS") if front.is_mariadb else False
     named = None
@@ -110,14 +110,18 @@ def _threads_of_channels(
     begin = words.index
     roles = _threads(words)
     names_threads = words.index > begin
-    until = _until(words, front) if takes_until else Until()
+    until = _until(words, front) if takes_until else UntilOptions()
     if until.master_gtid_pos is not None and names_threads:
         raise UsageError(er.BAD_SLAVE_UNTIL_COND_TEXT, errno=er.BAD_SLAVE_UNTIL_COND)
     given = channel_after(words, front, named=named)
-    return roles, until, [one_channel(front, given)] if until != Until() else _channels(front, given, every=every)
+    return (
+        roles,
+        until,
+        [one_channel(front, given)] if until != UntilOptions() else _channels(front, given, every=every),
+    )
 
 
-def start_replica(front: Front, session: ClientSession, words: Statement) -> Done:
+def start_replica(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     roles, until, names = _threads_of_channels(words, front, takes_until=True)
     notes: list[Note] = []
     for name in names:
@@ -138,7 +142,7 @@ def _check_gtid_channel(front: Front, name: str) -> None:
         raise UsageError(text, errno=er.UNTIL_REQUIRES_USING_GTID, hint="CHANGE MASTER TO MASTER_USE_GTID = slave_pos")
 
 
-def stop_replica(front: Front, session: ClientSession, words: Statement) -> Done:
+def stop_replica(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     roles, _, names = _threads_of_channels(words, front, takes_until=False)
     notes: list[Note] = []
     for name in names:
@@ -146,7 +150,7 @@ def stop_replica(front: Front, session: ClientSession, words: Statement) -> Done
     return Done(tuple(notes))
 
 
-def reset_replica(front: Front, session: ClientSession, words: Statement) -> Done:
+def reset_replica(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     named = connection_name(words, front)
     everything = words.accept("ALL")
     names = _channels(front, channel_after(words, front, named=named))
@@ -157,13 +161,13 @@ def reset_replica(front: Front, session: ClientSession, words: Statement) -> Don
     return Done(tuple(notes))
 
 
-def flush_logs(front: Front, session: ClientSession, words: Statement) -> Done:
+def flush_logs(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     for name in _channels(front, channel_after(words, front)):
         flush_relay_logs(front.looks.config_of(name), name)
     return Done()
 
 
-def skip_count(front: Front, session: ClientSession, words: Statement) -> Done:
+def skip_count(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     words.expect("=|:=")
     count = words.number()
     words.expect_end()
@@ -172,7 +176,7 @@ def skip_count(front: Front, session: ClientSession, words: Statement) -> Done:
     return Done()
 
 
-def change_source(front: Front, session: ClientSession, words: Statement) -> Done:
+def change_source(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     named = connection_name(words, front)
     words.expect("TO")
     texts: dict[str, str] = {}
@@ -196,7 +200,7 @@ def change_source(front: Front, session: ClientSession, words: Statement) -> Don
     return Done(changed.notes)
 
 
-def _list(words: Statement) -> str:
+def _list(words: ClientStatement) -> str:
     found: list[str] = []
     while not words.accept(")"):
         found.append(words.value())
@@ -204,7 +208,7 @@ def _list(words: Statement) -> str:
     return ",".join(found)
 
 
-def skip_gtid(front: Front, session: ClientSession, words: Statement) -> Done:
+def skip_gtid(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     """Carry out SET GTID_NEXT: remember the GTID that the next COMMIT skips, or AUTOMATIC."""
     words.expect("=|:=")
     gtid = words.value()
@@ -220,7 +224,7 @@ def skip_gtid(front: Front, session: ClientSession, words: Statement) -> Done:
     return Done()
 
 
-def commit(front: Front, session: ClientSession, words: Statement) -> Done:
+def commit(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     """Carry out COMMIT: skip the transaction of GTID_NEXT, if it is set. A DBA of MySQL skips a transaction by an empty
     one with its GTID.
     """
@@ -230,7 +234,7 @@ def commit(front: Front, session: ClientSession, words: Statement) -> Done:
     return Done()
 
 
-def purge_logs(front: Front, session: ClientSession, words: Statement) -> Done:
+def purge_logs(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     to, before = "", ""
     if words.accept("TO"):
         to = words.string()
@@ -243,7 +247,7 @@ def purge_logs(front: Front, session: ClientSession, words: Statement) -> Done:
     return Done()
 
 
-def change_filter(front: Front, session: ClientSession, words: Statement) -> Done:
+def change_filter(front: Front, session: ClientSession, words: ClientStatement) -> Done:
     """Carry out CHANGE REPLICATION FILTER REPLICATE_DO_DB = (a, b), … [FOR CHANNEL 'c']."""
     rules: dict[str, object] = {}
     while True:
@@ -259,7 +263,7 @@ def change_filter(front: Front, session: ClientSession, words: Statement) -> Don
     return Done()
 
 
-def _rules(words: Statement) -> str:
+def _rules(words: ClientStatement) -> str:
     """Read the values of a filter up to the closing bracket, and return them as a rule list: names, `database.table`,
     patterns in quotes, and pairs (from, to).
     """

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.front.charset import ConnectionCharsets, ResultCharset
-from rplctl.front.front import Prepared
-from rplctl.front.statement import Statement
-from rplctl.front.wire import DOUBLE, LONG, LONGLONG, Reader, as_bytes, counted, malformed
+from rplctl.front.front import PreparedStatement
+from rplctl.front.statement import ClientStatement
+from rplctl.front.wire import DOUBLE, LONG, LONGLONG, PacketReader, as_bytes, counted, malformed
 
 _INTEGERS = {1: 1, 2: 2, 13: 2, 3: 4, 9: 4, 8: 8}  # column type → size in bytes
 _FLOATS = {4: "<f", 5: "<d"}
@@ -20,7 +20,9 @@ _NULL, _DATES, _TIME = 6, (7, 10, 12), 11
 _UNSIGNED = 0x80
 
 
-def bound(statement: Statement, body: Reader, prepared: Prepared, charsets: ConnectionCharsets) -> str:
+def bound(
+    statement: ClientStatement, body: PacketReader, prepared: PreparedStatement, charsets: ConnectionCharsets
+) -> str:
     """Return the statement's text with the parameters of an execution as literals in place of each `?`. Raises RplError
     1835 if the packet is malformed, and 1210 if it has no types.
     """
@@ -38,7 +40,7 @@ def bound(statement: Statement, body: Reader, prepared: Prepared, charsets: Conn
     return with_literals(statement, literals)
 
 
-def with_literals(statement: Statement, literals: Sequence[str]) -> str:
+def with_literals(statement: ClientStatement, literals: Sequence[str]) -> str:
     """Return the statement's text with these literals in place of its parameters, in their order."""
     out, at, waiting = [], 0, iter(literals)
     for token in statement.tokens:
@@ -48,7 +50,7 @@ def with_literals(statement: Statement, literals: Sequence[str]) -> str:
     return "".join(out) + statement.text[at:]
 
 
-def _literal(kind: int, flags: int, body: Reader, charsets: ConnectionCharsets) -> str:
+def _literal(kind: int, flags: int, body: PacketReader, charsets: ConnectionCharsets) -> str:
     if kind == _NULL:
         return "NULL"
     if size := _INTEGERS.get(kind):

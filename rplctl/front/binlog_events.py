@@ -23,7 +23,7 @@ from rplctl.front.dump.logs import SendableLogs
 from rplctl.front.dump.sendable import CHUNK, SendableLog
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Answer, texts
-from rplctl.front.statement import Statement
+from rplctl.front.statement import ClientStatement
 from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.event_list import RelayLogEvent, row_of
@@ -35,7 +35,7 @@ _LARGEST_SHOWN: Final = 64 << 20  # bytes of an event whose text is read
 _COLUMNS: Final = "Log_name,Pos#,Event_type,Server_id#,End_log_pos#,Info"
 
 
-def binlog_events(front: Front, session: ClientSession, words: Statement) -> Answer:
+def binlog_events(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SHOW BINLOG EVENTS [IN 'log'] [FROM position] [LIMIT [offset,] count]. Without log_bin the answer is
     empty, as on a server. Raises RplError 1220 if the log or the position does not exist.
     """
@@ -68,7 +68,7 @@ def binlog_events(front: Front, session: ClientSession, words: Statement) -> Ans
     return texts(_COLUMNS, rows)
 
 
-def limit_of(words: Statement) -> tuple[int, int | None]:
+def limit_of(words: ClientStatement) -> tuple[int, int | None]:
     """Read LIMIT [offset,] count, or LIMIT count OFFSET offset. Return the offset and the count; without LIMIT, the
     count is None.
     """

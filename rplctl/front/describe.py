@@ -8,7 +8,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.front.front import ClientSession, Front, not_yet
 from rplctl.front.result import Answer, texts
-from rplctl.front.statement import Statement
+from rplctl.front.statement import ClientStatement
 from rplctl.front.table_columns import DATABASES
 from rplctl.front.tables import COLUMN_TYPE, columns_of, table_names
 
@@ -44,7 +44,7 @@ def no_such_table(front: Front, session: ClientSession, name: str) -> RplError:
     return RplError(f"Table '{database}.{table}' doesn't exist", errno=er.NO_SUCH_TABLE)
 
 
-def describe(front: Front, session: ClientSession, words: Statement) -> Answer:
+def describe(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer DESCRIBE table, and EXPLAIN of a statement. Raises RplError 1146 if a table does not exist, and 1235 for a
     statement whose tables exist, because rplctl has no plan to show.
     """
@@ -56,25 +56,25 @@ def describe(front: Front, session: ClientSession, words: Statement) -> Answer:
     return _columns(front, session, words, is_full=False)
 
 
-def show_columns(front: Front, session: ClientSession, words: Statement) -> Answer:
+def show_columns(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     is_full = words.tokens[1].value == "FULL"
     words.expect("FROM|IN")
     return _columns(front, session, words, is_full=is_full)
 
 
-def show_create_table(front: Front, session: ClientSession, words: Statement) -> Answer:
+def show_create_table(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     _table(front, session, words)
     raise not_yet("SHOW CREATE TABLE")
 
 
-def show_index(front: Front, session: ClientSession, words: Statement) -> Answer:
+def show_index(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SHOW INDEX without a row, because no table has an index."""
     words.expect("FROM|IN")
     _table(front, session, words)
     return texts(f"{_INDEX},Ignored" if front.is_mariadb else f"{_INDEX},Visible,Expression")
 
 
-def show_table_status(front: Front, session: ClientSession, words: Statement) -> Answer:
+def show_table_status(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     names = f"{_STATUS},Max_index_length#,Temporary" if front.is_mariadb else _STATUS
     database = words.name() if words.accept("FROM|IN") else session.database
     check_database(database)
@@ -91,7 +91,7 @@ def check_database(database: str) -> None:
         raise unknown_database(database)
 
 
-def _columns(front: Front, session: ClientSession, words: Statement, *, is_full: bool) -> Answer:
+def _columns(front: Front, session: ClientSession, words: ClientStatement, *, is_full: bool) -> Answer:
     rows = [(name, COLUMN_TYPE) for name in columns_of(_table(front, session, words))]
     if is_full:
         names = "Field,Type,Collation,Null,Key,Default,Extra,Privileges,Comment"
@@ -99,7 +99,7 @@ def _columns(front: Front, session: ClientSession, words: Statement, *, is_full:
     return texts("Field,Type,Null,Key,Default,Extra", [(*row, "YES", "", None, "") for row in rows])
 
 
-def _table(front: Front, session: ClientSession, words: Statement) -> str:
+def _table(front: Front, session: ClientSession, words: ClientStatement) -> str:
     """Read the name of a table, also as `table FROM database`, and return its name as in `table_names`."""
     first = words.name()
     if words.accept("."):

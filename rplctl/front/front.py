@@ -17,8 +17,8 @@ from rplctl.front.charset import ConnectionCharsets
 from rplctl.front.dump.logs import SendableLogs
 from rplctl.front.dump.request import DumpRequest, Replica
 from rplctl.front.looks import Looks
-from rplctl.front.sign_in import Client, Door
-from rplctl.front.wire import Link
+from rplctl.front.sign_in import Client, SignIns
+from rplctl.front.wire import ClientConnection
 from rplctl.locks import InstanceLock, RwLock
 
 MOST_HELD: Final = 4 << 20  # bytes of prepared statements that one connection keeps
@@ -26,7 +26,7 @@ FLAVORS: Final = ("mysql", "mariadb")
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedStatement:
     """A statement from COM_STMT_PREPARE. A client may send the types of the parameters with the first
     execution only.
     """
@@ -48,13 +48,13 @@ class ClientSession:
 
     number: int
     client: Client
-    link: Link
+    link: ClientConnection
     database: str = ""
     charsets: ConnectionCharsets = ConnectionCharsets()
     notes: tuple[Note, ...] = ()
     has_failed: bool = False  # True if the statement that wrote the notes has failed
     variables: dict[str, object] = field(default_factory=dict)  # user variables, such as @x
-    prepared: dict[int, Prepared] = field(default_factory=dict)  # by statement id
+    prepared: dict[int, PreparedStatement] = field(default_factory=dict)  # by statement id
     named: dict[str, str] = field(default_factory=dict)  # name in lower case → statement of PREPARE
     locks: dict[str, InstanceLock | RwLock] = field(default_factory=dict)  # by the kind of a BackupLock
     last_rows: int = 0  # of the last result set
@@ -87,7 +87,7 @@ class Front:
         base = "10.11.0-MariaDB" if flavor == "mariadb" else "8.0.36"
         self.version = f"{base}-rplctl-{__version__}"
         self.port = 0  # of the TCP address
-        self.door: Door | None = None  # None: nobody may sign in anew
+        self.door: SignIns | None = None  # None: nobody may sign in anew
         self.sessions: dict[int, ClientSession] = {}
         self.questions = self.connections = 0
         self.logs = SendableLogs(looks)

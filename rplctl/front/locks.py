@@ -14,12 +14,12 @@ from rplctl.command.lock_tables import TABLES
 from rplctl.errors import RplError
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Done
-from rplctl.front.statement import Statement
+from rplctl.front.statement import ClientStatement
 from rplctl.front.variables import LOCK_WAIT_S
 from rplctl.history import note_event
 
 
-def lock(front: Front, session: ClientSession, words: Statement, *, kind: BackupLock) -> Done:
+def lock(front: Front, session: ClientSession, words: ClientStatement, *, kind: BackupLock) -> Done:
     """Take a lock of a backup for the connection. If the connection already holds it, do nothing, as a server does.
     Raises LockBusy 1205 if the lock is not free in time.
     """
@@ -31,7 +31,7 @@ def lock(front: Front, session: ClientSession, words: Statement, *, kind: Backup
     return Done()
 
 
-def unlock(front: Front, session: ClientSession, words: Statement, *, kind: BackupLock) -> Done:
+def unlock(front: Front, session: ClientSession, words: ClientStatement, *, kind: BackupLock) -> Done:
     """Release the connection's lock of this kind, if it holds one."""
     words.expect_end()
     _release(front, session, kind)

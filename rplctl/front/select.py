@@ -21,7 +21,7 @@ from rplctl.front.describe import no_such_table
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.functions import functions
 from rplctl.front.result import Rows, typed
-from rplctl.front.statement import Statement, syntax_error
+from rplctl.front.statement import ClientStatement, syntax_error
 from rplctl.front.tables import columns_of, rows_of, table_names
 from rplctl.front.variables import AS_TEXT, SWITCHES, variables
 from rplctl.schema.lexer import Token
@@ -48,7 +48,7 @@ _DISTINCT: Final = ("DISTINCT", "DISTINCTROW")
 _ALLOWED: Final = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 
 
-def select(front: Front, session: ClientSession, words: Statement) -> Rows:
+def select(front: Front, session: ClientSession, words: ClientStatement) -> Rows:
     """Return the rows of the SELECT statement. Raises RplError 1064 (not understood), 1146 (unknown table), 1193
     (unknown variable), 1054 (unknown column), 1305 (unknown function).
     """
@@ -129,7 +129,7 @@ def _keeping(errors: list[Exception], name: str, function: Callable[..., Any]) -
     return call
 
 
-def named_tables(session: ClientSession, words: Statement) -> list[str]:
+def named_tables(session: ClientSession, words: ClientStatement) -> list[str]:
     """Return the tables whose names occur in the statement, with their database or in the database that USE
     has chosen.
     """
@@ -158,7 +158,7 @@ def _allows(action: int, name: str | None, known: frozenset[str]) -> int:
     return sqlite3.SQLITE_DENY
 
 
-def _as_mysql(front: Front, session: ClientSession, text: str, words: Statement) -> RplError:
+def _as_mysql(front: Front, session: ClientSession, text: str, words: ClientStatement) -> RplError:
     what, _, name = text.partition(": ")
     if what == "no such table":
         return no_such_table(front, session, name)
@@ -171,7 +171,7 @@ def _as_mysql(front: Front, session: ClientSession, text: str, words: Statement)
     return syntax_error(words.text)
 
 
-def _translated(front: Front, session: ClientSession, words: Statement) -> tuple[str, list[Any]]:
+def _translated(front: Front, session: ClientSession, words: ClientStatement) -> tuple[str, list[Any]]:
     """Return the statement in SQLite's syntax, and its parameters: one for each literal and each @variable."""
     out: list[str] = []
     values: list[Any] = []
@@ -219,7 +219,7 @@ def _translated(front: Front, session: ClientSession, words: Statement) -> tuple
             out.append(words.original(token))
 
 
-def _has_standard_names(front: Front, session: ClientSession, words: Statement) -> bool:
+def _has_standard_names(front: Front, session: ClientSession, words: ClientStatement) -> bool:
     """True if all tables of the statement are views of MySQL's data dictionary. For these, MySQL since 8.0 names the
     result's columns in the spelling of the view, not of the statement.
     """
@@ -233,7 +233,7 @@ def _is_column(item: list[Token]) -> bool:
     return are_names and len(item) in (1, 3, 5) and {token.value for token in item[1::2]} <= {"."}
 
 
-def _name(front: Front, words: Statement, item: list[Token], last: Token) -> str:
+def _name(front: Front, words: ClientStatement, item: list[Token], last: Token) -> str:
     """Return the column name that the server gives to an item of the SELECT list: the column's name, the value of
     literals (MySQL: of the first), or the text as written.
     """
@@ -269,7 +269,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _variable(front: Front, session: ClientSession, words: Statement) -> object:
+def _variable(front: Front, session: ClientSession, words: ClientStatement) -> object:
     if not words.accept("@"):
         return session.variables.get(words.name().lower())
     given, is_global = words.name(), False

@@ -26,9 +26,9 @@ from rplctl.front.front import FLAVORS, ClientSession, Front
 from rplctl.front.locks import release_locks
 from rplctl.front.looks import ConfigOf, Looks
 from rplctl.front.session import converse
-from rplctl.front.sign_in import SIGN_IN_S, Door, sign_in
+from rplctl.front.sign_in import SIGN_IN_S, SignIns, sign_in
 from rplctl.front.table_columns import DATABASES
-from rplctl.front.wire import Closed, Link
+from rplctl.front.wire import ClientConnection, Closed
 from rplctl.history import done_by
 
 MOST_CONNECTIONS: Final = 64
@@ -65,10 +65,10 @@ class MysqlServer:
                 hint="add --tls-cert FILE, or listen on 127.0.0.1",
             )
         self.front = Front(Looks(config_of), request.flavor)
-        self.front.door = self._door = Door(
+        self.front.door = self._door = SignIns(
             config_of("").datadir, self.front.version, tls, require_tls=request.require_tls or is_remote
         )
-        self._links: dict[int, Link] = {}
+        self._links: dict[int, ClientConnection] = {}
         self._changing = threading.Lock()
         self._listeners = [listener for listener in (_tcp(request.listen), _unix(request.socket)) if listener]
         self._socket = request.socket
@@ -106,9 +106,9 @@ class MysqlServer:
                     return
                 time.sleep(0.1)  # no free descriptors: retry after some connection has ended
                 continue
-            self._admit(Link(connection))
+            self._admit(ClientConnection(connection))
 
-    def _admit(self, link: Link) -> None:
+    def _admit(self, link: ClientConnection) -> None:
         with self._changing:
             self.front.connections += 1
             number = self.front.connections
@@ -123,7 +123,7 @@ class MysqlServer:
             self._links[number] = link
         threading.Thread(target=self._serve, args=(number, link), daemon=True).start()
 
-    def _serve(self, number: int, link: Link) -> None:
+    def _serve(self, number: int, link: ClientConnection) -> None:
         try:
             link.deadline = time.monotonic() + SIGN_IN_S
             try:
@@ -156,7 +156,7 @@ class MysqlServer:
                 link.connection.close()
 
 
-def _end(link: Link) -> None:
+def _end(link: ClientConnection) -> None:
     with suppress(OSError):
         socket.socket.shutdown(link.connection, socket.SHUT_RDWR)
 

@@ -19,13 +19,13 @@ from rplctl.front.charset import ConnectionCharsets, ResultCharset
 from rplctl.front.describe import check_database
 from rplctl.front.dump.request import by_gtid_set, by_position
 from rplctl.front.dump.serve import dump, register
-from rplctl.front.front import ClientSession, Front, Prepared
+from rplctl.front.front import ClientSession, Front, PreparedStatement
 from rplctl.front.locks import release_locks
 from rplctl.front.result import Answer, Done, Rows
 from rplctl.front.sign_in import SIGN_IN_S, change_user
-from rplctl.front.statement import Statement
+from rplctl.front.statement import ClientStatement
 from rplctl.front.table import MOST_PREPARED, answer, check_prepared, unknown_handler
-from rplctl.front.wire import Closed, Reader
+from rplctl.front.wire import Closed, PacketReader
 from rplctl.history import done_by
 from rplctl.mask import masked
 
@@ -70,14 +70,14 @@ def _carry_out(session: ClientSession, front: Front, packet: bytes) -> None:
     elif command == _INIT_DB:
         _send(session, _answered(session, front, f"USE `{session.charsets.text(body).replace('`', '``')}`"))
     elif command == _PROCESS_KILL:
-        _send(session, _answered(session, front, f"KILL {Reader(body).integer(4)}"))
+        _send(session, _answered(session, front, f"KILL {PacketReader(body).integer(4)}"))
     elif command == _REGISTER:
-        register(session, Reader(body))
+        register(session, PacketReader(body))
         link.send(wire.ok())
     elif command in (_DUMP, _DUMP_GTID):
         read = by_gtid_set if command == _DUMP_GTID else by_position
         with done_by(f"{session.client.name} over SQL"):
-            dump(session, front, read(Reader(body), session.variables))
+            dump(session, front, read(PacketReader(body), session.variables))
     elif command == _STATISTICS:
         link.send(front.statistics().encode())
     elif command == _RESET_CONNECTION:
@@ -97,14 +97,14 @@ def _carry_out_prepared(session: ClientSession, front: Front, command: int, body
     if command == _PREPARE:
         _prepare(session, front, session.charsets.text(body))
     elif command == _EXECUTE:
-        _execute(session, front, Reader(body))
+        _execute(session, front, PacketReader(body))
     elif command == _LONG_DATA:
-        _keep_long_data(session, Reader(body))
+        _keep_long_data(session, PacketReader(body))
     elif command == _RESET_STATEMENT:
-        _prepared(session, Reader(body).integer(4), "mysqld_stmt_reset").forget_long_data()
+        _prepared(session, PacketReader(body).integer(4), "mysqld_stmt_reset").forget_long_data()
         session.link.send(wire.ok())
     else:
-        session.prepared.pop(Reader(body).integer(4), None)
+        session.prepared.pop(PacketReader(body).integer(4), None)
 
 
 def _forget(session: ClientSession, front: Front) -> None:
@@ -173,26 +173,26 @@ def _head(answer: Rows, charset: ResultCharset) -> list[bytes]:
 
 
 def _prepare(session: ClientSession, front: Front, sql: str) -> None:
-    words = Statement(sql, front.version)
+    words = ClientStatement(sql, front.version)
     check_prepared(words)
     count = sum(token.kind == "symbol" and token.value == "?" for token in words.tokens)
     if len(session.prepared) >= MOST_PREPARED:
         raise RplError(f"a connection has at most {MOST_PREPARED} prepared statements")
     session.check_held(len(sql))
     session.last_prepared += 1
-    session.prepared[session.last_prepared] = Prepared(sql, count)
+    session.prepared[session.last_prepared] = PreparedStatement(sql, count)
     head = b"\0" + struct.pack("<IHHBH", session.last_prepared, 0, count, 0, 0)
     described = [wire.column("?", wire.VAR_STRING, session.charsets.results)] * count
     session.link.send(head, *described, *([wire.eof()] if count else []))
 
 
-def _prepared(session: ClientSession, number: int, command: str) -> Prepared:
+def _prepared(session: ClientSession, number: int, command: str) -> PreparedStatement:
     if number not in session.prepared:
         raise unknown_handler(str(number), command)
     return session.prepared[number]
 
 
-def _keep_long_data(session: ClientSession, body: Reader) -> None:
+def _keep_long_data(session: ClientSession, body: PacketReader) -> None:
     """Add data to the value of one parameter (COM_STMT_SEND_LONG_DATA). The client reads no answer to this command, so
     the execution of the statement reports an error.
     """
@@ -207,7 +207,7 @@ def _keep_long_data(session: ClientSession, body: Reader) -> None:
         found.long_data.setdefault(index, bytearray()).extend(data)
 
 
-def _execute(session: ClientSession, front: Front, body: Reader) -> None:
+def _execute(session: ClientSession, front: Front, body: PacketReader) -> None:
     number, cursor = body.integer(4), body.integer(1)
     body.integer(4)
     prepared = _prepared(session, number, "mysqld_stmt_execute")
@@ -218,7 +218,7 @@ def _execute(session: ClientSession, front: Front, body: Reader) -> None:
         if prepared.error:
             raise prepared.error
         if prepared.count:
-            sql = bound(Statement(sql, front.version), body, prepared, session.charsets)
+            sql = bound(ClientStatement(sql, front.version), body, prepared, session.charsets)
     finally:
         prepared.forget_long_data()
     found = _answered(session, front, sql)

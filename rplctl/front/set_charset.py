@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rplctl.front.charset import CLIENT, COLLATION, CONNECTION, RESULTS, ConnectionCharsets
-from rplctl.front.statement import Statement
+from rplctl.front.statement import ClientStatement
 from rplctl.schema.lexer import Token
 
 _VARIABLES: Final = (CLIENT, CONNECTION, RESULTS, COLLATION)
@@ -14,7 +14,7 @@ _SCOPES: Final = ("SESSION", "LOCAL")
 
 
 def changed_charsets(
-    charsets: ConnectionCharsets, words: Statement, variables: Mapping[str, object]
+    charsets: ConnectionCharsets, words: ClientStatement, variables: Mapping[str, object]
 ) -> ConnectionCharsets:
     """Return the character sets after the SET statement; its assignments begin at the present word. The words are not
     consumed. Raises RplError 1115, 1231, 1253 or 1273; then the statement changes nothing.
@@ -26,7 +26,7 @@ def changed_charsets(
     return charsets
 
 
-def _assignments(words: Statement) -> list[list[Token]]:
+def _assignments(words: ClientStatement) -> list[list[Token]]:
     """Return the words of each assignment. Commas in parentheses do not separate assignments."""
     found: list[list[Token]] = [[]]
     depth = 0
@@ -40,7 +40,7 @@ def _assignments(words: Statement) -> list[list[Token]]:
 
 
 def _assigned(
-    charsets: ConnectionCharsets, words: Statement, tokens: list[Token], variables: Mapping[str, object]
+    charsets: ConnectionCharsets, words: ClientStatement, tokens: list[Token], variables: Mapping[str, object]
 ) -> ConnectionCharsets:
     values = [token.value for token in tokens]
     if values[:1] in (["NAMES"], ["CHARSET"]) or values[:2] == ["CHARACTER", "SET"]:
@@ -74,5 +74,5 @@ def _is_null(token: Token) -> bool:
     return token.kind == "word" and token.value == "NULL"
 
 
-def _text(words: Statement, token: Token) -> str:
+def _text(words: ClientStatement, token: Token) -> str:
     return words.original(token) if token.kind == "word" else token.value

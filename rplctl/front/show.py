@@ -24,7 +24,7 @@ from rplctl.front.dump.serve import replicas
 from rplctl.front.front import ClientSession, Front
 from rplctl.front.result import Answer, Rows, texts
 from rplctl.front.select import select
-from rplctl.front.statement import Statement
+from rplctl.front.statement import ClientStatement
 from rplctl.front.status import ALL_COLUMNS, MARIADB_COLUMNS, shown
 from rplctl.front.table_columns import DATABASES
 from rplctl.front.tables import process_list, table_names, table_type
@@ -43,7 +43,7 @@ _CHARACTER_SETS: Final = {  # the most common ones: description, bytes of a char
 _PRIVILEGE: Final = {READER: "REPLICATION CLIENT", REPLICATION: "REPLICATION SLAVE"}
 
 
-def replica_status(front: Front, session: ClientSession, words: Statement) -> Answer:
+def replica_status(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     words.accept("SHOW")
     as_source = words.next().value == "REPLICA"
     named = connection_name(words, front)
@@ -60,7 +60,7 @@ def replica_status(front: Front, session: ClientSession, words: Statement) -> An
     return shown(looks, SOURCE_COLUMNS if as_source else WORKLOG_COLUMNS, as_source=as_source)
 
 
-def all_status(front: Front, session: ClientSession, words: Statement) -> Answer:
+def all_status(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     if not front.is_mariadb:
         raise words.refuse()
     words.accept("NONBLOCKING|NOLOCK")
@@ -68,7 +68,7 @@ def all_status(front: Front, session: ClientSession, words: Statement) -> Answer
     return shown(front.looks.all(), ALL_COLUMNS)
 
 
-def show_variables(front: Front, session: ClientSession, words: Statement) -> Answer:
+def show_variables(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     if rows := _matching(front, session, words, "performance_schema.global_variables"):
         return rows
     config = front.looks.config_of("")
@@ -80,7 +80,7 @@ def show_variables(front: Front, session: ClientSession, words: Statement) -> An
     return texts("Variable_name,Value", [(name, str(found[name])) for name in sorted(names)])
 
 
-def show_counters(front: Front, session: ClientSession, words: Statement) -> Answer:
+def show_counters(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     if rows := _matching(front, session, words, "performance_schema.global_status"):
         return rows
     found = counters(front.looks, front.counters, front.version)
@@ -88,7 +88,7 @@ def show_counters(front: Front, session: ClientSession, words: Statement) -> Ans
     return texts("Variable_name,Value", [(name, str(found[name])) for name in sorted(names)])
 
 
-def _matching(front: Front, session: ClientSession, words: Statement, table: str) -> Rows | None:
+def _matching(front: Front, session: ClientSession, words: ClientStatement, table: str) -> Rows | None:
     """Return the answer to a SHOW statement with a WHERE that only SELECT can evaluate; None if `_chosen` can, which is
     faster.
     """
@@ -100,12 +100,12 @@ def _matching(front: Front, session: ClientSession, words: Statement, table: str
         if not words.accept("WHERE"):
             raise
         sql = f"SELECT variable_name AS Variable_name, variable_value AS Value FROM {table} WHERE {words.rest()}"
-        return select(front, session, Statement(sql, front.version))
+        return select(front, session, ClientStatement(sql, front.version))
     words.index = begin
     return None
 
 
-def _chosen(names: Iterable[str], words: Statement) -> list[str]:
+def _chosen(names: Iterable[str], words: ClientStatement) -> list[str]:
     """Return those of the names that the rest of a SHOW statement selects: LIKE 'pattern', or WHERE Variable_name =
     'x', LIKE 'x' or IN ('x', 'y'), joined by OR. Without a condition, all are selected.
     """
@@ -146,21 +146,21 @@ def is_like(text: str, pattern: str) -> bool:
     return re.fullmatch("".join(made), text, re.IGNORECASE | re.DOTALL) is not None
 
 
-def warnings(front: Front, session: ClientSession, words: Statement) -> Answer:
+def warnings(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     level = "Error" if session.has_failed else "Note"
     notes = session.notes if session.has_failed or words.tokens[1].value != "ERRORS" else ()
     rows = [(level, note.errno or er.UNKNOWN_ERROR, note.text) for note in notes]
     return texts("Level,Code#,Message", rows)
 
 
-def count_of_warnings(front: Front, session: ClientSession, words: Statement) -> Answer:
+def count_of_warnings(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     is_errors = words.tokens[words.index - 1].value == "ERRORS"
     words.expect_end()
     count = len(session.notes) if session.has_failed or not is_errors else 0
     return Rows(((f"@@session.{'error' if is_errors else 'warning'}_count", LONGLONG),), ((count,),))
 
 
-def log_status(front: Front, session: ClientSession, words: Statement) -> Answer:
+def log_status(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SHOW MASTER STATUS, and its newer forms, with the end of the binary log that replicas may read. MariaDB
     returns an empty set if log_bin is not set.
     """
@@ -173,7 +173,7 @@ def log_status(front: Front, session: ClientSession, words: Statement) -> Answer
     return texts("File,Position#,Binlog_Do_DB,Binlog_Ignore_DB,Executed_Gtid_Set", [row])
 
 
-def replica_hosts(front: Front, session: ClientSession, words: Statement) -> Answer:
+def replica_hosts(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SHOW SLAVE HOSTS and SHOW REPLICAS with the replicas that have registered."""
     is_old = words.tokens[1].value == "SLAVE"
     words.expect_end()
@@ -184,7 +184,7 @@ def replica_hosts(front: Front, session: ClientSession, words: Statement) -> Ans
     return texts(names, rows)
 
 
-def processes(front: Front, session: ClientSession, words: Statement) -> Answer:
+def processes(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     words.expect_end()
     names = "Id#,User,Host,db,Command,Time#,State,Info"
     columns = [name.rstrip("#").upper() for name in names.split(",")]
@@ -194,7 +194,7 @@ def processes(front: Front, session: ClientSession, words: Statement) -> Answer:
     return texts(names, rows)
 
 
-def relay_log_events(front: Front, session: ClientSession, words: Statement) -> Answer:
+def relay_log_events(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     named = connection_name(words, front)
     words.expect("EVENTS")
     log_name = words.string() if words.accept("IN") else ""
@@ -209,7 +209,7 @@ def relay_log_events(front: Front, session: ClientSession, words: Statement) -> 
     return texts("Log_name,Pos#,Event_type,Server_id#,End_log_pos#,Info", rows)
 
 
-def binary_logs(front: Front, session: ClientSession, words: Statement) -> Answer:
+def binary_logs(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SHOW BINARY LOGS with the files of log_bin and their sizes in bytes. Raises UsageError 1381 if log_bin is
     not set.
     """
@@ -226,7 +226,7 @@ def binary_logs(front: Front, session: ClientSession, words: Statement) -> Answe
     return texts("Log_name,File_size#,Encrypted", rows)
 
 
-def grants(front: Front, session: ClientSession, words: Statement) -> Answer:
+def grants(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SHOW GRANTS with the privileges of a server that correspond to the client's role. Raises RplError 1141 for
     another account.
     """
@@ -244,12 +244,12 @@ def grants(front: Front, session: ClientSession, words: Statement) -> Answer:
     return texts(f"Grants for {account}@%", [(f"GRANT {held} ON *.* TO '{account}'@'%'",)])
 
 
-def databases(front: Front, session: ClientSession, words: Statement) -> Answer:
+def databases(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     title = f"Database{_pattern(words)}"
     return texts(title, [(name,) for name in _chosen(DATABASES, words)])
 
 
-def tables(front: Front, session: ClientSession, words: Statement) -> Answer:
+def tables(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     is_full = words.tokens[1].value == "FULL"
     database = words.name() if words.accept("FROM|IN") else session.database
     check_database(database)
@@ -261,7 +261,7 @@ def tables(front: Front, session: ClientSession, words: Statement) -> Answer:
     return texts(title, [(name,) for name in names])
 
 
-def _pattern(words: Statement) -> str:
+def _pattern(words: ClientStatement) -> str:
     """Return ` (pattern)` for a statement with LIKE 'pattern', else ''; MySQL appends this to the name of the first
     column.
     """
@@ -269,13 +269,13 @@ def _pattern(words: Statement) -> str:
     return f" ({ahead[1].value})" if ahead[0].value == "LIKE" and ahead[1].kind == "string" else ""
 
 
-def character_sets(front: Front, session: ClientSession, words: Statement) -> Answer:
+def character_sets(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     found = {name: _CHARACTER_SETS[name] for name in _chosen(_CHARACTER_SETS, words)}
     rows = [(name, text, default_collation(name), bytes_) for name, (text, bytes_) in found.items()]
     return texts("Charset,Description,Default collation,Maxlen#", rows)
 
 
-def collations(front: Front, session: ClientSession, words: Statement) -> Answer:
+def collations(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     names = "Collation,Charset,Id#,Default,Compiled,Sortlen#"
     return texts(names if front.is_mariadb else f"{names},Pad_attribute")
 

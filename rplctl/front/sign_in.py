@@ -31,7 +31,7 @@ from rplctl.accounts import ADMIN, NOBODY, Account, is_password, read_accounts
 from rplctl.errors import RplError
 from rplctl.front import wire
 from rplctl.front.charset import UTF8MB4_COLLATION, ConnectionCharsets, of_collation_id
-from rplctl.front.wire import Closed, Link, Reader
+from rplctl.front.wire import ClientConnection, Closed, PacketReader
 
 SIGN_IN_PACKET = 4096  # bytes
 SIGN_IN_S: Final = 10.0
@@ -55,7 +55,7 @@ class Client:
         return f"{self.account}@{self.host}"
 
 
-class Door:
+class SignIns:
     """The state that all sign-ins share: accounts, TLS, the RSA key, and hashes of verified passwords."""
 
     def __init__(self, datadir: Path, version: str, tls: ssl.SSLContext | None, *, require_tls: bool) -> None:
@@ -113,19 +113,19 @@ class Door:
         return uid in (0, self.datadir.stat().st_uid)
 
 
-def sign_in(link: Link, door: Door, number: int) -> Client:
+def sign_in(link: ClientConnection, door: SignIns, number: int) -> Client:
     """Sign in the client, and return its account and settings. Raises Closed if the connection ends, and RplError 1045
     (refused), 3159 (TLS required) or 1835 (malformed packet).
     """
     scramble = _new_scramble()
     link.send(_greeting(door, number, scramble))
-    reply = Reader(link.read(SIGN_IN_PACKET))
+    reply = PacketReader(link.read(SIGN_IN_PACKET))
     flags = reply.integer(4)
     if not flags & wire.PROTOCOL_41:
         raise wire.malformed()
     if flags & wire.SSL and reply.left == 28 and door.tls:
         _begin_tls(link, door.tls)
-        reply = Reader(link.read(SIGN_IN_PACKET))
+        reply = PacketReader(link.read(SIGN_IN_PACKET))
         flags = reply.integer(4)
     reply.take(4)
     charsets = of_collation_id(reply.integer(1))
@@ -141,12 +141,12 @@ def sign_in(link: Link, door: Door, number: int) -> Client:
     return replace(client, charsets=charsets)
 
 
-def change_user(link: Link, door: Door, packet: bytes) -> Client:
+def change_user(link: ClientConnection, door: SignIns, packet: bytes) -> Client:
     """Sign in a client on an open connection (COM_CHANGE_USER), with a new scramble.
 
     Raises the errors of `sign_in`; the caller then ends the connection.
     """
-    reply = Reader(packet)
+    reply = PacketReader(packet)
     name = reply.until_zero().decode("utf-8", "replace")
     reply.take(reply.integer(1))  # the answer to the scramble of the greeting, which no sign-in takes twice
     database = reply.until_zero().decode("utf-8", "replace") if reply.left else ""
@@ -159,7 +159,9 @@ def _new_scramble() -> bytes:
     return bytes(secrets.choice(range(1, 128)) for _ in range(_SCRAMBLE))
 
 
-def _admitted(link: Link, door: Door, claimed: tuple[str, str], scramble: bytes, answered: tuple[str, bytes]) -> Client:
+def _admitted(
+    link: ClientConnection, door: SignIns, claimed: tuple[str, str], scramble: bytes, answered: tuple[str, bytes]
+) -> Client:
     """Check the password, and return the client. `claimed`: the name and the database; `answered`: the plugin and its
     answer to the scramble.
     """
@@ -202,7 +204,7 @@ def access_denied(name: str, host: str, *, with_password: bool) -> RplError:
     return RplError(text, errno=er.ACCESS_DENIED_ERROR)
 
 
-def _greeting(door: Door, number: int, scramble: bytes) -> bytes:
+def _greeting(door: SignIns, number: int, scramble: bytes) -> bytes:
     flags = wire.OFFERED | (wire.SSL if door.tls else 0)
     return b"".join(
         (
@@ -214,7 +216,7 @@ def _greeting(door: Door, number: int, scramble: bytes) -> bytes:
     )
 
 
-def _begin_tls(link: Link, tls: ssl.SSLContext) -> None:
+def _begin_tls(link: ClientConnection, tls: ssl.SSLContext) -> None:
     try:
         link.connection = tls.wrap_socket(link.connection, server_side=True)
     except (OSError, ValueError) as error:
@@ -229,7 +231,9 @@ def _is_native(account: Account, scramble: bytes, answer: bytes) -> bool:
     return hmac.compare_digest(hashlib.sha1(stage1).digest(), stage2)
 
 
-def _is_caching_sha2(link: Link, door: Door, account: Account, exchange: tuple[bytes, bytes], *, is_safe: bool) -> bool:
+def _is_caching_sha2(
+    link: ClientConnection, door: SignIns, account: Account, exchange: tuple[bytes, bytes], *, is_safe: bool
+) -> bool:
     scramble, answer = exchange
     if not answer or answer == b"\0":  # an empty password, which no account has
         return is_password(account, b"")

@@ -9,7 +9,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.lexer import Token, opened, tokenize
 
 
-class Statement:
+class ClientStatement:
     """The words of one statement, read in order. `accept` reads the next words if they match; `expect` raises error
     1064 if they do not.
     """

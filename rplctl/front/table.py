@@ -18,7 +18,7 @@ from rplctl.front.front import ClientSession, Front, denied, not_yet
 from rplctl.front.result import Answer, Done
 from rplctl.front.select import named_tables, select
 from rplctl.front.set_charset import changed_charsets
-from rplctl.front.statement import Statement
+from rplctl.front.statement import ClientStatement
 from rplctl.front.variables import SWITCHES, variables
 from rplctl.front.vendor import as_mariadb, notes_as_mariadb
 
@@ -30,10 +30,10 @@ MOST_PREPARED: Final = 128  # statements of a connection
 _CHARSETS: Final = "character_set_client,collation_connection,Database Collation"  # columns of what is stored as SQL
 _EVENT: Final = "Db,Name,Definer,Time zone,Type,Execute at,Interval value,Interval field,Starts,Ends,Status,Originator#"
 _ROUTINE: Final = "Db,Name,Type,Definer,Modified,Created,Security_type,Comment"
-Answerer = Callable[[Front, ClientSession, Statement], Answer]
+Answerer = Callable[[Front, ClientSession, ClientStatement], Answer]
 
 
-def done(front: Front, session: ClientSession, words: Statement) -> Answer:
+def done(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer a statement with OK, because it has no effect on rplctl."""
     return Done()
 
@@ -42,12 +42,12 @@ def _empty(names: str) -> Answerer:
     return lambda front, session, words: show.nothing(names)
 
 
-def _engine_status(front: Front, session: ClientSession, words: Statement) -> Answer:
+def _engine_status(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SHOW ENGINE name STATUS with an empty set, because rplctl has no storage engine."""
     return show.nothing("Type,Name,Status")
 
 
-def use(front: Front, session: ClientSession, words: Statement) -> Answer:
+def use(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     name = words.name()
     words.expect_end()
     check_database(name)
@@ -55,7 +55,7 @@ def use(front: Front, session: ClientSession, words: Statement) -> Answer:
     return Done()
 
 
-def flush_tables(front: Front, session: ClientSession, words: Statement) -> Answer:
+def flush_tables(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer FLUSH TABLES with OK, because rplctl has no open table. With names or FOR EXPORT, the statement is
     refused.
     """
@@ -64,7 +64,7 @@ def flush_tables(front: Front, session: ClientSession, words: Statement) -> Answ
     return Done()
 
 
-def kill(front: Front, session: ClientSession, words: Statement) -> Answer:
+def kill(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     words.accept("HARD|SOFT")
     words.accept("CONNECTION|QUERY")
     number = words.number()
@@ -73,7 +73,7 @@ def kill(front: Front, session: ClientSession, words: Statement) -> Answer:
     return Done()
 
 
-def set_global(front: Front, session: ClientSession, words: Statement) -> Answer:
+def set_global(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SET GLOBAL: only the present value is accepted, because `rplctl init` sets options and `rplctl
     change-filter` sets filters.
     """
@@ -94,7 +94,7 @@ def _setting(value: object) -> str:
     return str(SWITCHES.get({"TRUE": "ON", "FALSE": "OFF"}.get(text, text), text))
 
 
-def set_session(front: Front, session: ClientSession, words: Statement) -> Answer:
+def set_session(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SET: change the character sets of the session, store user variables (@x), and accept other settings of the
     session, which have no effect on rplctl.
 
@@ -129,16 +129,16 @@ def _short(name: str, value: str) -> str:
     return value
 
 
-def refuse_writing(front: Front, session: ClientSession, words: Statement) -> Answer:
+def refuse_writing(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     text = "The MySQL server is running with the --super-read-only option so it cannot execute this statement"
     raise RplError(text, errno=er.OPTION_PREVENTS_STATEMENT)
 
 
-def refuse_yet(front: Front, session: ClientSession, words: Statement) -> Answer:
+def refuse_yet(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     raise not_yet(" ".join(words.text.split()[:3]))
 
 
-def prepare(front: Front, session: ClientSession, words: Statement) -> Answer:
+def prepare(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer PREPARE name FROM 'text' or @variable. Raises RplError 1064 if the text is not understood, and 1295 if the
     text is itself a PREPARE.
     """
@@ -146,7 +146,7 @@ def prepare(front: Front, session: ClientSession, words: Statement) -> Answer:
     words.expect("FROM")
     text = str(session.variables.get(words.name().lower(), "")) if words.accept("@") else words.string()
     words.expect_end()
-    inner = Statement(text, front.version)
+    inner = ClientStatement(text, front.version)
     check_prepared(inner)
     if name not in session.named and len(session.named) >= MOST_PREPARED:
         raise RplError(f"a connection has at most {MOST_PREPARED} prepared statements")
@@ -155,7 +155,7 @@ def prepare(front: Front, session: ClientSession, words: Statement) -> Answer:
     return Done()
 
 
-def check_prepared(words: Statement) -> None:
+def check_prepared(words: ClientStatement) -> None:
     """Raise RplError 1295 if the statement cannot be prepared, 1065 if it is empty, 1064 if it is unknown."""
     if words.accept("PREPARE|EXECUTE|DEALLOCATE"):
         text = "This command is not supported in the prepared statement protocol yet"
@@ -167,7 +167,7 @@ def check_prepared(words: Statement) -> None:
     words.index = 0
 
 
-def execute(front: Front, session: ClientSession, words: Statement) -> Answer:
+def execute(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer EXECUTE name [USING @a, …]. The role must be permitted to use the prepared statement itself."""
     name = words.name()
     literals: list[str] = []
@@ -177,13 +177,13 @@ def execute(front: Front, session: ClientSession, words: Statement) -> Answer:
     words.expect_end()
     if name.lower() not in session.named:
         raise unknown_handler(name, "EXECUTE")
-    inner = Statement(session.named[name.lower()], front.version)
+    inner = ClientStatement(session.named[name.lower()], front.version)
     if len(literals) != sum(token.kind == "symbol" and token.value == "?" for token in inner.tokens):
         raise RplError("Incorrect arguments to EXECUTE", errno=er.WRONG_ARGUMENTS)
     return answer(front, session, with_literals(inner, literals))
 
 
-def deallocate(front: Front, session: ClientSession, words: Statement) -> Answer:
+def deallocate(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     name = words.name()
     words.expect_end()
     if session.named.pop(name.lower(), None) is None:
@@ -306,7 +306,7 @@ def answer(front: Front, session: ClientSession, sql: str) -> Answer:
 
 
 def _answer(front: Front, session: ClientSession, sql: str) -> Answer:
-    words = Statement(sql, front.version)
+    words = ClientStatement(sql, front.version)
     if words.at_end:
         raise RplError("Query was empty", errno=er.EMPTY_QUERY)
     if _is_replica_status(words):
@@ -329,7 +329,7 @@ def _answer(front: Front, session: ClientSession, sql: str) -> Answer:
     raise words.refuse()
 
 
-def _is_replica_status(words: Statement) -> bool:
+def _is_replica_status(words: ClientStatement) -> bool:
     """True if the statement is SHOW SLAVE ['c'] STATUS or SHOW REPLICA ['c'] STATUS."""
     first, *ahead = [token.value for token in words.tokens[:4]]
     return first == "SHOW" and ahead[:1] in (["SLAVE"], ["REPLICA"]) and "STATUS" in ahead[1:]

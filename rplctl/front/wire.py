@@ -60,7 +60,7 @@ class Closed(Exception):
     """The exception if the client disconnected, was too slow, or sent an invalid packet."""
 
 
-class Link:
+class ClientConnection:
     """One connection, on which packets are read and sent."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -133,7 +133,7 @@ def _left(deadline: float) -> float:
     return left
 
 
-class Reader:
+class PacketReader:
     """A reader of the parts of one packet, in order. Raises RplError 1835 if the packet is too short."""
 
     def __init__(self, data: bytes) -> None:

@@ -18,7 +18,7 @@ from rplctl.event.gtid_event import MysqlGtid, parse_gtid
 from rplctl.event.jit import ByteArray
 from rplctl.event.scan import GroupScan
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.locate import LogPlace, follows
+from rplctl.relay_log.locate import RelayLogPlace, follows
 from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_groups, mapped_file, read_start, walk
 
 
@@ -41,14 +41,14 @@ def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) 
     return str(mariadb or mysql)
 
 
-def find_place_by_gtid(index: RelayLogIndex, executed: str) -> LogPlace | None:
+def find_place_by_gtid(index: RelayLogIndex, executed: str) -> RelayLogPlace | None:
     """Return the position before the first transaction that is not in `executed`, or the end of the relay log.
 
     None without a relay log. Raises RelayLogError 1594 if a relay log is damaged. The error is transient, because
     recovery repairs the relay log or fetches it again.
     """
-    found: LogPlace | None = None
-    place: LogPlace | None = None
+    found: RelayLogPlace | None = None
+    place: RelayLogPlace | None = None
     before: Boundary | None = None
     try:
         for name in index.names():
@@ -58,9 +58,9 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> LogPlace | None:
                     number = _first_not_in(executed, data, scan) if found is None else None
                     if number is not None:
                         at = boundary_after(data, before, first_groups(scan, number)) if number else before
-                        found = LogPlace(name, at)
+                        found = RelayLogPlace(name, at)
                     before = after
-                place = LogPlace(name, before)
+                place = RelayLogPlace(name, before)
     except (OSError, BinlogFormatError) as error:
         raise RelayLogError(
             f"cannot find the executed GTIDs in the relay logs: {error}",

@@ -35,7 +35,7 @@ from rplctl.relay_log.log_file import (
 
 
 @dataclass(frozen=True, slots=True)
-class LogPlace:
+class RelayLogPlace:
     """A position in a relay log, between two transactions, with the position in the source's log."""
 
     log_name: str
@@ -58,7 +58,7 @@ def boundary_at(path: Path, offset: int) -> Boundary | None:
         return None
 
 
-def find_place(index: RelayLogIndex, source: BinlogPosition) -> LogPlace | None:
+def find_place(index: RelayLogIndex, source: BinlogPosition) -> RelayLogPlace | None:
     """Return the relay log position of this source position; None if the relay log ends before it.
 
     The receiver then has to fetch more. Raises RelayLogError if the relay logs begin after the source position or have
@@ -129,11 +129,11 @@ def named(place: BinlogPosition | None) -> str:
     return str(place) if place is not None and place.log_name else "an unknown position"
 
 
-def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> LogPlace | None:
+def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> RelayLogPlace | None:
     with mapped_file(index.path(name)) as data:
         at = read_start(data).boundary
         if at.source == source:
-            return LogPlace(name, at)
+            return RelayLogPlace(name, at)
         intact = data[: intact_lengths_end(data, at.offset)]
         before = at
         for scan, after in walk(intact, at):
@@ -142,7 +142,7 @@ def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Lo
                 boundary = _boundary_in(data, before, scan, group, source)
                 if boundary is None:
                     raise _unreachable(index, source, f"it is inside a transaction of {name}")
-                return LogPlace(name, boundary)
+                return RelayLogPlace(name, boundary)
             before = after
     return None
 

@@ -28,7 +28,7 @@ from rplctl.info import RelayLogInfo
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
 from rplctl.relay_log.gtid import find_place_by_gtid
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.relay_log.locate import LogPlace, boundary_at, find_place, out_of_order
+from rplctl.relay_log.locate import RelayLogPlace, boundary_at, find_place, out_of_order
 from rplctl.relay_log.log_file import (
     boundary_after,
     first_groups,
@@ -74,7 +74,7 @@ class RelayLogReader:
         self._by_gtid, self.source_place = by_gtid, source_place
         self._index = RelayLogIndex(channel)
         self._verify = verify_checksums
-        self._place: LogPlace | None = None
+        self._place: RelayLogPlace | None = None
         self._seen_size = -1  # the size of the current file when it had no further group
         self._seen: tuple[object, ...] | None = None  # the state of the index and this file at that time
 
@@ -109,7 +109,7 @@ class RelayLogReader:
         if info.relay_log_name in names:
             at = boundary_at(self._index.path(info.relay_log_name), info.relay_log_pos)
             if at and (not info.master_log_name or at.source == info.exec_position):
-                self._place = LogPlace(info.relay_log_name, at)
+                self._place = RelayLogPlace(info.relay_log_name, at)
         if self._place is None and self._by_gtid and info.gtid_executed:
             self._place = find_place_by_gtid(self._index, info.gtid_executed)
         elif self._place is None and info.master_log_name:
@@ -118,7 +118,7 @@ class RelayLogReader:
             if info.relay_log_name:
                 raise self._error(f"relay log position {info.relay_log_position} is not the end of a transaction")
             with mapped_file(self._index.path(names[0])) as data:
-                self._place = LogPlace(names[0], read_start(data).boundary)
+                self._place = RelayLogPlace(names[0], read_start(data).boundary)
         if self._place is not None and not info.master_log_name:
             self._check_order(names)
         return self._place is not None
@@ -194,7 +194,7 @@ class RelayLogReader:
         following = names[names.index(self._place.log_name) + 1] if self._place else ""
         return bool(following) and start_of(self._index.path(following)) == self.source_position
 
-    def _next_groups(self, place: LogPlace, limit_bytes: int, is_last: bool) -> RelayGroups | None:
+    def _next_groups(self, place: RelayLogPlace, limit_bytes: int, is_last: bool) -> RelayGroups | None:
         path = self._index.path(place.log_name)
         with mapped_file(path) as data:
             if len(data) == self._seen_size:
@@ -209,7 +209,7 @@ class RelayLogReader:
                 return None
             scan, description = one_description(scan, place.boundary.description)
             end = boundary_after(data, place.boundary, scan)
-        self._place, self._seen_size = LogPlace(place.log_name, end), -1
+        self._place, self._seen_size = RelayLogPlace(place.log_name, end), -1
         start, source = place.position, place.boundary.source
         return RelayGroups(
             path=path,
@@ -223,7 +223,7 @@ class RelayLogReader:
             end_source=end.source,
         )
 
-    def _scan(self, data: ByteArray, place: LogPlace, limit_bytes: int, is_last: bool) -> GroupScan:
+    def _scan(self, data: ByteArray, place: RelayLogPlace, limit_bytes: int, is_last: bool) -> GroupScan:
         """Return a scan of the complete groups before the first damaged event.
 
         Raises RelayLogError if the very next event is damaged.
@@ -263,7 +263,7 @@ class RelayLogReader:
         if not begins.log_name:  # half of its header is lost, so the order of the files is unknown
             raise self._error(f"relay log {name} does not say where it begins", transient=True)
         if begins == here or not here.log_name:
-            self._place = LogPlace(name, start.boundary)
+            self._place = RelayLogPlace(name, start.boundary)
         elif self._by_gtid:
             raise self._error(f"relay log {name} begins at {begins}, but the position is {here}", transient=True)
         elif begins.is_before(here):  # fetched again from an earlier position: skip the events that were read

@@ -123,7 +123,7 @@ class Number(Notation):
         return value
 
 
-class Switch(Notation):
+class OnOff(Notation):
     def to_line(self, value: bool) -> str:
         return "1" if value else "0"
 
@@ -194,7 +194,7 @@ class RelayLog(Text):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Notation):
+class OneOf(Notation):
     words: tuple[str, ...]
 
     def to_line(self, value: str) -> str:
@@ -234,7 +234,7 @@ _BY_TYPE: dict[str, Notation] = {
     "str": Text(),
     "str | None": NullableText(),
     "int": Number(),
-    "bool": Switch(),
+    "bool": OnOff(),
     "float": Seconds(),
     "tuple[int, ...]": Ids(),
 }
@@ -277,7 +277,7 @@ RELAY_LOG_INFO_LINES = _fields(
     master_log_name=SourceLog(),
     master_log_pos=_POSITION,
     sql_delay=Number(0, (1 << 31) - 1),
-    require_table_primary_key_check=Choice(("STREAM", "ON", "OFF", "GENERATE")),
-    assign_gtids_to_anonymous_transactions_type=Choice(("OFF", "LOCAL", "UUID")),
+    require_table_primary_key_check=OneOf(("STREAM", "ON", "OFF", "GENERATE")),
+    assign_gtids_to_anonymous_transactions_type=OneOf(("OFF", "LOCAL", "UUID")),
 )
 RELAY_LOG_INFO_KEYS = _fields(RelayLogInfo, "master_id", "gtid_executed", gtid_executed=GtidText())

@@ -50,7 +50,7 @@ LOCK_PATIENCE_S = 30.0  # how long a start waits for another command's switch
 FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 
 
-class Action(StrEnum):
+class SwitchAction(StrEnum):
     """The action that REQ-6 assigns to a cell of its matrix."""
 
     READ = "read"
@@ -60,15 +60,15 @@ class Action(StrEnum):
 
 
 # (table has data, file has data), wanted → action
-DECISION: dict[tuple[tuple[bool, bool], RepositoryKind], Action] = {
-    ((False, True), TABLE): Action.UPDATE_AND_DELETE,
-    ((False, True), FILE): Action.READ,
-    ((True, True), TABLE): Action.ERROR,
-    ((True, True), FILE): Action.ERROR,
-    ((False, False), TABLE): Action.FILL_IN,
-    ((False, False), FILE): Action.FILL_IN,
-    ((True, False), TABLE): Action.READ,
-    ((True, False), FILE): Action.UPDATE_AND_DELETE,
+DECISION: dict[tuple[tuple[bool, bool], RepositoryKind], SwitchAction] = {
+    ((False, True), TABLE): SwitchAction.UPDATE_AND_DELETE,
+    ((False, True), FILE): SwitchAction.READ,
+    ((True, True), TABLE): SwitchAction.ERROR,
+    ((True, True), FILE): SwitchAction.ERROR,
+    ((False, False), TABLE): SwitchAction.FILL_IN,
+    ((False, False), FILE): SwitchAction.FILL_IN,
+    ((True, False), TABLE): SwitchAction.READ,
+    ((True, False), FILE): SwitchAction.UPDATE_AND_DELETE,
 }
 
 
@@ -84,7 +84,7 @@ class SwitchPlan:
     wanted: RepositoryKind
     table_has_data: bool
     file_has_data: bool
-    action: Action
+    action: SwitchAction
     file_where: str
     table_where: str
     steps: tuple[str, ...]
@@ -120,12 +120,12 @@ def plan_switch(  # noqa: PLR0913 - the two repositories, the record and the wan
     action = DECISION[cell, wanted]
     new, old = (table, file) if wanted is TABLE else (file, table)
     steps = {
-        Action.READ: (f"read {new.where}",),
-        Action.FILL_IN: (f"fill in {new.where}",),
-        Action.UPDATE_AND_DELETE: (f"update {new.where} from {old.where}", f"delete {old.where}"),
-        Action.ERROR: (),
+        SwitchAction.READ: (f"read {new.where}",),
+        SwitchAction.FILL_IN: (f"fill in {new.where}",),
+        SwitchAction.UPDATE_AND_DELETE: (f"update {new.where} from {old.where}", f"delete {old.where}"),
+        SwitchAction.ERROR: (),
     }[action]
-    both = action is Action.ERROR
+    both = action is SwitchAction.ERROR
     at = (_position_in(file), _position_in(table)) if both else ("", "")
     return SwitchPlan(
         repository=repository,
@@ -190,17 +190,17 @@ def carry_out(  # noqa: PLR0913 - a switch needs all of them
                 channel=channel.name,
                 hint="run the same command again",
             )
-        if plan.action is Action.ERROR:
+        if plan.action is SwitchAction.ERROR:
             raise conflict(plan)
         switch = Switch(config, channel, engine, RECORDS[plan.repository], plan.wanted)
-        if plan.action is Action.UPDATE_AND_DELETE:
+        if plan.action is SwitchAction.UPDATE_AND_DELETE:
             switch.copy_and_delete(store, has_applied)
         else:
-            if plan.action is Action.FILL_IN:
+            if plan.action is SwitchAction.FILL_IN:
                 switch.fill_in()
             if store:
                 switch.store_option()
-            if plan.action is Action.FILL_IN:
+            if plan.action is SwitchAction.FILL_IN:
                 switch.old.remove()
         return switch.new_config()
 
@@ -234,7 +234,7 @@ def resolve_repositories(
             _fill_in_file(config, channel, engine, record)
             continue
         plan = plan_switch(config, channel, engine, record.name, record.kind(config))
-        if plan.action is not Action.READ:
+        if plan.action is not SwitchAction.READ:
             config = carry_out(plan, config, channel, engine, store=False, has_applied=has_applied)
     return config
 

@@ -16,7 +16,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Connection, Engine, Float, M
 from sqlalchemy.exc import SQLAlchemyError
 
 from rplctl.repository.base import Info
-from rplctl.repository.fields import Field, Number, Seconds, Switch
+from rplctl.repository.fields import Field, Number, OnOff, Seconds
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, OlderLayout, Record
 from rplctl.target.asked_once import answer, is_answered
 from rplctl.target.registry import dialect_of
@@ -45,7 +45,7 @@ def _table(record: Record[Any], metadata: MetaData, dialect: str) -> Table:
 def _type(field: Field) -> Any:
     if isinstance(field.notation, Number):
         return BigInteger
-    if isinstance(field.notation, Switch):
+    if isinstance(field.notation, OnOff):
         return Boolean
     return Float(53) if isinstance(field.notation, Seconds) else Text
 

@@ -29,7 +29,7 @@ SESSION: Final = written(
 )
 
 
-class Action(IntEnum):
+class CellAction(IntEnum):
     """The conversion of a cell from the result set to the image."""
 
     KEEP = 0  # the first `size` bytes of a number; all bytes of a cell with its own length, which must be `size` if set
@@ -53,7 +53,7 @@ class SelectedColumn:
 
     expression: Sql
     format: ColumnFormat
-    action: Action = Action.KEEP
+    action: CellAction = CellAction.KEEP
     size: int = 0
 
     def __post_init__(self) -> None:
@@ -70,9 +70,9 @@ _NUMBERS: Final = {
     "bigint": (ColumnType.LONGLONG, 8),
 }
 _MOMENTS: Final = {
-    "datetime": (ColumnType.DATETIME2, Action.DATETIME, 5),
-    "timestamp": (ColumnType.TIMESTAMP2, Action.TIMESTAMP, 4),
-    "time": (ColumnType.TIME2, Action.TIME, 3),
+    "datetime": (ColumnType.DATETIME2, CellAction.DATETIME, 5),
+    "timestamp": (ColumnType.TIMESTAMP2, CellAction.TIMESTAMP, 4),
+    "time": (ColumnType.TIME2, CellAction.TIME, 3),
 }
 _LONGEST_CHARACTER: Final = 4  # bytes per character
 _LONGEST_FIXED: Final = 0x3FF  # bytes of the longest CHAR or BINARY
@@ -152,7 +152,7 @@ def _string(column: Column, name: Sql) -> SelectedColumn:
         fmt = ColumnFormat(
             type_code=ColumnType.STRING, metadata=_fixed_metadata(name, most), charset=charset, sql_type=kind
         )
-        return SelectedColumn(name, fmt, Action.TRIM if charset == "binary" else Action.KEEP)
+        return SelectedColumn(name, fmt, CellAction.TRIM if charset == "binary" else CellAction.KEEP)
     most = min(65535, length * (1 if charset == "binary" else _LONGEST_CHARACTER))
     return SelectedColumn(
         name, ColumnFormat(type_code=ColumnType.VARCHAR, metadata=most, charset=charset, sql_type=kind)
@@ -175,16 +175,16 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
         fmt = ColumnFormat(
             type_code=ColumnType.NEWDECIMAL, metadata=precision << 8 | scale, unsigned=column.unsigned, sql_type=kind
         )
-        return SelectedColumn(name, fmt, Action.DECIMAL, cell_layout(fmt)[1])
+        return SelectedColumn(name, fmt, CellAction.DECIMAL, cell_layout(fmt)[1])
     if kind == "bit":
         bits = column.length or 1
         fmt = ColumnFormat(type_code=ColumnType.BIT, metadata=bits & 7 | (bits >> 3) << 8, sql_type=kind)
         return SelectedColumn(name, fmt, size=cell_layout(fmt)[1])
     if kind == "year":
-        word, action = ("year(2)", Action.SHORT_YEAR) if column.length == 2 else ("year", Action.YEAR)
+        word, action = ("year(2)", CellAction.SHORT_YEAR) if column.length == 2 else ("year", CellAction.YEAR)
         return SelectedColumn(name, ColumnFormat(type_code=ColumnType.YEAR, unsigned=True, sql_type=word), action, 1)
     if kind == "date":
-        return SelectedColumn(name, ColumnFormat(type_code=ColumnType.DATE, sql_type="date(0)"), Action.DATE, 3)
+        return SelectedColumn(name, ColumnFormat(type_code=ColumnType.DATE, sql_type="date(0)"), CellAction.DATE, 3)
     if kind == "json":
         return SelectedColumn(
             name, ColumnFormat(type_code=ColumnType.BLOB, metadata=4, charset="utf8mb4", sql_type=kind)
@@ -199,7 +199,7 @@ def _other(column: Column, name: Sql) -> SelectedColumn:
         )
         is_uuid = kind == "uuid"
         return SelectedColumn(
-            written("CAST({} AS BINARY({}))", name, size), fmt, Action.UUID if is_uuid else Action.TRIM, size
+            written("CAST({} AS BINARY({}))", name, size), fmt, CellAction.UUID if is_uuid else CellAction.TRIM, size
         )
     raise RplError(
         f"clone and verify do not support the type of column {name}: {kind}", errno=er.NOT_SUPPORTED_YET, hint=EXCLUDE

@@ -38,7 +38,7 @@ class ServerObject(NamedTuple):
         return " ".join(filter(None, (self.kind, ".".join(filter(None, (self.database, self.name))))))
 
 
-class Outcome(StrEnum):
+class DefinitionOutcome(StrEnum):
     """How the definition of an object after the statement differs from the one before it."""
 
     ABSENT = "does not exist"
@@ -57,14 +57,14 @@ class Affected:
     True for CREATE OR REPLACE, which some targets execute as a DROP and a CREATE.
     """
 
-    outcomes: dict[ServerObject, Outcome] = field(default_factory=dict)
+    outcomes: dict[ServerObject, DefinitionOutcome] = field(default_factory=dict)
     pairs: tuple[tuple[ServerObject, ServerObject], ...] = ()
     wants_identity: bool = False
     may_look_alike: bool = False
     is_drop: bool = False
     replaces: bool = False
 
-    def expect(self, outcome: Outcome, *names: TableName) -> None:
+    def expect(self, outcome: DefinitionOutcome, *names: TableName) -> None:
         self.outcomes |= {table(name): outcome for name in names}
 
 
@@ -99,7 +99,7 @@ def affected_by(sql: str, database: str, context: DdlContext) -> Affected | None
         found = Affected()
         with suppress(RplError):
             if match := _CREATE_TABLE.match(expand(sql, context)):  # for example CREATE TABLE … SELECT as a statement
-                found.expect(Outcome.OTHER, _qualified(match["name"], database))
+                found.expect(DefinitionOutcome.OTHER, _qualified(match["name"], database))
                 found.replaces = match["replaces"] is not None
         return found
     if all(_repeats(action) for action in actions):
@@ -122,24 +122,24 @@ def _repeats(action: ddl.DdlAction) -> bool:
 def _touch(found: Affected, action: ddl.DdlAction, database: str) -> None:
     match action:
         case ddl.CreateTable(model=model):
-            found.expect(Outcome.OTHER, (model.database, model.name))
+            found.expect(DefinitionOutcome.OTHER, (model.database, model.name))
             found.replaces = action.or_replace
         case ddl.CreateTableLike(name=name):
-            found.expect(Outcome.OTHER, name)
+            found.expect(DefinitionOutcome.OTHER, name)
             found.replaces = action.or_replace
         case ddl.DropTable(names):
-            found.expect(Outcome.ABSENT, *names)
+            found.expect(DefinitionOutcome.ABSENT, *names)
             found.is_drop = True
         case ddl.RenameTable(pairs):
             _rename(found, pairs)
         case ddl.AlterTable(name=name, operations=operations):
             _alter(found, name, operations)
         case ddl.CreateDatabase(name=name):
-            found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = Outcome.OTHER
+            found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = DefinitionOutcome.OTHER
         case ddl.DropDatabase(name):
-            found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = Outcome.ABSENT
+            found.outcomes[ServerObject(kind=DATABASE, database="", name=name)] = DefinitionOutcome.ABSENT
         case ddl.Unreplicated(kind=ddl.ObjectKind.ACCOUNT):
-            found.outcomes[ServerObject(kind=ACCOUNTS, database="", name="")] = Outcome.CHANGED
+            found.outcomes[ServerObject(kind=ACCOUNTS, database="", name="")] = DefinitionOutcome.CHANGED
         case ddl.Unreplicated(text=text):
             _other_object(found, text, database)
 
@@ -147,24 +147,24 @@ def _touch(found: Affected, action: ddl.DdlAction, database: str) -> None:
 def _rename(found: Affected, pairs: Iterable[tuple[TableName, TableName]]) -> None:
     found.pairs = tuple((table(old), table(new)) for old, new in pairs)
     for old, new in found.pairs:
-        found.outcomes |= {old: Outcome.ABSENT, new: Outcome.PRESENT}
+        found.outcomes |= {old: DefinitionOutcome.ABSENT, new: DefinitionOutcome.PRESENT}
     found.wants_identity = len(found.pairs) > 1
 
 
 def _alter(found: Affected, name: TableName, operations: Iterable[ddl.Operation]) -> None:
-    found.expect(Outcome.OTHER, name)
+    found.expect(DefinitionOutcome.OTHER, name)
     for operation in operations:
         match operation:
             case ddl.RenameTo(new) if new != name:
-                found.expect(Outcome.ABSENT, name)
-                found.expect(Outcome.PRESENT, new)
+                found.expect(DefinitionOutcome.ABSENT, name)
+                found.expect(DefinitionOutcome.PRESENT, new)
             case ddl.ExchangePartition(table=other):
-                found.expect(Outcome.OTHER, other)
+                found.expect(DefinitionOutcome.OTHER, other)
                 found.wants_identity = True
             case ddl.DetachPartition(table=other):
-                found.expect(Outcome.PRESENT, other)
+                found.expect(DefinitionOutcome.PRESENT, other)
             case ddl.AttachPartition(table=other):
-                found.expect(Outcome.ABSENT, other)
+                found.expect(DefinitionOutcome.ABSENT, other)
             case ddl.ChangeColumn(old, column) if column.name.lower() != old.lower():
                 found.may_look_alike = True
             case ddl.RenameColumn():
@@ -177,7 +177,9 @@ def _other_object(found: Affected, text: str, database: str) -> None:
     if match is None:
         return
     kind = " ".join(match["kind"].upper().split())
-    outcome = {"CREATE": Outcome.OTHER, "DROP": Outcome.ABSENT}.get(match["verb"].upper(), Outcome.CHANGED)
+    outcome = {"CREATE": DefinitionOutcome.OTHER, "DROP": DefinitionOutcome.ABSENT}.get(
+        match["verb"].upper(), DefinitionOutcome.CHANGED
+    )
     for name in re.findall(_QUALIFIED, match["names"]):
         found.outcomes[ServerObject(TABLE if kind == "VIEW" else kind, *_qualified(name, database))] = outcome
 

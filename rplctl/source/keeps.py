@@ -15,7 +15,7 @@ from typing import Final
 
 from rplctl.position import BinlogPosition, log_number
 from rplctl.source.clock import Clock, clock_of
-from rplctl.source.survey import Query
+from rplctl.source.survey import Ask
 from rplctl.sql_text import joined, text_literal, written
 
 _DAY_S: Final = 86400
@@ -70,7 +70,7 @@ def _number(variables: Mapping[str, str], name: str) -> float:
     return float(text) if text.replace(".", "", 1).isdecimal() else 0.0
 
 
-def purged_gtids(ask: Query, kept: Kept) -> str:
+def purged_gtids(ask: Ask, kept: Kept) -> str:
     """Return the GTIDs that were logged before the oldest existing log; '' if there are none. Raises SourceError if
     the source reports an error.
     """
@@ -81,7 +81,7 @@ def purged_gtids(ask: Query, kept: Kept) -> str:
     return next((str(row[5]).strip("[]") for row in events if row[2] == "Gtid_list"), "")
 
 
-def look(ask: Query) -> Kept:
+def look(ask: Ask) -> Kept:
     """Query the source, and return its state. Raises SourceError if the source reports an error: 1227 if the account
     may not see the logs.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rplctl import mysql_errors as er
 from rplctl.errors import SourceError
 from rplctl.schema.source_catalog import SYSTEM_DATABASES, quote
-from rplctl.source.survey import Query
+from rplctl.source.survey import Ask
 from rplctl.sql_text import Sql, joined, not_executed, written
 
 _GRANT = re.compile(r"GRANT (.+?) ON (\*|`(?:[^`]|``)+`)\.(\*|`(?:[^`]|``)+`) TO ", re.DOTALL)
@@ -58,7 +58,7 @@ class Rights:
         return f"GRANT {right} ON {where} TO {self.account};"
 
 
-def read_rights(query: Query) -> Rights:
+def read_rights(query: Ask) -> Rights:
     """Return the privileges of the session's account and of its visible roles. Raises SourceError if the source
     reports an error.
     """
@@ -70,7 +70,7 @@ def read_rights(query: Query) -> Rights:
     return rights_of([str(row[0]) for row in _grants(query)], f"{_text(user)}@{_text(host)}", has_patterns=not is_plain)
 
 
-def _grants(query: Query) -> list[tuple[object, ...]]:
+def _grants(query: Ask) -> list[tuple[object, ...]]:
     try:
         roles = str(query(written("SELECT CURRENT_ROLE()"))[0][0] or "NONE")
     except SourceError:  # MySQL 5.7 has no roles
@@ -111,7 +111,7 @@ def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True)
     )
 
 
-def may_select(query: Query, database: str, table: str) -> bool:
+def may_select(query: Ask, database: str, table: str) -> bool:
     """True if the account may read the table. Raises SourceError for an error other than a missing privilege."""
     try:
         query(written("SELECT * FROM {} LIMIT 0", quote(database, table)))

@@ -37,7 +37,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import SourceError, WaitTimeout
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition
-from rplctl.source.survey import Query, answered_place, executed_gtids, log_end
+from rplctl.source.survey import Ask, answered_place, executed_gtids, log_end
 from rplctl.sql_text import NOTHING, Grammar, Sql, float_literal, matched, text_literal, utf8_literal, written
 
 _AGAIN_S = 0.01
@@ -53,14 +53,14 @@ _GTID = re.compile(r"GTID_NEXT\s*=\s*'([^']+)'")
 _SNAPSHOT = written("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 
 
-class Step(Enum):
+class SnapshotKind(Enum):
     EXACT = "exact"
     GTID_WINDOW = "GTID window"
     SHARE_LOCK = "share lock"
 
 
 @dataclass(frozen=True, slots=True)
-class LogPlace:
+class SourcePosition:
     """A position of the source's log. `gtids`: all GTIDs logged before it, in the vendor's notation; '' = unknown.
 
     With the GTID window, L's position is only some position before which everything is visible. H has no GTIDs, because
@@ -85,38 +85,38 @@ class Snapshot:
     `locking`: the clause at the end of each SELECT. If it is set, rows are locked, and there is no common transaction.
     """
 
-    def __init__(self, query: Query, low: LogPlace, high: LogPlace | None, locking: Sql = NOTHING) -> None:
+    def __init__(self, query: Ask, low: SourcePosition, high: SourcePosition | None, locking: Sql = NOTHING) -> None:
         self._query, self._high = query, high
         self.low, self.locking = low, locking
 
-    def high(self) -> LogPlace:
+    def high(self) -> SourcePosition:
         """Return the high watermark H; call this after all rows are read. Raises SourceError if the source reports an
         error.
         """
-        return self._high or LogPlace(log_end(self._query))
+        return self._high or SourcePosition(log_end(self._query))
 
 
-def step_of(query: Query) -> Step:
+def step_of(query: Ask) -> SnapshotKind:
     """Return the best snapshot method that the server supports. Raises SourceError if the source reports an error."""
     if query(written("SHOW STATUS LIKE 'binlog_snapshot_file'")):
-        return Step.EXACT
+        return SnapshotKind.EXACT
     modes = query(written("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'"))
-    return Step.GTID_WINDOW if modes and str(modes[0][1]).upper() == "ON" else Step.SHARE_LOCK
+    return SnapshotKind.GTID_WINDOW if modes and str(modes[0][1]).upper() == "ON" else SnapshotKind.SHARE_LOCK
 
 
-def orders_commits(query: Query) -> bool:
+def orders_commits(query: Ask) -> bool:
     """True if MySQL makes transactions visible in the order of its log."""
     return any(
         str(value).upper() == "ON" for _, value in query(written("SHOW GLOBAL VARIABLES LIKE 'binlog_order_commits'"))
     )
 
 
-def lets_ddl_pass(query: Query, step: Step) -> bool:
+def lets_ddl_pass(query: Ask, step: SnapshotKind) -> bool:
     """True if a later snapshot of the session does not block DDL between two of its statements.
 
     Must not be called within a transaction.
     """
-    if step is not Step.EXACT or "mariadb" not in str(query(written("SELECT @@version"))[0][0]).lower():
+    if step is not SnapshotKind.EXACT or "mariadb" not in str(query(written("SELECT @@version"))[0][0]).lower():
         return True
     try:
         query(written("SET SESSION sql_log_bin=0"))
@@ -129,7 +129,11 @@ def lets_ddl_pass(query: Query, step: Step) -> bool:
 
 @contextmanager
 def snapshot(
-    query: Query, step: Step, applied: LogPlace, timeout_s: float, lock: Callable[[], RowLock | None] | None = None
+    query: Ask,
+    step: SnapshotKind,
+    applied: SourcePosition,
+    timeout_s: float,
+    lock: Callable[[], RowLock | None] | None = None,
 ) -> Iterator[Snapshot]:
     """Show the session `query` a consistent state of the source within the block; the transaction ends with the block.
 
@@ -142,9 +146,9 @@ def snapshot(
     deadline = time.monotonic() + timeout_s
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
     try:
-        if step is Step.EXACT:
+        if step is SnapshotKind.EXACT:
             yield _exact(query, applied, deadline)
-        elif step is Step.GTID_WINDOW:
+        elif step is SnapshotKind.GTID_WINDOW:
             yield _window(query, applied, deadline)
         else:
             assert lock is not None
@@ -154,7 +158,7 @@ def snapshot(
 
 
 @contextmanager
-def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot]:
+def locked_rows(query: Ask, step: SnapshotKind, timeout_s: float) -> Iterator[Snapshot]:
     """Show the session `query` each row as it is at some time between L and H within the block. Raises WaitTimeout if
     the log does not become stable in time, and SourceError if the source reports an error.
     """
@@ -166,7 +170,7 @@ def locked_rows(query: Query, step: Step, timeout_s: float) -> Iterator[Snapshot
         query(written("ROLLBACK"))
 
 
-def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
+def _exact(query: Ask, applied: SourcePosition, deadline: float) -> Snapshot:
     """Open snapshots until one shows `applied`: the source sends a transaction to replicas before it is visible."""
     while True:
         query(_SNAPSHOT)
@@ -177,7 +181,7 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         if not name:
             raise SourceError("the source does not report the position of its snapshot: its binary log is off")
         position = answered_place(name, found.get("binlog_snapshot_position"))
-        place = LogPlace(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
+        place = SourcePosition(position, found.get("binlog_snapshot_gtid_executed", "") or gtids_at(query, position))
         if (applied.position is None or not position.is_before(applied.position)) and _shows(place, applied):
             return Snapshot(query=query, low=place, high=place)
         query(written("ROLLBACK"))
@@ -186,13 +190,13 @@ def _exact(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
         time.sleep(_AGAIN_S)
 
 
-def gtids_at(query: Query, position: BinlogPosition) -> str:
+def gtids_at(query: Ask, position: BinlogPosition) -> str:
     """Return MariaDB's GTIDs at this position of the binary log."""
     (gtids,) = query(written("SELECT BINLOG_GTID_POS({}, {})", utf8_literal(position.log_name), position.log_pos))[0]
     return str(gtids or "")
 
 
-def _shows(place: LogPlace, applied: LogPlace) -> bool:
+def _shows(place: SourcePosition, applied: SourcePosition) -> bool:
     """True if the GTIDs of `place` include those of `applied` (MariaDB); domains that the source lacks are ignored."""
     if ":" in place.gtids + applied.gtids:
         return True
@@ -201,7 +205,7 @@ def _shows(place: LogPlace, applied: LogPlace) -> bool:
     return all(there.contains(domain, number) for domain, (_, number) in wanted.items() if domain in there.domains)
 
 
-def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
+def _window(query: Ask, applied: SourcePosition, deadline: float) -> Snapshot:
     if applied.gtids:
         patience = float_literal(round(max(0.001, deadline - time.monotonic()), 3))
         wanted = matched(Grammar.MYSQL_GTIDS, applied.gtids)
@@ -211,11 +215,11 @@ def _window(query: Query, applied: LogPlace, deadline: float) -> Snapshot:
     settled = log_end(query)
     _wait_until_stable(query, deadline)
     (gtids,), (name, offset, *_) = query(written("SELECT @@GLOBAL.gtid_executed"), _SNAPSHOT, _status(query))
-    low = LogPlace(settled, str(gtids).replace("\n", ""))
-    return Snapshot(query=query, low=low, high=LogPlace(answered_place(name, offset)))
+    low = SourcePosition(settled, str(gtids).replace("\n", ""))
+    return Snapshot(query=query, low=low, high=SourcePosition(answered_place(name, offset)))
 
 
-def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> MysqlGtidSet | None:
+def logged_gtids(query: Ask, begin: BinlogPosition, end: BinlogPosition) -> MysqlGtidSet | None:
     """Return the GTIDs of the transactions that the server has logged between the two positions.
 
     None if the positions are in different files.
@@ -227,7 +231,7 @@ def logged_gtids(query: Query, begin: BinlogPosition, end: BinlogPosition) -> My
     return MysqlGtidSet.parse(",".join(text[1] for text in texts if text is not None))
 
 
-def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
+def _behind(query: Ask, last: Callable[[], RowLock | None]) -> Snapshot:
     """Open a snapshot that shows the transaction of the row that `last` finds, and all transactions before it.
 
     The lock on the row is released as soon as it is granted.
@@ -263,17 +267,17 @@ def _behind(query: Query, last: Callable[[], RowLock | None]) -> Snapshot:
             transient=True,
             hint=_TRIES_AGAIN,
         )
-    return Snapshot(query=query, low=LogPlace(None), high=LogPlace(answered_place(name, offset)))
+    return Snapshot(query=query, low=SourcePosition(None), high=SourcePosition(answered_place(name, offset)))
 
 
-def _status(query: Query) -> Sql:
+def _status(query: Ask) -> Sql:
     version = tuple(map(int, re.findall(r"\d+", query(written("SELECT @@version"))[0][0])[:2]))
     if version >= _BINARY_LOG_STATUS:
         return written("SHOW BINARY LOG STATUS")
     return written("SHOW MASTER STATUS")
 
 
-def settled_end(query: Query, step: Step, timeout_s: float) -> LogPlace:
+def settled_end(query: Ask, step: SnapshotKind, timeout_s: float) -> SourcePosition:
     """Return a position near the end of the log, with the GTIDs of everything that is logged before it.
 
     MySQL's set may contain some later GTIDs. A later snapshot sees everything that is logged before the position. For
@@ -281,15 +285,15 @@ def settled_end(query: Query, step: Step, timeout_s: float) -> LogPlace:
     Raises WaitTimeout if the log does not become stable in time, and SourceError if the source reports an error.
     """
     end = log_end(query)
-    if step is Step.EXACT:
-        return LogPlace(end, gtids_at(query, end))
-    if step is Step.SHARE_LOCK:
-        return LogPlace(end)
+    if step is SnapshotKind.EXACT:
+        return SourcePosition(end, gtids_at(query, end))
+    if step is SnapshotKind.SHARE_LOCK:
+        return SourcePosition(end)
     _wait_until_stable(query, time.monotonic() + timeout_s)
-    return LogPlace(end, executed_gtids(query, of_mysql=True))
+    return SourcePosition(end, executed_gtids(query, of_mysql=True))
 
 
-def _wait_until_stable(query: Query, deadline: float) -> None:
+def _wait_until_stable(query: Ask, deadline: float) -> None:
     """Wait until every transaction that is logged now is in gtid_executed, or rolled back."""
     owned = _owned(query)
     while owned:
@@ -304,12 +308,12 @@ def _wait_until_stable(query: Query, deadline: float) -> None:
         owned = owned.subtract(owned.subtract(now))
 
 
-def _owned(query: Query) -> MysqlGtidSet:
+def _owned(query: Ask) -> MysqlGtidSet:
     """Return the GTIDs of running transactions, which the server prints as `UUID:NUMBER#THREAD`."""
     return MysqlGtidSet.parse(re.sub(r"#\d+", "", str(query(written("SELECT @@GLOBAL.gtid_owned"))[0][0] or "")))
 
 
-def _too_late(applied: LogPlace) -> WaitTimeout:
+def _too_late(applied: SourcePosition) -> WaitTimeout:
     return WaitTimeout(
         f"the source does not show {applied.gtids or applied.position}, which the replica has applied",
         hint="check that the server is the source, not a replica that lags: rplctl doctor",

@@ -22,7 +22,7 @@ from rplctl.source.connection import HINT_MARIADB_GTID, HINT_MYSQL_GTID, log_in,
 from rplctl.sql_text import Sql, joined, written
 
 
-class Query(Protocol):
+class Ask(Protocol):
     """A function that runs a query and returns its rows. `more`: statements in the same packet, without delay; the rows
     of all are then returned.
     """
@@ -37,7 +37,7 @@ _SEVERAL, _ONE = struct.pack("<H", 0), struct.pack("<H", 1)  # MYSQL_OPTION_MULT
 
 
 @contextmanager
-def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
+def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Ask]:
     """Open a session, and yield a function that returns the rows of a SELECT or SHOW.
 
     This function and the yielded one raise SourceError.
@@ -47,7 +47,7 @@ def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Query]:
 
 
 @contextmanager
-def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[Any, Query]]:
+def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[Any, Ask]]:
     """Open a session as `survey` does, and also yield PyMySQL's connection, for reading whole tables
     (`select.SelectedRows`).
     """
@@ -90,7 +90,7 @@ def _as_text(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row)
 
 
-def executed_gtids(query: Query, *, of_mysql: bool) -> str:
+def executed_gtids(query: Ask, *, of_mysql: bool) -> str:
     """Return the server's executed GTIDs in its vendor's notation.
 
     Raises SourceError 1193 for a server of the other vendor.
@@ -105,7 +105,7 @@ def executed_gtids(query: Query, *, of_mysql: bool) -> str:
         raise SourceError(error.message, errno=error.errno, hint=hint) from None
 
 
-def log_end(query: Query) -> BinlogPosition:
+def log_end(query: Ask) -> BinlogPosition:
     """Return the end of the server's binary log. Raises SourceError if it is off, or a privilege is missing."""
     try:
         rows = _log_status(query)
@@ -139,7 +139,7 @@ def answered_place(name: Any, offset: Any) -> BinlogPosition:
         ) from None
 
 
-def _log_status(query: Query) -> list[tuple[Any, ...]]:
+def _log_status(query: Ask) -> list[tuple[Any, ...]]:
     try:
         return query(written("SHOW MASTER STATUS"))
     except SourceError as error:

@@ -91,7 +91,7 @@ class RowChange:
     after: RowSet | None  # one row
 
 
-class Pieces(Protocol):
+class LazyBytes(Protocol):
     """Bytes that are computed while they are written."""
 
     def __len__(self) -> int: ...
@@ -107,7 +107,7 @@ class EncodedRows:
 
     columns: tuple[int, ...]
     count: int
-    text: bytes | memoryview | Pieces
+    text: bytes | memoryview | LazyBytes
     keys: bytes = b""
     length_prefixed: bool = False
 
@@ -242,7 +242,7 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SourceStatement:
     """A statement of the source with everything on which the statement depends.
 
     `variables`: its INTVAR, RAND and USER_VAR events. `file`: the contents that LOAD DATA reads. `server_version` and
@@ -270,7 +270,7 @@ class Definition(NamedTuple):
 class StatementTarget(Target, Protocol):
     """A MySQL or MariaDB server, which executes the source's statements and reports its own tables (D10, D11)."""
 
-    def run_statement(self, statement: Statement) -> Sequence[str]:
+    def run_statement(self, statement: SourceStatement) -> Sequence[str]:
         """Execute the statement; return notes on missing features. Raises errors that the source did not have."""
 
     def is_ddl(self, query: Query, context: DdlContext) -> bool:

@@ -41,7 +41,7 @@ from rplctl.target.ddl_parts import (
     steps_here,
     text_literal,
 )
-from rplctl.target.known_values import ValueForm, known_rows, with_known_rows
+from rplctl.target.known_values import ValueSql, known_rows, with_known_rows
 from rplctl.target.partition import partition_condition
 
 
@@ -55,7 +55,7 @@ class Ddl(ABC):
     differs: ClassVar[Sql] = written("IS DISTINCT FROM")
     zone: ClassVar[str] = ""  # suffix that marks the text of a TIMESTAMP as UTC
     partition_functions: ClassVar[Mapping[str, Callable[[Sql], Sql]]]  # function of a partition → SQL for a column
-    values: ClassVar[ValueForm]
+    values: ClassVar[ValueSql]
     unknown_constant: ClassVar[Sql | None] = None  # `constant` for a column whose values only the source knows
 
     @abstractmethod

@@ -32,7 +32,7 @@ Execute = Callable[[Sql], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValueForm:
+class ValueSql:
     """The SQL by which a kind of target reads, compares and writes single values."""
 
     key: Callable[[Column, Sql], Sql]  # SQL that identifies a value of the column; `read` gets the value from it
@@ -43,7 +43,7 @@ class ValueForm:
 
 
 def known_rows(  # noqa: PLR0913 - one column of a statement
-    form: ValueForm,
+    form: ValueSql,
     step: AlterStep,
     filled: FilledColumn,
     operands: Mapping[str, Column],
@@ -84,7 +84,7 @@ def known_rows(  # noqa: PLR0913 - one column of a statement
 
 
 def _rows(
-    form: ValueForm, olds: Sequence[Column], filled: FilledColumn, table: Sql, execute: Execute
+    form: ValueSql, olds: Sequence[Column], filled: FilledColumn, table: Sql, execute: Execute
 ) -> list[tuple[Any, ...]]:
     """Return the different old values for which the column has no exact SQL; [] if there are too many of them."""
     keys = joined(", ", (form.key(column, quote(column.name)) for column in olds))
@@ -101,7 +101,7 @@ def _rows(
 
 
 def with_known_rows(  # noqa: PLR0913 - one column of a statement
-    form: ValueForm,
+    form: ValueSql,
     filled: FilledColumn,
     known: KnownRows,
     olds: Sequence[Column],
@@ -134,7 +134,7 @@ def with_known_rows(  # noqa: PLR0913 - one column of a statement
     return replace(filled, expression=expression, impossible=impossible, constant=None, is_unchanged=False)
 
 
-def _is(form: ValueForm, key: Sql, value: Any) -> Sql:
+def _is(form: ValueSql, key: Sql, value: Any) -> Sql:
     return written("{} IS NULL", key) if value is None else written("{} = {}", key, form.literal(value))
 
 

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class TargetKind:
     folder: str
     also: tuple[str, ...] = ()  # other names
     is_file: bool = False  # KIND:///PATH
     has_own_rows: bool = True  # False: the kind reports rows in the same form as a source, and needs no `compared`
 
 
-KINDS: dict[str, Kind] = {
-    "sqlite": Kind(folder="rplctl.target.sqlite", is_file=True),
-    "duckdb": Kind(folder="rplctl.target.duckdb", is_file=True),
-    "delta": Kind(folder="rplctl.target.delta"),
-    "parquet": Kind(folder="rplctl.target.parquet", has_own_rows=False),
-    "mysql": Kind(folder="rplctl.target.mysql", also=("mariadb",), has_own_rows=False),
-    "postgresql": Kind(folder="rplctl.target.postgresql", also=("postgres",)),
+KINDS: dict[str, TargetKind] = {
+    "sqlite": TargetKind(folder="rplctl.target.sqlite", is_file=True),
+    "duckdb": TargetKind(folder="rplctl.target.duckdb", is_file=True),
+    "delta": TargetKind(folder="rplctl.target.delta"),
+    "parquet": TargetKind(folder="rplctl.target.parquet", has_own_rows=False),
+    "mysql": TargetKind(folder="rplctl.target.mysql", also=("mariadb",), has_own_rows=False),
+    "postgresql": TargetKind(folder="rplctl.target.postgresql", also=("postgres",)),
 }
 
 
@@ -103,7 +103,7 @@ def undo_sql(name: str) -> UndoSql:
     return sql
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> TargetKind:
     kind = KINDS.get(target_kind(name))
     if kind is None:
         raise ConfigError(

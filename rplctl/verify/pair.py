@@ -94,7 +94,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class RowHashes:
     """Hashes of some rows and of their keys. `keys_of`: returns the keys of the rows with these indexes; each is () for
     a table without a key.
     """
@@ -104,28 +104,28 @@ class Batch:
     keys_of: Callable[[npt.NDArray[np.int64]], list[Key]]
 
 
-def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> Batch:
+def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> RowHashes:
     """Return the hashes of row images, if both sides are servers."""
     rows = hash_images(images, range(len(columns)), modes)
     keys = hash_images(images, pair.key, [modes[c] for c in pair.key]) if pair.key else rows
     formats = [column.format for column in columns]
-    return Batch(keys=keys, rows=rows, keys_of=lambda numbers: keys_of_images(images, formats, pair, numbers))
+    return RowHashes(keys=keys, rows=rows, keys_of=lambda numbers: keys_of_images(images, formats, pair, numbers))
 
 
-def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> Batch:
+def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> RowHashes:
     """Return the hashes of the source's rows. `columns`, `modes`: see Pair.hashed."""
     if pair.is_of_servers:
         return batch_of_images(images, pair, columns, modes)
     return batch_of_values(plain_rows(images, pair, columns), pair)
 
 
-def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> Batch:
+def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> RowHashes:
     """Return the hashes of rows with plain values, for targets that are not servers."""
     hashes = hash_values(rows)
     if not pair.key:
-        return Batch(keys=hashes, rows=hashes, keys_of=lambda numbers: [()] * len(numbers))
+        return RowHashes(keys=hashes, rows=hashes, keys_of=lambda numbers: [()] * len(numbers))
     keys = [tuple(row[c] for c in pair.key) for row in rows]
-    return Batch(
+    return RowHashes(
         keys=hash_values(keys), rows=hashes, keys_of=lambda numbers: [keys[number] for number in numbers.tolist()]
     )
 

@@ -76,7 +76,7 @@ class Fault:
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
+class RepairOutcome:
     """The outcome of a repair for one table, in numbers of keys.
 
     `equal`: keys that needed no repair. `blocked`: keys that were refused because another row has their unique values.
@@ -143,7 +143,7 @@ class Repairer:
     lock: RwLock
     dry_run: int | None = None
 
-    def repair(self, pair: Pair, keys: Suspects, out: Outcome, *, delete_first: bool = False) -> None:
+    def repair(self, pair: Pair, keys: Suspects, out: RepairOutcome, *, delete_first: bool = False) -> None:
         """Repair the rows with these keys, and add the result to `out`.
 
         Raises Altered if a table's definition changes, SourceError if the source and TargetError if the target reports
@@ -156,7 +156,7 @@ class Repairer:
             keys = self._round(pair, keys, out, delete_first=delete_first)
         out.left[_IN_MOTION] += len(keys)
 
-    def finish(self, pair: Pair, out: Outcome) -> None:
+    def finish(self, pair: Pair, out: RepairOutcome) -> None:
         """Repair the rows that `repair` has left as blocked: delete the differing rows first, then insert them.
 
         Raises the errors of `repair`.
@@ -170,7 +170,7 @@ class Repairer:
                 out.left[_BLOCKED] += len(out.blocked)
                 out.blocked = {}
 
-    def _round(self, pair: Pair, keys: Suspects, out: Outcome, *, delete_first: bool) -> Suspects:
+    def _round(self, pair: Pair, keys: Suspects, out: RepairOutcome, *, delete_first: bool) -> Suspects:
         """Repair the rows with these keys once, and return the keys that the source has changed meanwhile."""
         images: list[Images] = []
 
@@ -188,7 +188,7 @@ class Repairer:
         except Unjudged:
             return keys
 
-    def _repaired(self, staged: _Staged, left: dict[Key, Kind], out: Outcome) -> Suspects:
+    def _repaired(self, staged: _Staged, left: dict[Key, Kind], out: RepairOutcome) -> Suspects:
         tries = 0
         while left:
             try:
@@ -207,7 +207,7 @@ class Repairer:
                 self.resolver.stopped(_BETWEEN_TRIES_S)
         return {}
 
-    def _halves(self, staged: _Staged, left: dict[Key, Kind], out: Outcome, error: RplError) -> Suspects:
+    def _halves(self, staged: _Staged, left: dict[Key, Kind], out: RepairOutcome, error: RplError) -> Suspects:
         """Repair the rows of a refused COMMIT in two separate halves, to find the row that violates a foreign key.
         Return the keys to try again.
         """
@@ -219,7 +219,7 @@ class Repairer:
         parts = dict(names[:middle]), dict(names[middle:])
         return {key: kind for part in parts for key, kind in self._repaired(staged, part, out).items()}
 
-    def _transact(self, staged: _Staged, keys: Suspects, out: Outcome) -> Suspects:
+    def _transact(self, staged: _Staged, keys: Suspects, out: RepairOutcome) -> Suspects:
         """Repair the rows in one transaction. Return the keys that must be tried again, because the source has changed
         them or their rows are not known.
         """
@@ -251,7 +251,7 @@ class Repairer:
             out.left[_OTHER] += odd
         return again
 
-    def _show(self, pair: Pair, faults: Iterable[Fault], out: Outcome) -> None:
+    def _show(self, pair: Pair, faults: Iterable[Fault], out: RepairOutcome) -> None:
         """Add to `out` the statements that a dry run shows, deletes first."""
         sql, room = undo_sql(self.target.kind), (self.dry_run or 0) - len(out.statements)
         for fault in sorted(faults, key=lambda one: (one.row is not None, bool(one.columns)))[:room]:
@@ -317,7 +317,7 @@ class Repairer:
             raise _Refused(fault.key, error) from error
 
 
-def _leave(left: dict[Key, Kind], refused: _Refused, out: Outcome, *, puts_off: bool) -> None:
+def _leave(left: dict[Key, Kind], refused: _Refused, out: RepairOutcome, *, puts_off: bool) -> None:
     """Move a key that the target refused from `left` into `out`. `puts_off`: after each _MOST_REFUSED duplicate keys,
     postpone the other keys of the transaction, too.
     """

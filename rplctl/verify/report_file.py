@@ -87,7 +87,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerifyReport:
     """The content of a complete report."""
 
     path: Path
@@ -105,7 +105,7 @@ class Report:
                 yield of_record(Difference, record)
 
 
-def first_differences(report: Report, count: int) -> Iterator[str]:
+def first_differences(report: VerifyReport, count: int) -> Iterator[str]:
     """Yield the first differences of each table as text, at most `count` for each."""
     left = {(table.database, table.table): min(count, table.differences) for table in report.totals}
     differences = report.differences()
@@ -134,7 +134,7 @@ def write_report(path: Path, header: Header, differences: Iterable[Difference], 
         write_all(descriptor, bytes(held))
 
 
-def read_report(path: Path) -> Report:
+def read_report(path: Path) -> VerifyReport:
     """Return the report; its differences stay in the file.
 
     Raises UsageError for a file that is not a report, is of a later format, or is incomplete, and OSError if the file
@@ -146,7 +146,7 @@ def read_report(path: Path) -> Report:
         raise _unfit(path, "is not a report of rplctl verify") from error
 
 
-def _read(path: Path) -> Report:
+def _read(path: Path) -> VerifyReport:
     with path.open("rb") as file:
         head = _record(path, file.readline())
         if head.pop("format", None) != FORMAT:
@@ -157,7 +157,7 @@ def _read(path: Path) -> Report:
             raise _unfit(path, "is not complete")
         file.seek(last["totals"])
         *totals, _ = (_record(path, text) for text in file)
-    return Report(path, of_record(Header, head), tuple(of_record(Totals, one) for one in totals))
+    return VerifyReport(path, of_record(Header, head), tuple(of_record(Totals, one) for one in totals))
 
 
 def last_verified(path: Path) -> float:

@@ -25,14 +25,14 @@ from rplctl.event.images import Images
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.received import Received
 from rplctl.schema.source_catalog import read_table
-from rplctl.source.snapshot import LogPlace, Step, locked_rows, snapshot
+from rplctl.source.snapshot import SnapshotKind, SourcePosition, locked_rows, snapshot
 from rplctl.source.survey import log_end
 from rplctl.sql_text import NOTHING, Sql
 from rplctl.verify.key_values import Key, to_json
 from rplctl.verify.log_keys import ChangedKeys
 from rplctl.verify.pair import Pair
 from rplctl.verify.report_file import Difference, Kind
-from rplctl.verify.source_side import Source, rows_of_keys, rows_with_hashes
+from rplctl.verify.source_side import SourceSessions, rows_of_keys, rows_with_hashes
 from rplctl.verify.target_side import Row, TargetSide
 
 MOST_ROUNDS: Final = 5
@@ -42,7 +42,7 @@ _REPORT_S: Final = 2.0
 _POLL_S: Final = 0.02
 
 
-class Altered(Exception):
+class DefinitionChanged(Exception):
     """The error if a table's definition has changed since its comparison began."""
 
 
@@ -52,7 +52,7 @@ class Unjudged(Exception):
     """
 
 
-class Applied(Protocol):
+class AppliedTransactions(Protocol):
     """The transactions that the channel has applied."""
 
     def has(self, position: BinlogPosition) -> bool:
@@ -78,10 +78,10 @@ class Resolution:
 class Resolver:
     """Compares the suspects of a table on the source with the target."""
 
-    source: Source
+    source: SourceSessions
     side: TargetSide
     received: Received
-    applied: Applied
+    applied: AppliedTransactions
     stopped: Callable[[float], bool]  # waits so many seconds; True if verify must end
     tells: Callable[[str], None] = lambda _: None  # shows the reason for a wait; '' after it
     holds_still: bool = False  # True if the target does not change, because no applier runs
@@ -165,9 +165,11 @@ class Resolver:
         elif not self.received.begin_behind(still):
             raise Unjudged
         source = self.source
-        is_exact = source.step is Step.EXACT
-        least = LogPlace(self.received.place if is_exact else None)  # transactions are sent before they are visible
-        has_snapshot = source.step is not Step.SHARE_LOCK
+        is_exact = source.step is SnapshotKind.EXACT
+        least = SourcePosition(
+            self.received.place if is_exact else None
+        )  # transactions are sent before they are visible
+        has_snapshot = source.step is not SnapshotKind.SHARE_LOCK
         opened = (
             snapshot(source.query, source.step, least, _SOURCE_S)
             if has_snapshot
@@ -175,7 +177,7 @@ class Resolver:
         )
         with opened as held:
             if read_table(source.about, pair.source.database, pair.source.name)[0] != pair.source:
-                raise Altered
+                raise DefinitionChanged
             self.side.stage(pair, rows(held.locking))
             high = held.high().position
         seen = MysqlGtidSet.parse("" if is_exact else held.low.gtids)

@@ -24,7 +24,7 @@ from rplctl.schema.source_catalog import quote
 from rplctl.sql_text import NOTHING, Sql, joined, written
 from rplctl.verify.pair import Pair
 from rplctl.verify.progress import PiecesDone, UnequalRows
-from rplctl.verify.source_side import Source, TablePiece, pieces
+from rplctl.verify.source_side import SourceSessions, TablePiece, pieces
 
 Ask = Callable[[Sql], Sequence[tuple[Any, ...]]]
 _MOST_BUCKETS = 2048  # if more buckets of a piece are unequal, all of its rows are read
@@ -65,7 +65,7 @@ class RowSum:
 
 
 def unequal_rows(  # noqa: PLR0913 - what a comparison takes
-    source: Source, target: Ask, by: RowSum, max_load: int, moved: Callable[[int], None], done: PiecesDone
+    source: SourceSessions, target: Ask, by: RowSum, max_load: int, moved: Callable[[int], None], done: PiecesDone
 ) -> tuple[int, list[UnequalRows]]:
     """Compare the checksums of all pieces of a table. Return the number of the source's rows, and the selections of
     rows that differ.

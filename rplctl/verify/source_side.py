@@ -26,11 +26,11 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import quote
 from rplctl.secret import reveal
 from rplctl.source.select import SelectedRows
-from rplctl.source.snapshot import Step, step_of
-from rplctl.source.survey import Query, session, survey
+from rplctl.source.snapshot import SnapshotKind, step_of
+from rplctl.source.survey import Ask, session, survey
 from rplctl.sql_text import NOTHING, Sql, joined, written
 from rplctl.verify.key_values import Key, where_keys
-from rplctl.verify.pair import Batch, Pair, batch_of_source, chosen_rows, keys_of_images, stream_images
+from rplctl.verify.pair import Pair, RowHashes, batch_of_source, chosen_rows, keys_of_images, stream_images
 
 PIECE_BYTES: Final = 256 << 20
 _KEYS_AT_ONCE: Final = 500
@@ -38,23 +38,23 @@ _AGAIN_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceSessions:
     """Two sessions on the source: `query` reads rows, and `about` is for other queries meanwhile.
 
     `at`: for a stopped source, the log position of all its rows; else None.
     """
 
-    query: Query
-    about: Query
+    query: Ask
+    about: Ask
     select: Callable[[Sql], SelectedRows]
-    step: Step
+    step: SnapshotKind
     server_id: int
     uuid: str
     at: BinlogPosition | None = None
 
 
 @contextmanager
-def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = None) -> Iterator[Source]:
+def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = None) -> Iterator[SourceSessions]:
     """Open sessions on the source. Raises SourceError if the source does not answer or rejects rplctl."""
     password = reveal(master.user_password, config.datadir)
     with session(master, password, config) as (mysql, query), survey(master, password, config) as about:
@@ -63,7 +63,7 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
         select = partial(SelectedRows, mysql, address=f"{master.user_name}@{master.host}:{master.port}")
         uuids = about(written("SHOW GLOBAL VARIABLES LIKE 'server_uuid'"))
         server_id = int(about(written("SELECT @@GLOBAL.server_id"))[0][0])
-        yield Source(
+        yield SourceSessions(
             query=query,
             about=about,
             select=select,
@@ -74,7 +74,9 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
         )
 
 
-def scan_source(source: Source, pair: Pair, max_load: int, wheres: Iterable[Sql] | None = None) -> Iterator[Batch]:
+def scan_source(
+    source: SourceSessions, pair: Pair, max_load: int, wheres: Iterable[Sql] | None = None
+) -> Iterator[RowHashes]:
     """Yield hashes of the table's rows: of all rows, or of those that the conditions `wheres` select.
 
     Raises SourceError if the source reports an error, and RplError for a value that cannot be read.
@@ -93,7 +95,9 @@ class TablePiece:
     chunk: Chunk
 
 
-def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None = None) -> Iterator[TablePiece]:
+def pieces(
+    source: SourceSessions, model: TableModel, max_load: int, after: Bound | None = None
+) -> Iterator[TablePiece]:
     """Yield the pieces of a table that follow the key `after`. Each is yielded when the source has at most `max_load`
     running threads.
 
@@ -109,14 +113,14 @@ def pieces(source: Source, model: TableModel, max_load: int, after: Bound | None
 
 
 def _select(
-    source: Source, model: TableModel, columns: Sequence[SelectedColumn], where: Sql, locking: Sql = NOTHING
+    source: SourceSessions, model: TableModel, columns: Sequence[SelectedColumn], where: Sql, locking: Sql = NOTHING
 ) -> Iterator[Images]:
     what = joined(", ", [column.expression for column in columns])
     name = quote(model.database, model.name)
     yield from stream_images(source.select(written("SELECT {} FROM {}{}{}", what, name, where, locking)), columns)
 
 
-def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: Sql) -> Iterator[Images]:
+def rows_of_keys(source: SourceSessions, pair: Pair, keys: Sequence[Key], locking: Sql) -> Iterator[Images]:
     """Yield the rows that have exactly these keys."""
     columns, wanted = pair.selected(), set(keys)
     formats = [column.format for column in columns]
@@ -131,7 +135,7 @@ def rows_of_keys(source: Source, pair: Pair, keys: Sequence[Key], locking: Sql) 
                 yield chosen_rows(images, numbers)
 
 
-def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: Sql) -> Iterator[Images]:
+def rows_with_hashes(source: SourceSessions, pair: Pair, wanted: set[int], locking: Sql) -> Iterator[Images]:
     """Yield the rows with these hashes in a table without a key, in the form that the applier's encoders take."""
     plain = pair.selected()
     columns, modes = pair.hashed(of_target=False)
@@ -146,7 +150,7 @@ def rows_with_hashes(source: Source, pair: Pair, wanted: set[int], locking: Sql)
             yield chosen_rows(images, numbers)
 
 
-def wait_for_load(query: Query, max_load: int) -> None:
+def wait_for_load(query: Ask, max_load: int) -> None:
     """Wait until the source has at most `max_load` running threads; 0 means no limit."""
     while max_load and int(query(written("SHOW GLOBAL STATUS LIKE 'Threads_running'"))[0][1]) > max_load:
         time.sleep(_AGAIN_S)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from rplctl.durable import private_folder
 from rplctl.verify.hashes import Hashes, bucket_of
 from rplctl.verify.key_values import Key
-from rplctl.verify.pair import Batch
+from rplctl.verify.pair import RowHashes
 
 _ROWS_OF_A_PART: Final = 300_000
 _MOST_PARTS: Final = 200
@@ -38,7 +38,7 @@ class Spool:
             for part in range(parts)
         ]  # fmt: skip
 
-    def add_all(self, batches: Iterable[Batch]) -> None:
+    def add_all(self, batches: Iterable[RowHashes]) -> None:
         for batch in batches:
             buckets = bucket_of(batch.keys)
             numbers = np.flatnonzero(self._unequal[buckets])

@@ -19,7 +19,7 @@ import numpy as np
 from rplctl.schema.bounds import row_bytes
 from rplctl.verify.hashes import BUCKETS, Buckets
 from rplctl.verify.key_values import Key
-from rplctl.verify.pair import Batch, Pair
+from rplctl.verify.pair import Pair, RowHashes
 from rplctl.verify.progress import PiecesDone
 from rplctl.verify.report_file import Difference, Totals
 from rplctl.verify.resolve import Resolver
@@ -50,7 +50,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     """
     source, side = resolver.source, resolver.side
 
-    def seen(batches: Iterable[Batch]) -> Iterable[Batch]:
+    def seen(batches: Iterable[RowHashes]) -> Iterable[RowHashes]:
         for batch in batches:
             moved(len(batch.rows))
             yield batch
@@ -92,7 +92,7 @@ def _together(one: Callable[[], None], other: Callable[[], None]) -> None:
         begun.result()
 
 
-def _sum(buckets: Buckets, batches: Iterable[Batch]) -> None:
+def _sum(buckets: Buckets, batches: Iterable[RowHashes]) -> None:
     for batch in batches:
         buckets.add(batch.keys, batch.rows)
 

@@ -36,7 +36,7 @@ from rplctl.target.registry import compared_rows
 from rplctl.verify.drift import drift_of
 from rplctl.verify.hashes import hash_values
 from rplctl.verify.key_values import Key, where_keys
-from rplctl.verify.pair import Batch, Pair, batch_of_images, batch_of_values, keys_of_images, stream_images
+from rplctl.verify.pair import Pair, RowHashes, batch_of_images, batch_of_values, keys_of_images, stream_images
 from rplctl.verify.server_sums import Ask
 
 _STAGE: Final = "rplctl_verify"
@@ -73,7 +73,7 @@ class TargetSide(ABC):
         """
 
     @abstractmethod
-    def scan(self, pair: Pair) -> Iterator[Batch]:
+    def scan(self, pair: Pair) -> Iterator[RowHashes]:
         """Yield hashes of all rows of the table. Raises TargetError if the target reports an error."""
 
     @abstractmethod
@@ -142,7 +142,7 @@ class ValuesSide(TargetSide):
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
         return tuple(self._compared.drift(known))
 
-    def scan(self, pair: Pair) -> Iterator[Batch]:
+    def scan(self, pair: Pair) -> Iterator[RowHashes]:
         for rows in self._compared.scan(pair.target, pair.target.columns[: pair.width]):
             yield batch_of_values([row for row in rows if _is_current(row, pair)], pair)
 
@@ -187,7 +187,7 @@ class ServerSide(TargetSide):
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
         return tuple(drift_of(source, create, known))
 
-    def scan(self, pair: Pair, wheres: Iterable[Sql] = (NOTHING,)) -> Iterator[Batch]:
+    def scan(self, pair: Pair, wheres: Iterable[Sql] = (NOTHING,)) -> Iterator[RowHashes]:
         """Yield hashes of all rows, or of the rows that the conditions `wheres` select."""
         columns, modes = pair.hashed(of_target=True)
         with self._session() as driver:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
 from rplctl.commit.participants.choice import logged_path
 from rplctl.commit.position_store import open_position_store
-from rplctl.commit.step import Step
+from rplctl.commit.step import CommitStep
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.durable import sync_count
@@ -54,7 +55,7 @@ def apply_next(config: Config, apply: Callable[[Target, int], None] = insert) ->
         number = info.master_log_pos + 1
         store.log.open()
         store.log.stage(EVENTS, info)
-        commit_group(opened, store, Step(info, at(number)), lambda: apply(opened, number))
+        commit_group(opened, store, CommitStep(info, at(number)), lambda: apply(opened, number))
         store.log.close()
         store.close(at(number))
     finally:
@@ -181,6 +182,7 @@ def test_the_record_is_the_positions_only_fsync(tmp_path: Path, target: MariadbS
     before = sync_count.total()
     for number in range(1, 6):
         log.stage(EVENTS, at(number - 1))
-        commit_group(opened, store, Step(at(number - 1), at(number)), lambda number=number: insert(opened, number))  # type: ignore[misc]
+        step = CommitStep(at(number - 1), at(number))
+        commit_group(opened, store, step, partial(insert, opened, number))
     assert sync_count.total() - before == 5
     opened.close()

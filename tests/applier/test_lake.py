@@ -17,8 +17,8 @@ from deltalake import DeltaTable
 from pyarrow.parquet import read_table
 
 from rplctl.data_source.json_rows import dict_rows
-from rplctl.data_source.options import Options
-from rplctl.data_source.walk import Walk
+from rplctl.data_source.options import QueryOptions
+from rplctl.data_source.walk import LogWalk
 from rplctl.decode.changes import OPS, changes_of
 from rplctl.demo import BINLOG_FOLDER
 from tests.kit.replica import Replica
@@ -159,7 +159,7 @@ def seen(row: dict[str, Any]) -> tuple[Any, ...]:
 def told_by_the_log(source: MariadbServer, begin: str) -> list[tuple[Any, ...]]:
     """Of the five tables, as the format `binlog` reads the source's own logs."""
     found: dict[str, list[tuple[Any, ...]]] = {table: [] for table in TABLES}
-    walk = Walk(Options.parse({"path": str(source.binlog_files[0].parent), "start": begin}))
+    walk = LogWalk(QueryOptions.parse({"path": str(source.binlog_files[0].parent), "start": begin}))
     for piece in walk.to():
         told = changes_of(piece)
         for part in told.tables:

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from rplctl.command.check.verb import Limits, Scope, check
+from rplctl.command.check.verb import CheckLimits, Scope, check
 from rplctl.command.process.thread_report import threads_of
 from rplctl.config import load_config
 from tests.kit.replica import Replica, wait_until
@@ -27,7 +27,7 @@ SCHEMA = "DROP DATABASE IF EXISTS look; CREATE DATABASE look; CREATE TABLE look.
 
 
 def codes(replica: Replica) -> set[str]:
-    verdict = check(load_config(replica.datadir), "", Limits(warning_s=60, critical_s=300), Scope.LOCAL)
+    verdict = check(load_config(replica.datadir), "", CheckLimits(warning_s=60, critical_s=300), Scope.LOCAL)
     return {finding.code for finding in verdict.findings if finding.level}
 
 

@@ -37,7 +37,7 @@ from rplctl.decode.row_stream import read_run
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.schema.plan import Catalog
 from rplctl.target import open_target
-from rplctl.target.base import Statement, TableChunk
+from rplctl.target.base import SourceStatement, TableChunk
 from rplctl.target.mysql.target import MysqlTarget
 from tests.bench.copied import cpu_of
 from tests.bench.drain import applying
@@ -130,7 +130,7 @@ class Rows:
 class Recorder:
     """What the target was told of, in its order; and the jobs that decoded it, with their seconds."""
 
-    told: list[Rows | Statement] = field(default_factory=list)
+    told: list[Rows | SourceStatement] = field(default_factory=list)
     jobs: list[tuple[float, Sequence[Split], Catalog]] = field(default_factory=list)
     _of_chunks: dict[int, tuple[Sequence[Split], Catalog, object]] = field(default_factory=dict)
     _foreign_keys: bool = True
@@ -165,7 +165,7 @@ class Recorder:
             finally:
                 clock.end()
 
-        def executed(target: MysqlTarget, statement: Statement) -> None:
+        def executed(target: MysqlTarget, statement: SourceStatement) -> None:
             self.told.append(statement)
             run_statement(target, statement)
 
@@ -187,7 +187,7 @@ class Recorder:
         ):
             setattr(owner, name, watched)
 
-    def taken(self) -> tuple[list[Rows | Statement], list[tuple[float, Sequence[Split], Catalog]]]:
+    def taken(self) -> tuple[list[Rows | SourceStatement], list[tuple[float, Sequence[Split], Catalog]]]:
         told, jobs = self.told, self.jobs
         self.told, self.jobs, self._of_chunks = [], [], {}
         return told, jobs
@@ -217,9 +217,11 @@ def tasks_again(jobs: Sequence[tuple[float, Sequence[Split], Catalog]]) -> dict[
     return {"decode": decode, "encode": encode, "job start": start, "jobs": len(jobs)}
 
 
-def bare_load(url: str, told: Sequence[Rows | Statement], server: int, *, length_prefixed: bool) -> tuple[float, float]:
+def bare_load(
+    url: str, told: Sequence[Rows | SourceStatement], server: int, *, length_prefixed: bool
+) -> tuple[float, float]:
     """Seconds, and CPU of the server and of this process, to do to a server what `told` did to the target."""
-    work: list[Rows | Statement] = []
+    work: list[Rows | SourceStatement] = []
     for event in told:
         if isinstance(event, Rows) and not length_prefixed:
             plain = [run_split(replace(split, length_prefixed=False), event.catalog) for split in event.splits]
@@ -231,7 +233,7 @@ def bare_load(url: str, told: Sequence[Rows | Statement], server: int, *, length
     before, began = cpu_of([os.getpid(), server]), time.perf_counter()
     for is_rows, events in itertools.groupby(work, lambda event: isinstance(event, Rows)):
         for number, event in enumerate(events):
-            if isinstance(event, Statement):
+            if isinstance(event, SourceStatement):
                 target.begin(foreign_keys=True)
                 target.run_statement(event)
                 target.commit()

@@ -30,7 +30,7 @@ from rplctl.repository.base import RepositoryKind
 from rplctl.repository.install import migrations_folder
 from rplctl.repository.record import RELAY_LOG_INFO
 from rplctl.repository.shadow_page import ShadowPageFile
-from rplctl.repository.switch import DECISION, RECORDS, Action
+from rplctl.repository.switch import DECISION, RECORDS, SwitchAction
 from tests.cli.program import Program
 from tests.kit import fork_server
 
@@ -76,7 +76,7 @@ def cell_of(program: Program, name: str) -> tuple[bool, bool]:
 
 
 def after(cell: tuple[bool, bool], wanted: RepositoryKind) -> tuple[bool, bool]:
-    if DECISION[cell, wanted] is Action.ERROR:
+    if DECISION[cell, wanted] is SwitchAction.ERROR:
         return cell
     return (any(cell) and wanted is TABLE, any(cell) and wanted is FILE)
 
@@ -93,7 +93,7 @@ def test_switch_repo_does_what_each_cell_says(
     shown = instance("switch-repo", "--to", wanted.lower(), "--repository", name, "--dry-run", "--json")
     assert cell_of(instance, name) == cell, "a dry run changes nothing"
     done = instance("switch-repo", "--to", wanted.lower(), "--repository", name)
-    if DECISION[cell, wanted] is Action.ERROR:
+    if DECISION[cell, wanted] is SwitchAction.ERROR:
         assert (shown.code, done.code, TEXT in done.err, "hint: keep the record whose position" in done.err) == (
             5,
             5,
@@ -135,7 +135,7 @@ def test_a_start_with_another_option_does_what_each_cell_says(
     put(instance, name, cell)
     store_options(instance.datadir, "", {RECORDS[name].option: str(wanted)})
     done = instance("start")
-    if DECISION[cell, wanted] is Action.ERROR:
+    if DECISION[cell, wanted] is SwitchAction.ERROR:
         assert (done.code, TEXT in done.err) == (5, True)
     elif cell == (False, False) and name == "master-info":
         assert done.code == 4, "there is no source to start from"

@@ -12,7 +12,7 @@ from rplctl.clone.changed_keys import MOST_KEYS, changed_keys
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.received import Received
 from rplctl.schema.source_catalog import read_catalog
-from rplctl.source.survey import Query
+from rplctl.source.survey import Ask
 from rplctl.sql_text import Sql
 from tests.kit.replica import Replica, wait_until
 from tests.kit.servers import MariadbServer
@@ -34,7 +34,7 @@ def place(server: MariadbServer) -> BinlogPosition:
 
 
 @pytest.mark.long("tests/clone/test_rules.py follows touched rows in make test.")
-def test_touched_rows_are_found_by_their_keys(server: MariadbServer, query: Query, tmp_path: Path) -> None:
+def test_touched_rows_are_found_by_their_keys(server: MariadbServer, query: Ask, tmp_path: Path) -> None:
     keys = keys_of(server)
     tables = {f"t{n}": what for n, what in enumerate(keys)} | {name: what for name, (what, _) in ODD.items()}
     rows = {f"t{n}": now for n, (now, _) in enumerate(keys.values())} | {"cascades": ODD["cascades"][1]}

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from rplctl.clone.chunk_file import ChunkHead, Place, digest_of, read_chunk, write_chunk
+from rplctl.clone.chunk_file import ChunkHead, SnapshotPosition, digest_of, read_chunk, write_chunk
 from rplctl.errors import RelayLogError
 from rplctl.event.jit import ByteArray
 from rplctl.plain_file import UnfitFile
@@ -24,7 +24,7 @@ HEAD = ChunkHead(
     upto=("_latin1 x'41'", "5"),
     digest="ab" * 32,
     wire_types=(3, 253),
-    low=Place("binlog.000001:4", "0-1-7"),
+    low=SnapshotPosition("binlog.000001:4", "0-1-7"),
     gone=((0.1, b"\xff"), (-5, "é")),
 )
 PACKETS = [np.frombuffer(b"\x05\0\0\1\0\0abc", np.uint8), np.frombuffer(b"\x02\0\0\2\0\0", np.uint8)]
@@ -34,13 +34,13 @@ def written(path: Path, packets: list[ByteArray] = PACKETS) -> Path:
     with write_chunk(path, HEAD) as writer:
         for piece in packets:
             writer.add(piece)
-        writer.high, writer.rows = Place("binlog.000001:99"), len(packets)
+        writer.high, writer.rows = SnapshotPosition("binlog.000001:99"), len(packets)
     return path
 
 
 def test_what_was_written_comes_back(tmp_path: Path) -> None:
     found = read_chunk(written(tmp_path / "17.rows"))
-    assert (found.head, found.high, found.rows) == (HEAD, Place("binlog.000001:99"), 2)
+    assert (found.head, found.high, found.rows) == (HEAD, SnapshotPosition("binlog.000001:99"), 2)
     assert found.packets.tobytes() == b"".join(piece.tobytes() for piece in PACKETS)
     assert [path.name for path in tmp_path.iterdir()] == ["17.rows"]
     assert (tmp_path / "17.rows").stat().st_mode & 0o777 == 0o600
@@ -126,7 +126,7 @@ def test_a_file_without_its_name_yet_is_not_seen(tmp_path: Path) -> None:
     with write_chunk(tmp_path / "17.rows", HEAD) as writer:
         writer.add(PACKETS[0])
         assert not (tmp_path / "17.rows").exists()
-        writer.high = Place("binlog.000001:5")
+        writer.high = SnapshotPosition("binlog.000001:5")
     assert read_chunk(tmp_path / "17.rows").rows == 0
 
 

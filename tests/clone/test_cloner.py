@@ -11,7 +11,7 @@ import pytest
 from rplctl.clone import cloner as cloner_module
 from rplctl.clone.cloner import Cloner
 from rplctl.clone.folder import CopiedTable
-from rplctl.clone.reading import Source, copied_table
+from rplctl.clone.reading import CopySource, copied_table
 from rplctl.clone.snapshot_method import SnapshotMethod, method_of
 from rplctl.config import load_config
 from rplctl.durable import private_folder
@@ -24,7 +24,7 @@ NAMES = [("away", "stays"), ("away", "goes")]
 
 
 @contextmanager
-def looking(server: MariadbServer, replica: Replica) -> Iterator[tuple[Cloner, Source]]:
+def looking(server: MariadbServer, replica: Replica) -> Iterator[tuple[Cloner, CopySource]]:
     """Beside a receiver."""
     server.sql("DROP DATABASE IF EXISTS away; CREATE DATABASE away; USE away;"
                "CREATE TABLE stays (id INT PRIMARY KEY); CREATE TABLE goes (id INT PRIMARY KEY)")  # fmt: skip
@@ -36,7 +36,7 @@ def looking(server: MariadbServer, replica: Replica) -> Iterator[tuple[Cloner, S
         yield cloner, source
 
 
-def method_on(cloner: Cloner, source: Source) -> SnapshotMethod:
+def method_on(cloner: Cloner, source: CopySource) -> SnapshotMethod:
     method = method_of(cloner.asked(NAMES, source), None)
     assert method is not None
     return method
@@ -46,7 +46,7 @@ def seen_away(monkeypatch: pytest.MonkeyPatch, server: MariadbServer, gone: str,
     """The first look at the table that goes falls between the two statements; what is looked at."""
     looked: list[TableName] = []
 
-    def look(name: TableName, source: Source, *, is_locked: bool) -> CopiedTable | None:
+    def look(name: TableName, source: CopySource, *, is_locked: bool) -> CopiedTable | None:
         is_first = name == NAMES[1] and name not in looked
         looked.append(name)
         if is_first:

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.clone.chunk_file import Place
-from rplctl.clone.folder import CloneFolder, CopiedTable, Part, Snapshot
+from rplctl.clone.chunk_file import SnapshotPosition
+from rplctl.clone.folder import CloneFolder, CopiedTable, Part, StoredSnapshot
 from rplctl.clone.throttle import read_limits
 from rplctl.errors import RelayLogError
 from rplctl.plain_file import UnfitFile
@@ -27,7 +27,7 @@ def copied() -> CopiedTable:
     return CopiedTable(load_catalog(CREATE, "d").tables["d", "t"], DatabaseModel(name="d", charset="latin1"), CREATE)
 
 
-def claimed(folder: CloneFolder, family: int, low: Place, *tables: CopiedTable) -> Snapshot:
+def claimed(folder: CloneFolder, family: int, low: SnapshotPosition, *tables: CopiedTable) -> StoredSnapshot:
     begun = folder.begin(family, 10 + family, low, list(tables))
     assert begun not in folder.snapshots()
     begun.claim()
@@ -38,8 +38,8 @@ def test_snapshots_are_seen_in_the_order_of_the_log_as_they_were_claimed(tmp_pat
     folder = CloneFolder(Channel("", tmp_path))
     folder.write_plan({1: [("d", "t")], 2: [("d", "u")]})
     assert folder.read_plan() == {1: [("d", "t")], 2: [("d", "u")]}
-    later = claimed(folder, 1, Place("log.000010:4", "0-1-9"), copied())
-    sooner = claimed(folder, 2, Place("log.000009:999"))
+    later = claimed(folder, 1, SnapshotPosition("log.000010:4", "0-1-9"), copied())
+    sooner = claimed(folder, 2, SnapshotPosition("log.000009:999"))
     assert folder.snapshots() == [sooner, later]
     assert later.chunk_counts() is None
     later.complete([3])
@@ -49,7 +49,7 @@ def test_snapshots_are_seen_in_the_order_of_the_log_as_they_were_claimed(tmp_pat
 def test_without_its_claim_a_snapshot_is_nothing(tmp_path: Path) -> None:
     folder = CloneFolder(Channel("", tmp_path))
     folder.write_plan({1: [("d", "t")]})
-    found = claimed(folder, 1, Place("log.000010:4"), copied())
+    found = claimed(folder, 1, SnapshotPosition("log.000010:4"), copied())
     found.chunk_path(0, 0).write_bytes(b"12345")
     assert (folder.size(), found.is_claimed) == (5, True)
     found.remove()
@@ -63,12 +63,12 @@ def test_what_was_not_claimed_goes_with_its_reader_and_what_was_not_read_to_its_
 ) -> None:
     folder = CloneFolder(Channel("", tmp_path))
     folder.write_plan({1: [("d", "t")]})
-    whole = claimed(folder, 1, Place("log.000010:4"), copied())
+    whole = claimed(folder, 1, SnapshotPosition("log.000010:4"), copied())
     whole.complete([0])
-    half = claimed(folder, 2, Place("log.000011:4"), copied())
+    half = claimed(folder, 2, SnapshotPosition("log.000011:4"), copied())
     assert half.parts() == []
     half.tell_read([Part(count=2, upto=("'7'",), rows=80)])
-    folder.begin(3, 13, Place("log.000012:4"), [copied()]).complete([0])
+    folder.begin(3, 13, SnapshotPosition("log.000012:4"), [copied()]).complete([0])
     folder.sweep()
     assert folder.snapshots() == [whole, half] and len(list(folder.path.glob("*/"))) == 2
     assert (folder.unfinished(1), folder.unfinished(2), folder.unfinished(3)) == (None, half, None)
@@ -77,7 +77,7 @@ def test_what_was_not_claimed_goes_with_its_reader_and_what_was_not_read_to_its_
         and not half.parts()[0].is_whole
         and Part(count=2).is_whole
     )
-    heir = replace(folder.begin(2, 14, Place("log.000013:4"), [copied()]), continues=half.epoch, counts=(2,))
+    heir = replace(folder.begin(2, 14, SnapshotPosition("log.000013:4"), [copied()]), continues=half.epoch, counts=(2,))
     heir.claim()
     assert folder.unfinished(2) == heir and heir.keeps(0) and not half.keeps(0)
     folder.forget_unfinished(2)
@@ -97,7 +97,7 @@ def test_the_applier_stands_still_for_a_while_only(tmp_path: Path) -> None:
 def test_a_claim_or_a_plan_that_is_cut_at_any_byte_is_none(tmp_path: Path) -> None:
     folder = CloneFolder(Channel("", tmp_path))
     folder.write_plan({1: [("d", "t")]})
-    claim = claimed(folder, 1, Place("log.000010:4"), copied()).folder / "claim.json"
+    claim = claimed(folder, 1, SnapshotPosition("log.000010:4"), copied()).folder / "claim.json"
     plan = folder.path / "plan.json"
     for path in (claim, plan):
         whole = path.read_bytes()
@@ -116,7 +116,7 @@ def test_a_fifo_in_a_file_s_place_is_told_and_never_waited_for(tmp_path: Path) -
     channel = Channel("", tmp_path)
     folder = CloneFolder(channel)
     folder.write_plan({1: [("d", "t")]})
-    found = claimed(folder, 1, Place("log.000010:4"), copied())
+    found = claimed(folder, 1, SnapshotPosition("log.000010:4"), copied())
     for path, read in (
         (channel.clone_plan, folder.read_plan),
         (found.folder / "claim.json", folder.snapshots),
@@ -164,7 +164,7 @@ def _changed(content: object) -> Iterator[object]:
 def test_a_tampered_file_of_the_folder_is_no_snapshot_or_an_error_that_names_it(tmp_path: Path) -> None:
     folder = CloneFolder(Channel("", tmp_path))
     folder.write_plan({1: [("d", "t")]})
-    found = replace(claimed(folder, 1, Place("log.000010:4", "0-1-9"), copied()), counts=(2,))
+    found = replace(claimed(folder, 1, SnapshotPosition("log.000010:4", "0-1-9"), copied()), counts=(2,))
     found.claim()
     found.complete([2])
     found.tell_read([Part(count=2, upto=("'7'",), rows=80)])

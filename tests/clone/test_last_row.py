@@ -20,7 +20,7 @@ from rplctl.position import BinlogPosition
 from rplctl.relay_log.received import Received
 from rplctl.result_set.columns import SESSION
 from rplctl.schema.source_catalog import read_table
-from rplctl.source.snapshot import LogPlace, RowLock, Step, orders_commits, snapshot
+from rplctl.source.snapshot import RowLock, SnapshotKind, SourcePosition, orders_commits, snapshot
 from rplctl.source.survey import survey
 from rplctl.sql_text import Sql
 from tests.kit.load import Work, working
@@ -118,7 +118,7 @@ def test_a_snapshot_shows_all_that_is_logged_up_to_the_locked_row(
             with working(server, "x", [writer(n) for n in range(WRITERS)], harmless=(er.LOCK_DEADLOCK,), pause_s=0):
                 while len(seen) < snapshots or not passed["keys"] or not passed["scans"]:
                     try:
-                        with snapshot(query, Step.SHARE_LOCK, LogPlace(None), 10, lock) as held:
+                        with snapshot(query, SnapshotKind.SHARE_LOCK, SourcePosition(None), 10, lock) as held:
                             count = sum(int(row[0]) for row in query(Sql(SEEN)))
                             high = held.high().position
                     except SourceError as error:

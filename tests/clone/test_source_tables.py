@@ -14,7 +14,7 @@ from rplctl.clone.source_tables import Wanted, read_source_tables
 from rplctl.config import Config
 from rplctl.errors import SourceError
 from rplctl.info import MasterInfo
-from rplctl.source.snapshot import Step
+from rplctl.source.snapshot import SnapshotKind
 
 SEEN = {"a": ("t", "refused"), "b": ("u",)}
 DATABASES = [(name, "utf8mb4", "utf8mb4_general_ci") for name in SEEN]
@@ -87,4 +87,4 @@ def test_each_right_that_is_missing_is_one_statement(
         found = read_source_tables(Config(tmp_path), MasterInfo(host="h"), wanted, is_new=True)
         assert [each.grant for each in found.missing] == [f"GRANT {right} TO 'few'@'%';" for right in missing + lacks]
         assert set(found.catalog.tables) == {("a", "t"), ("b", "u")}
-        assert (found.step, found.end is None, found.facts["a", "t"].rows) == (Step.EXACT, bool(lacks), 7)
+        assert (found.step, found.end is None, found.facts["a", "t"].rows) == (SnapshotKind.EXACT, bool(lacks), 7)

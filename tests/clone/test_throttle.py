@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.channel import Channel
-from rplctl.clone.throttle import HistoryGrows, Limits, Throttle, orders_seen, read_limits, write_limits
+from rplctl.clone.throttle import HistoryGrows, SourceLimits, Throttle, orders_seen, read_limits, write_limits
 
 pytestmark = pytest.mark.slow
 
@@ -21,17 +21,19 @@ def no_lag(address: str) -> int | None:
 def test_limits_stay_until_they_are_given_again_and_each_order_is_seen(tmp_path: Path) -> None:
     channel = Channel("", tmp_path)
     channel.run_folder.mkdir(parents=True)
-    assert (read_limits(channel), orders_seen(channel)) == (Limits(max_load=25, max_rate=0.0), (0, 0))
+    assert (read_limits(channel), orders_seen(channel)) == (SourceLimits(max_load=25, max_rate=0.0), (0, 0))
     write_limits(channel, max_load=None, max_rate=2.5)
     write_limits(channel, max_load=7)
     write_limits(channel, load_threads=5)
-    assert read_limits(channel) == Limits(max_load=7, max_rate=2.5, load_threads=5)
+    assert read_limits(channel) == SourceLimits(max_load=7, max_rate=2.5, load_threads=5)
     seen = orders_seen(channel)
     write_limits(channel)
-    assert orders_seen(channel) != seen and read_limits(channel) == Limits(max_load=7, max_rate=2.5, load_threads=5)
+    assert orders_seen(channel) != seen and read_limits(channel) == SourceLimits(
+        max_load=7, max_rate=2.5, load_threads=5
+    )
     for junk in (b'{"max_load": null', b"[]", b"7", b'{"max_load": 1e999, "max_rate": 1}'):
         channel.clone_orders_path.write_bytes(junk)
-        assert read_limits(channel) == Limits()
+        assert read_limits(channel) == SourceLimits()
 
 
 @pytest.mark.long("The other limits of this file stay in make test.")

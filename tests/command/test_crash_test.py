@@ -17,7 +17,7 @@ import pytest
 
 from rplctl.command.selftest import crash_run, crash_walk
 from rplctl.command.selftest.crash_cases import BESIDES, CrashCase, all_cases
-from rplctl.command.selftest.crash_walk import Walk
+from rplctl.command.selftest.crash_walk import CrashWalk
 from rplctl.demo.crash_log import FOLDER
 from rplctl.errors import UsageError
 from rplctl.failpoint import CRASH_POINTS, crash_point
@@ -173,7 +173,7 @@ BROKEN: dict[str, tuple[str, Any, str]] = {  # what takes whose place, and the p
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "broken", "point"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_order_is_a_failed_case(
-    walk: Walk, monkeypatch: pytest.MonkeyPatch, name: str, broken: Any, point: str
+    walk: CrashWalk, monkeypatch: pytest.MonkeyPatch, name: str, broken: Any, point: str
 ) -> None:
     """As it is, each of these cases is walked above."""
     cases = [case for case in all_cases("sqlite") if case.point == point]
@@ -184,8 +184,8 @@ def test_a_broken_order_is_a_failed_case(
 
 
 @pytest.fixture(scope="module")
-def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
-    made = Walk(tmp_path_factory.mktemp("walk"), "", "")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> CrashWalk:
+    made = CrashWalk(tmp_path_factory.mktemp("walk"), "", "")
     made.prepare()
     return made
 
@@ -265,15 +265,15 @@ def test_a_child_says_what_it_did_up_to_its_death() -> None:
         crash_point("crash_commit_after")
         say("second")
 
-    assert crash_run.in_child(work, "crash_commit_after=kill") == crash_run.Outcome(killed=True, said=("first",))
-    assert crash_run.in_child(work) == crash_run.Outcome(killed=False, said=("first", "second"))
+    assert crash_run.in_child(work, "crash_commit_after=kill") == crash_run.ChildOutcome(killed=True, said=("first",))
+    assert crash_run.in_child(work) == crash_run.ChildOutcome(killed=False, said=("first", "second"))
 
 
 def test_a_childs_error_is_its_last_word() -> None:
     def work(say: Callable[[Any], None]) -> None:
         raise UsageError("no", errno=1210)
 
-    assert crash_run.in_child(work) == crash_run.Outcome(killed=False, said=(), error="no", errno=1210)
+    assert crash_run.in_child(work) == crash_run.ChildOutcome(killed=False, said=(), error="no", errno=1210)
 
 
 @pytest.mark.long("A crash-test that is interrupted is rare.")
@@ -319,7 +319,7 @@ def test_a_transaction_that_an_interrupted_case_left_prepared_is_rolled_back(
     mariadb: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = mariadb.sql("SHOW DATABASES")
-    walk = Walk(tmp_path, mariadb.url(), "")
+    walk = CrashWalk(tmp_path, mariadb.url(), "")
     left: list[Any] = []
 
     def interrupted(work: Any, crash_points: str = "") -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.applier.heartbeat import unix_time
-from rplctl.command.heartbeat import Heartbeat
+from rplctl.command.heartbeat import HeartbeatLag
 from tests.cli.program import Program
 from tests.kit.private_server import PASSWORD, USER
 from tests.kit.replica import Replica, wait_until
@@ -34,7 +34,7 @@ def test_the_true_lag_is_told_and_a_purge_foreseen(mariadb: MariadbServer, tmp_p
         replica.wait_synced(mariadb)
         (row,) = json.loads(replica.run("heartbeat", "--json").stdout)
         assert (row["True_Lag"], row["True_Lag_From"]) == (0.0, "source") and row["Applied"] == row["Source_End"]
-        assert list(row) == list(Heartbeat.__dataclass_fields__)
+        assert list(row) == list(HeartbeatLag.__dataclass_fields__)
         assert abs(row["Clock_Skew"]) < 1 and 0 <= row["Clock_Skew_Error"] < 1, "the same machine"
 
         refused = replica.run("heartbeat", "--update", "--run-time", "1", expect=None)

@@ -9,7 +9,7 @@ import pytest
 
 from rplctl.channel import Channel, hold_lock
 from rplctl.command.channel.context import known_channels
-from rplctl.command.check.verb import Limits, Scope, check
+from rplctl.command.check.verb import CheckLimits, Scope, check
 from rplctl.command.rename_channel import rename_channel
 from rplctl.command.reset import reset
 from rplctl.config import load_config
@@ -35,7 +35,7 @@ def test_check_tells_of_one_that_was_cut_off(tmp_path: Path, archive: Archive) -
     in_child("rename_after_rows", lambda: rename_channel(life.config, "", NEW))
     codes = {
         finding.code: finding.repair
-        for finding in check(life.config, "", Limits(warning_s=60, critical_s=300), Scope.OFFLINE).findings
+        for finding in check(life.config, "", CheckLimits(warning_s=60, critical_s=300), Scope.OFFLINE).findings
     }
     assert codes["rename_interrupted"] == "rplctl start (finishes it)"
 

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from prometheus_client.parser import text_string_to_metric_families as table_groups
 
-from rplctl.command.serve import MOST_CONNECTIONS, Request, Server, is_local, serve
+from rplctl.command.serve import MOST_CONNECTIONS, HttpRequest, StatusServer, is_local, serve
 from rplctl.command.show_status import COLUMNS
 from rplctl.command.watching.watch import Watch
 from rplctl.config import load_config
@@ -51,15 +51,15 @@ PATHS = ("/", "/metrics", "/health/live", "/health/ready", "/status.json")
 
 
 @contextmanager
-def served(datadir: Path, *channels: str, **request: object) -> Iterator[Server]:
+def served(datadir: Path, *channels: str, **request: object) -> Iterator[StatusServer]:
     watch = Watch(lambda: [(name, load_config(datadir, name)) for name in channels or ("",)], checks=True)
-    with serve(Request(listen="127.0.0.1:0", **request), watch) as server:  # type: ignore[arg-type]
+    with serve(HttpRequest(listen="127.0.0.1:0", **request), watch) as server:  # type: ignore[arg-type]
         wait_until(lambda: bool(watch.latest.at), 10)
         yield server
 
 
 def ask(
-    server: Server, path: str, method: str = "GET", *, tls: ssl.SSLContext | None = None, **headers: str
+    server: StatusServer, path: str, method: str = "GET", *, tls: ssl.SSLContext | None = None, **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
     port = server.server_address[1]
     address = ("127.0.0.1", int(port))
@@ -197,7 +197,7 @@ def test_connections_without_a_request_make_room_at_once(configured: Program) ->
         assert all(ask(server, "/health/live")[0] == 200 for _ in range(3))
 
 
-def answers(server: Server) -> bool:
+def answers(server: StatusServer) -> bool:
     try:
         return ask(server, "/health/live")[0] == 200
     except (OSError, http.client.HTTPException):

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from rplctl.applier.apply.batch import KEEPS_CONNECTION
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_position_store
-from rplctl.commit.step import Step
+from rplctl.commit.step import CommitStep
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import TargetError
@@ -83,13 +83,13 @@ def error_where_the_position_moves(
 
     store.advance = advance  # type: ignore[method-assign]
     with pytest.raises(TargetError) as caught:
-        way(target, store, Step(info, at(1)), lambda: insert(target, 1))
+        way(target, store, CommitStep(info, at(1)), lambda: insert(target, 1))
     end()
     assert numbers(config) == []
     store.advance = really  # type: ignore[method-assign]
     if caught.value.errno not in KEEPS_CONNECTION:
         target.reconnect()  # as the applier does
-    way(target, store, Step(info, at(1)), lambda: insert(target, 1))
+    way(target, store, CommitStep(info, at(1)), lambda: insert(target, 1))
     assert numbers(config) == [1]
     assert caught.value.transient
     return caught.value
@@ -140,10 +140,10 @@ def test_another_writer_in_sqlite_is_a_lock_wait_too(
     with closing(sqlite3.connect(tmp_path / "target.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(TargetError) as caught:
-            commit_group(target, store, Step(info, at(1)), lambda: None)
+            commit_group(target, store, CommitStep(info, at(1)), lambda: None)
         other.execute("ROLLBACK")
     assert (caught.value.errno, caught.value.transient) == (1205, True)
-    commit_group(target, store, Step(info, at(1)), lambda: None)
+    commit_group(target, store, CommitStep(info, at(1)), lambda: None)
     stored = store.stored(target.connection)
     assert stored is not None and stored.exec_position == at(1).exec_position
     target.close()

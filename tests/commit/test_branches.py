@@ -14,7 +14,7 @@ from rplctl.channel import Channel
 from rplctl.command.selftest.crash_run import in_child
 from rplctl.commit.branches import PATIENCE_SECONDS, Branches, decided_batch, resolve_branches
 from rplctl.commit.resolve import refuse_half_committed
-from rplctl.commit.step import Step
+from rplctl.commit.step import CommitStep
 from rplctl.commit.transaction import commit_in_branches
 from rplctl.config import OPTIONS
 from rplctl.errors import ConfigError, LockBusy, NotRunning, TargetError
@@ -203,7 +203,7 @@ def begun(database: Path, count: int = 2, **more: Any) -> tuple[BranchServer, Br
 def commit_rows(server: BranchServer, branches: Branches) -> None:
     """One on each branch; the position moves."""
     first: Any = server.first
-    step = Step(position(0), position(1))
+    step = CommitStep(position(0), position(1))
     commit_in_branches(first, server.store(branches), step, lambda: server.insert_on_each(branches))
 
 
@@ -270,7 +270,7 @@ def test_a_branch_that_fails_undoes_all_and_the_next_batch_is_whole(tmp_path: Pa
     def fail(target: object) -> None:
         raise TargetError("Lock wait timeout exceeded", errno=1205, transient=True)
 
-    store, step = server.store(branches), Step(position(0), position(1))
+    store, step = server.store(branches), CommitStep(position(0), position(1))
     first: Any = server.first
     with pytest.raises(TargetError, match="Lock wait"):
         commit_in_branches(first, store, step, lambda: branches.apply({0: lambda target: None, 1: fail}))

@@ -8,7 +8,7 @@ import pytest
 
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_position_store
-from rplctl.commit.step import PositionStore, Step
+from rplctl.commit.step import CommitStep, PositionStore
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, TargetError
@@ -53,7 +53,7 @@ def test_the_position_moves_after_the_change(opened: tuple[Target, PositionStore
         assert found is not None
         seen.append(found.master_log_pos)
 
-    commit_after(target, store, Step(at(0), at(1)), apply)
+    commit_after(target, store, CommitStep(at(0), at(1)), apply)
     assert (seen, stored(target, store)) == ([0], 1)
     target.close()
 
@@ -65,15 +65,15 @@ def test_an_error_leaves_the_position_where_it_was(opened: tuple[Target, Positio
         raise TargetError("no", errno=1050)
 
     with pytest.raises(TargetError):
-        commit_after(target, store, Step(at(0), at(1)), fail)
+        commit_after(target, store, CommitStep(at(0), at(1)), fail)
     assert stored(target, store) == 0
     target.close()
 
 
 def test_nothing_is_applied_when_somebody_else_moved_the_position(opened: tuple[Target, PositionStore]) -> None:
     target, store = opened
-    commit_group(target, store, Step(at(0), at(5)), lambda: None)
+    commit_group(target, store, CommitStep(at(0), at(5)), lambda: None)
     with pytest.raises(LockBusy):
-        commit_after(target, store, Step(at(0), at(1)), lambda: pytest.fail("applied"))
+        commit_after(target, store, CommitStep(at(0), at(1)), lambda: pytest.fail("applied"))
     assert stored(target, store) == 5
     target.close()

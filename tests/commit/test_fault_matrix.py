@@ -28,7 +28,7 @@ from rplctl.commit import transaction
 from rplctl.commit.participants.line import LinePosition
 from rplctl.commit.position_store import open_position_store
 from rplctl.commit.resolve import terminate_predecessor
-from rplctl.commit.step import PositionStore, Step
+from rplctl.commit.step import CommitStep, PositionStore
 from rplctl.config import Config
 from rplctl.errors import TargetError
 from rplctl.failpoint import crash_point
@@ -164,7 +164,7 @@ class Bench:
     def _apply(self, case: Case, target: Target, store: PositionStore, info: RelayLogInfo) -> RelayLogInfo:
         number = info.master_log_pos - 4 + 1
         commit = transaction.commit_after if case.kind == "after" else transaction.commit_group
-        step = Step(info, at(number, case.gtid))
+        step = CommitStep(info, at(number, case.gtid))
 
         def insert() -> None:
             for part in range(PARTS):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rplctl.applier.feed.plan import plan_batches
-from rplctl.command.selftest.crash_run import Outcome, in_child
+from rplctl.command.selftest.crash_run import ChildOutcome, in_child
 from rplctl.commit.noted import Decision, decide, is_of
 from rplctl.errors import TargetError
 from rplctl.event.scan import GroupKind
@@ -200,7 +200,7 @@ class Killed:
         for number in range(MOST_KILLS):
             outcome = in_child(self.go_on, again if number else points)
             if not outcome.killed:
-                assert outcome == Outcome(killed=False, said=()), outcome
+                assert outcome == ChildOutcome(killed=False, said=()), outcome
                 return number
         raise AssertionError("no end")
 
@@ -298,7 +298,7 @@ def test_an_answer_that_is_an_error_leaves_no_doubt(
     mariadb.sql("CREATE TABLE made (b INT)", "noted")
     assert [in_child(killed.go_on).errno for _ in range(2)] == [1050, 1050]
     mariadb.sql("DROP TABLE made", "noted")
-    assert in_child(killed.go_on) == Outcome(killed=False, said=())
+    assert in_child(killed.go_on) == ChildOutcome(killed=False, said=())
     assert mariadb.sql("SELECT * FROM rplctl.rplctl_statement_note") == []
 
 
@@ -313,7 +313,7 @@ def test_definitions_that_are_neither_stop_with_both_and_a_way_out(
         assert stopped.errno == 1593
         assert "TABLE noted.t is as before, TABLE noted.moved is new" in stopped.error
     mariadb.sql("DROP TABLE moved", "noted")
-    assert in_child(killed.go_on) == Outcome(killed=False, said=())
+    assert in_child(killed.go_on) == ChildOutcome(killed=False, said=())
     assert {"t", "moved"} & tables(mariadb) == {"moved"}
 
 
@@ -327,7 +327,7 @@ def test_without_the_note_a_statement_is_executed(before_last: Callable[[str], K
     mariadb.sql("DROP TABLE moved; ALTER TABLE t COMMENT 'by hand'", "noted")
     assert in_child(killed.go_on).errno == 1593
     mariadb.sql("DELETE FROM rplctl.rplctl_statement_note WHERE Channel_name=''")
-    assert in_child(killed.go_on) == Outcome(killed=False, said=())
+    assert in_child(killed.go_on) == ChildOutcome(killed=False, said=())
     assert {"t", "moved"} & tables(mariadb) == {"moved"}
 
 
@@ -340,7 +340,7 @@ def test_a_drop_of_several_that_was_cut_is_finished(
     killed = before_last("DROP TABLE d1, d2")
     assert in_child(killed.go_on, f"{NOTED}=kill").killed
     mariadb.sql("DROP TABLE d1", "noted")
-    assert in_child(killed.go_on) == Outcome(killed=False, said=())
+    assert in_child(killed.go_on) == ChildOutcome(killed=False, said=())
     assert not {"d1", "d2"} & tables(mariadb)
 
 
@@ -354,7 +354,7 @@ def test_a_replacement_that_was_cut_between_its_drop_and_its_create_is_finished(
     killed.go_on(without_last=True)
     assert in_child(killed.go_on, f"{NOTED}=kill").killed
     mysql.sql("DROP TABLE IF EXISTS t", "noted")  # as the first of the two
-    assert in_child(killed.go_on) == Outcome(killed=False, said=())
+    assert in_child(killed.go_on) == ChildOutcome(killed=False, said=())
     assert [column for column, *_ in mysql.sql("SHOW COLUMNS FROM t", "noted")] == ["z"]
     assert mysql.sql("SELECT * FROM rplctl.rplctl_statement_note") == []
     clear(mysql)
@@ -373,7 +373,7 @@ def test_columns_that_change_places_under_the_same_definition(
     made = "SELECT CREATE_TIME < SYSDATE() FROM information_schema.TABLES WHERE TABLE_SCHEMA='noted' AND TABLE_NAME='t'"
     wait_until(lambda: mariadb.sql(made) == [(1,)])  # else nothing would tell, and the channel stops
     assert in_child(killed.go_on, f"{point}=kill").killed
-    assert in_child(killed.go_on) == Outcome(killed=False, said=())
+    assert in_child(killed.go_on) == ChildOutcome(killed=False, said=())
     assert mariadb.sql("SHOW CREATE TABLE t", "noted") == definition
     assert mariadb.sql("SELECT a, b FROM t", "noted") == [(10, 1)]
 
@@ -473,6 +473,6 @@ def test_a_name_in_the_clients_character_set_is_the_tables(mariadb: MariadbServe
     killed = Killed(mariadb, tmp_path / "i", recorded.groups, "table")
     killed.go_on(without_last=True)
     assert in_child(killed.go_on, f"{SENT}=kill").killed
-    assert in_child(killed.go_on) == Outcome(killed=False, said=())
+    assert in_child(killed.go_on) == ChildOutcome(killed=False, said=())
     assert content(mariadb) == recorded.content
     clear(mariadb)

@@ -15,7 +15,7 @@ from rplctl.channel import Channel
 from rplctl.commit.marker import MarkerPositionStore, has_gone_back, read_marker, remove_marker
 from rplctl.commit.participants.line import LinePosition
 from rplctl.commit.position_store import TablePositionStore, open_position_store, resolve
-from rplctl.commit.step import CommitMode, Step
+from rplctl.commit.step import CommitMode, CommitStep
 from rplctl.commit.transaction import commit_group
 from rplctl.commit.two_phase import XaPositionStore
 from rplctl.config import Config
@@ -312,7 +312,7 @@ def test_a_table_that_is_not_crash_safe_gets_a_marker_beside_it_and_is_written_e
     store = open_position_store(config, channel, target.engine)
     before = store.open()
     after = at(1)
-    commit_group(target, store, Step(before, after), lambda: None)
+    commit_group(target, store, CommitStep(before, after), lambda: None)
     target.close()
     assert isinstance(store, kind)
     assert open_relay_log_info(config, channel, lambda: target.engine).read().exec_position == after.exec_position

@@ -15,7 +15,7 @@ from rplctl.channel import Channel
 from rplctl.command.selftest.crash_run import in_child
 from rplctl.commit import transaction
 from rplctl.commit.position_store import open_position_store
-from rplctl.commit.step import Step
+from rplctl.commit.step import CommitStep
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.errors import TargetError
@@ -65,7 +65,7 @@ def apply_next(config: Config) -> int:
     commit_group(
         target,
         store,
-        Step(info, at(number)),
+        CommitStep(info, at(number)),
         lambda: insert_probe(target, number),
     )
     target.close()
@@ -102,7 +102,7 @@ def test_an_error_while_applying_rolls_the_position_back(tmp_path: Path) -> None
         raise TargetError("no", errno=1062)
 
     with pytest.raises(TargetError):
-        commit_group(target, store, Step(info, at(1)), fail)
+        commit_group(target, store, CommitStep(info, at(1)), fail)
     target.close()
     assert probe(config) == []
     assert apply_next(config) == 1
@@ -129,10 +129,10 @@ def test_a_commit_that_fails_is_decided_by_the_stored_position(
         target.connection.exec_driver_sql("INSERT INTO probe VALUES (1)")
 
     if durable:
-        commit_group(target, store, Step(info, at(1)), write)
+        commit_group(target, store, CommitStep(info, at(1)), write)
     else:
         with pytest.raises(TargetError):
-            commit_group(target, store, Step(info, at(1)), write)
+            commit_group(target, store, CommitStep(info, at(1)), write)
     target.close()
     assert probe(config) == ([1] if durable else [])
 
@@ -144,7 +144,7 @@ def test_the_log_of_what_was_applied_is_told_of_the_step_before_and_after_its_co
     config = prepare(tmp_path, "TABLE")
     target = open_target(config.target_url)
     store = open_position_store(config, Channel("", config.datadir), target.engine)
-    step = Step(store.open(), at(1))
+    step = CommitStep(store.open(), at(1))
     told: list[Any] = []
     store.log = Mock()
     store.log.before_commit.side_effect = lambda *step: told.append(("before", *step))
@@ -182,5 +182,5 @@ def test_no_branch_stays_open_when_one_fails(failing: str) -> None:
     store: Any = SimpleNamespace(branches=branches, log=None, advance=lambda *_: None)
     target: Any = SimpleNamespace(connection=None)
     with pytest.raises(TargetError):
-        transaction.commit_in_branches(target, store, Step(at(1), at(2)), apply)
+        transaction.commit_in_branches(target, store, CommitStep(at(1), at(2)), apply)
     assert said == ["begin", *(["prepare"] if failing == "prepare" else []), "roll back"]

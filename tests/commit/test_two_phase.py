@@ -17,7 +17,7 @@ from rplctl.commit import ambiguous_commit as in_doubt
 from rplctl.commit.participants.choice import pages_path
 from rplctl.commit.position_store import open_position_store, resolve, shown_mode
 from rplctl.commit.resolve import finish_prepared, terminate_predecessor
-from rplctl.commit.step import CommitMode, Step
+from rplctl.commit.step import CommitMode, CommitStep
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.commit.two_phase import XaPositionStore
 from rplctl.commit.xid import xid_prefix
@@ -172,7 +172,7 @@ def test_the_target_killed_between_prepare_and_commit(
         insert(target, 2)
 
     def step() -> None:
-        commit_group(target, store, Step(info, at(2)), apply)
+        commit_group(target, store, CommitStep(info, at(2)), apply)
 
     with pytest.raises((TargetError, OSError)):
         step()
@@ -180,7 +180,7 @@ def test_the_target_killed_between_prepare_and_commit(
     monkeypatch.undo()
     if decided:
         with pytest.raises(TargetError, match="decided and not finished"):
-            commit_group(target, store, Step(info, at(3)), lambda: None)
+            commit_group(target, store, CommitStep(info, at(3)), lambda: None)
         step()
         assert (applied, store.decided) == ([1], "")
     target.close()
@@ -205,7 +205,7 @@ def test_a_frozen_predecessor_that_holds_a_prepared_transaction_is_ended(
         assert isinstance(store, XaPositionStore)
         info = store.open()
         store.participant.prepare = lambda *_: (os.write(write, b"x"), signal.pause())  # type: ignore[method-assign,func-returns-value,assignment]
-        commit_group(target, store, Step(info, at(1)), lambda: insert(target, 1))
+        commit_group(target, store, CommitStep(info, at(1)), lambda: insert(target, 1))
         os._exit(1)
     try:
         assert os.read(read, 1) == b"x"
@@ -274,7 +274,7 @@ def test_without_two_phases_the_position_follows_without_a_prepare_line(mariadb:
         insert(target, 1)
         seen.append(channel.relay_log_info_path.read_bytes())
 
-    commit_after(target, store, Step(store.open(), at(1)), apply)
+    commit_after(target, store, CommitStep(store.open(), at(1)), apply)
     assert b"prepared:" not in seen[0] and prepared(mariadb) == []
     assert open_relay_log_info(config, channel, lambda: target.engine).read().is_at(at(1))
     store.close(at(1))

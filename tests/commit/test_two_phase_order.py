@@ -13,7 +13,7 @@ import pytest
 from rplctl.channel import Channel
 from rplctl.commit.marker import MarkerPositionStore, read_marker
 from rplctl.commit.participants.line import LinePosition
-from rplctl.commit.step import Step
+from rplctl.commit.step import CommitStep
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.commit.two_phase import XaPositionStore
 from rplctl.commit.xid import xid_of
@@ -28,7 +28,7 @@ from tests.commit.two_phase_server import AWAY, TwoPhaseServer
 from tests.commit.xa_probe import at
 
 PREFIX = "rplctl:0:0:"
-FIRST, SECOND = Step(at(0), at(1)), Step(at(1), at(2))
+FIRST, SECOND = CommitStep(at(0), at(1)), CommitStep(at(1), at(2))
 XID = xid_of(PREFIX, at(1))
 
 
@@ -42,7 +42,7 @@ class Bench:
         self.position = LinePosition(self.repository)
         self.store = XaPositionStore(self.repository, self.position, self.server.engine, PREFIX, self.server)
 
-    def commit(self, step: Step, **options: Any) -> None:
+    def commit(self, step: CommitStep, **options: Any) -> None:
         number = step.after.exec_position.log_pos
         commit_group(self.server, self.store, step, lambda: self.server.insert(number), **options)
 
@@ -102,7 +102,7 @@ def test_a_connection_is_marked_once_and_what_the_last_one_left_is_rolled_back(
     assert bench.server.said.count(f"claim {PREFIX}") == 1
     bench.server.prepared = {f"{PREFIX}aa": [9], "someone-else": [8]}
     bench.server.reconnect()
-    bench.commit(Step(at(2), at(3)))
+    bench.commit(CommitStep(at(2), at(3)))
     assert bench.server.said.count(f"claim {PREFIX}") == 2
     assert (bench.server.rows, list(bench.server.prepared)) == ([1, 2, 3], ["someone-else"])
     assert caplog.messages == [f"prepared transaction {PREFIX}aa was not decided and is rolled back"]
@@ -191,7 +191,7 @@ def test_a_group_without_a_prepare_moves_only_from_where_the_position_is(bench: 
     bench.server.prepared[""] = []  # not in two phases: commit() of the server in memory takes that branch
     commit_after(bench.server, bench.store, FIRST, lambda: bench.server.insert(1))
     assert bench.repository.read() == at(1)
-    for moved in (FIRST, Step(at(2), at(3))):
+    for moved in (FIRST, CommitStep(at(2), at(3))):
         with pytest.raises(LockBusy):
             commit_after(bench.server, bench.store, moved, lambda: pytest.fail("applied"))
         with pytest.raises(LockBusy):

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from rplctl import failpoint
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_position_store
-from rplctl.commit.step import Step
+from rplctl.commit.step import CommitStep
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.failpoint import ENVIRONMENT
@@ -67,7 +67,7 @@ def apply_next(config: Config, apply: Callable[[Target, int], None] = insert) ->
         store = open_position_store(config, Channel("", config.datadir), target.engine)
         info = store.open()
         number = info.master_log_pos + 1
-        commit_group(target, store, Step(info, at(number)), lambda: apply(target, number))
+        commit_group(target, store, CommitStep(info, at(number)), lambda: apply(target, number))
         store.close(at(number))
     finally:
         target.close()

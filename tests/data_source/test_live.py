@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.data_source.live import LiveLogs
-from rplctl.data_source.options import Options
+from rplctl.data_source.options import QueryOptions
 from rplctl.errors import RplError, SourceError, UsageError
 from rplctl.event.header import FLAG_BINLOG_IN_USE
 from tests.data_source.test_walk import all_of
@@ -22,12 +22,12 @@ LONG = pytest.mark.long("tests/data_source/test_source.py reads a live server on
 _FLAGS_AT = 4 + 17  # of a log's first event
 
 
-def options(server: MariadbServer | MysqlServer, folder: Path, **more: str) -> Options:
+def options(server: MariadbServer | MysqlServer, folder: Path, **more: str) -> QueryOptions:
     secret = folder / "password"
     secret.write_text(PASSWORD)
     secret.chmod(0o600)
     given = {"spool": str(folder / "spool"), "password_file": str(secret), "get_public_key": "true"}
-    return Options.parse({"path": f"mysql://{USER}@{server.host}:{server.port}", **given, **more})
+    return QueryOptions.parse({"path": f"mysql://{USER}@{server.host}:{server.port}", **given, **more})
 
 
 def copied(server: MariadbServer | MysqlServer, folder: Path) -> Path:
@@ -181,5 +181,5 @@ def test_who_may_not_read_the_logs_is_told_what_is_missing(tmp_path: Path) -> No
 )
 def test_an_address_that_says_more_or_less_than_the_server_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="option path") as refused:
-        Options.parse({"path": url})
+        QueryOptions.parse({"path": url})
     assert "secret" not in str(refused.value)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.data_source.options import Options
+from rplctl.data_source.options import QueryOptions
 from rplctl.errors import UsageError
 
 
 def test_options_are_read_whatever_their_case() -> None:
-    found = Options.parse(
+    found = QueryOptions.parse(
         {"PATH": "file:///logs", "Table": "`a.b`.`c``d`", "start": "b.000002:4", "Partition_Bytes": "9"}
     )
     assert (str(found.path), found.table, str(found.start), found.partition_bytes) == (
@@ -18,7 +18,7 @@ def test_options_are_read_whatever_their_case() -> None:
         "b.000002:4",
         9,
     )
-    assert Options.parse({"path": "x", "start_time": "2026-01-01"}).start_time == 1767225600.0
+    assert QueryOptions.parse({"path": "x", "start_time": "2026-01-01"}).start_time == 1767225600.0
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ def test_options_are_read_whatever_their_case() -> None:
 )
 def test_an_option_that_cannot_be_read_is_named(name: str, text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        Options.parse({"path": "x", name: text})
+        QueryOptions.parse({"path": "x", name: text})
 
 
 def test_the_path_must_be_given() -> None:
     with pytest.raises(UsageError, match="needs the option path"):
-        Options.parse({})
+        QueryOptions.parse({})

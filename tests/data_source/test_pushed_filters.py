@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import datasource as api
 
-from rplctl.data_source.options import Options
+from rplctl.data_source.options import QueryOptions
 from rplctl.data_source.source import BinlogDataSource, FilteredBinlogReader
 from tests.kit.recorded_state import unpacked_log
 from tests.kit.servers import MariadbServer
@@ -20,7 +20,7 @@ Keeps = Callable[[dict[str, Any]], bool]
 
 def read(folder: Path, *filters: api.Filter, **options: str) -> list[dict[str, Any]]:
     given = {"path": str(folder), "partition_bytes": "200000", "statements": "skip", **options}
-    reader = FilteredBinlogReader(Options.parse(given), BinlogDataSource(given).schema())
+    reader = FilteredBinlogReader(QueryOptions.parse(given), BinlogDataSource(given).schema())
     assert [*reader.pushFilters([*filters])] == [*filters]  # Spark looks at every row again
     found = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     return sorted(found, key=lambda row: (row["log"], row["pos"], row["row_number"] or 0, str(row)))

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rplctl.data_source.json_rows import dict_rows
-from rplctl.data_source.options import Options
-from rplctl.data_source.walk import Walk
+from rplctl.data_source.options import QueryOptions
+from rplctl.data_source.walk import LogWalk
 from rplctl.decode.changes import Changes, changes_of
 from rplctl.errors import RplError, SourceError, UsageError
 from rplctl.position import BinlogPosition
@@ -25,7 +25,7 @@ CASES = ["ma1011-torture-row", "my97-torture-row", "my97-torture-compress-l1", "
 
 def all_of(folder: Path, **options: str) -> list[Any]:
     """Every change and statement, comparable."""
-    walk = Walk(Options.parse({"path": str(folder), **options}))
+    walk = LogWalk(QueryOptions.parse({"path": str(folder), **options}))
     return [event for piece in walk.to() for event in events_of(changes_of(piece, walk.asked))]
 
 
@@ -60,9 +60,9 @@ def test_however_the_logs_are_cut_the_changes_are_the_same(case: str, tmp_path: 
 @pytest.mark.slow
 def test_a_walk_in_steps_is_the_walk_at_once(tmp_path: Path) -> None:
     unpacked_log("my97-torture-row", tmp_path)
-    options = Options.parse({"path": str(tmp_path)})
-    at_once = Walk(options).to()
-    steps, walk, places = [], Walk(options), []
+    options = QueryOptions.parse({"path": str(tmp_path)})
+    at_once = LogWalk(options).to()
+    steps, walk, places = [], LogWalk(options), []
     while found := walk.to(limit=50_000) or walk.place not in places:
         places.append(walk.place)
         steps += found if isinstance(found, list) else []
@@ -71,10 +71,10 @@ def test_a_walk_in_steps_is_the_walk_at_once(tmp_path: Path) -> None:
         event for p in at_once for event in events_of(changes_of(p))
     ]
     middle = places[len(places) // 2]
-    later = Walk(options)
+    later = LogWalk(options)
     later.to(middle)
     assert later.place == middle
-    assert later.catalog == Walk(Options.parse({"path": str(tmp_path), "start": str(middle)})).catalog
+    assert later.catalog == LogWalk(QueryOptions.parse({"path": str(tmp_path), "start": str(middle)})).catalog
 
 
 def test_start_and_end_are_places_gtids_or_times(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_start_and_end_are_places_gtids_or_times(tmp_path: Path) -> None:
     assert all_of(tmp_path, start_time="2100-01-01") == []
     assert all_of(tmp_path, end_time="2100-01-01") == whole
     with pytest.raises(UsageError, match="no transaction begins at"):
-        Walk(Options.parse({"path": str(tmp_path), "start": f"{log}:{middle[2] - 1}"}))
+        LogWalk(QueryOptions.parse({"path": str(tmp_path), "start": f"{log}:{middle[2] - 1}"}))
 
 
 def test_a_missing_log_is_told_and_nothing_behind_it_is_read(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_rows_are_read_under_the_definition_that_held_there(logs: tuple[MariadbS
         ("{'b': 2, 'id': 1, 'c': 'x'}", "{'b': 18446744073709551615, 'id': 1, 'c': 'x'}"),
         ("None", "{'b': 1, 'id': 7, 'c': 'y'}"),
     ]
-    walk = Walk(Options.parse({"path": str(folder), "table": "s.t"}))
+    walk = LogWalk(QueryOptions.parse({"path": str(folder), "table": "s.t"}))
     kinds = [s.kind for piece in walk.to() for s in changes_of(piece, walk.asked).statements]
     assert kinds == ["ddl", "ddl", "truncate", "drop"]
     assert [[column.name for column in model.columns] for model in walk.versions] == [["id", "a"], ["b", "id", "c"]]
@@ -165,7 +165,7 @@ def test_who_asks_for_a_table_is_told_that_its_database_goes(logs: tuple[Mariadb
     server, folder = logs
     server.sql("CREATE DATABASE gone; CREATE TABLE gone.t (id INT); CREATE DATABASE other; DROP DATABASE other")
     server.sql("DROP DATABASE gone", "s")
-    walk = Walk(Options.parse({"path": str(folder), "table": "gone.t"}))
+    walk = LogWalk(QueryOptions.parse({"path": str(folder), "table": "gone.t"}))
     told = [s for piece in walk.to() for s in changes_of(piece, walk.asked).statements]
     assert [(s.kind, s.database, s.table) for s in told] == [("ddl", "gone", "t"), ("drop", "gone", "")]
 
@@ -198,7 +198,7 @@ def test_a_statement_instead_of_rows_is_an_error_of_a_table_and_a_line_among_all
     unpacked_log("ma1011-torture-statement", tmp_path)
     kinds = {event[1] for event in all_of(tmp_path) if len(event) == 3}
     assert "statement" in kinds
-    walk = Walk(Options.parse({"path": str(tmp_path)}))
+    walk = LogWalk(QueryOptions.parse({"path": str(tmp_path)}))
     walk.to()
     table = ".".join(next(iter(walk.catalog.tables)))
     with pytest.raises(RplError, match="a statement instead of row events") as told:
@@ -221,7 +221,7 @@ def test_what_is_no_log_is_told_and_one_that_was_just_made_is_empty(tmp_path: Pa
         ({"path": str(log), "schema_file": "/no"}, "schema_file"),
     ):
         with pytest.raises(UsageError, match=says):
-            Walk(Options.parse(options))
+            LogWalk(QueryOptions.parse(options))
 
 
 def test_a_log_that_grows_is_read_on_where_it_was_left(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_log_that_grows_is_read_on_where_it_was_left(tmp_path: Path) -> None:
     walk, found, at = None, [], len(data) // 3
     while at <= len(data):
         log.write_bytes(data[:at])  # in the middle of an event, mostly
-        walk = walk or Walk(Options.parse({"path": str(tmp_path)}))
+        walk = walk or LogWalk(QueryOptions.parse({"path": str(tmp_path)}))
         found += [event for piece in walk.to() for event in events_of(changes_of(piece))]
         at = min(at + 99_991, len(data)) if at < len(data) else len(data) + 1
     assert walk is not None and walk.place == BinlogPosition(log.name, len(data))

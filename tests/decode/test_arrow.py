@@ -14,8 +14,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from rplctl.data_source.column_type import spark_type
-from rplctl.data_source.options import Options
-from rplctl.data_source.walk import Walk
+from rplctl.data_source.options import QueryOptions
+from rplctl.data_source.walk import LogWalk
 from rplctl.decode.arrow import column_array
 from rplctl.decode.changes import changes_of
 from rplctl.event.values import decode_column
@@ -31,7 +31,7 @@ CASES = ["ma1011-torture-row", "my97-torture-row", "ma1011-types", "my97-json", 
 def test_a_value_in_a_type_of_sparks_is_the_value_that_the_server_prints(case: str, tmp_path: Path) -> None:
     unpacked_log(case, tmp_path)
     types = Counter[str]()
-    for piece in Walk(Options.parse({"path": str(tmp_path)})).to():
+    for piece in LogWalk(QueryOptions.parse({"path": str(tmp_path)})).to():
         for part in changes_of(piece).tables:
             images = part.rows.images
             for rows in (images.before, images.after):

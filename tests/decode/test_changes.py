@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from rplctl.data_source.json_rows import dict_rows
-from rplctl.data_source.options import Options
-from rplctl.data_source.walk import Walk
+from rplctl.data_source.options import QueryOptions
+from rplctl.data_source.walk import LogWalk
 from rplctl.decode.changes import Changes, changes_of
 from rplctl.errors import SourceError
 from rplctl.schema.statement import TableName
@@ -30,7 +30,7 @@ CASES = {  # how many tables can be compared: that no DDL touched, and whose eve
 
 
 def changes(path: Path, **options: str) -> list[Changes]:
-    walk = Walk(Options.parse({"path": str(path), **options}))
+    walk = LogWalk(QueryOptions.parse({"path": str(path), **options}))
     return [changes_of(piece) for piece in walk.to()]
 
 
@@ -117,7 +117,7 @@ def shown(value: Any, kind: str) -> str:
 
 def test_a_task_that_does_not_see_the_log_says_what_every_executor_has_to_see(tmp_path: Path) -> None:
     unpacked_log("ma1011-sysbench-mix-small", tmp_path)
-    (piece, *_) = Walk(Options.parse({"path": str(tmp_path)})).to()
+    (piece, *_) = LogWalk(QueryOptions.parse({"path": str(tmp_path)})).to()
     with pytest.raises(SourceError, match="No such file") as refused:
         changes_of(replace(piece, path=str(tmp_path / "elsewhere" / piece.log_name)))
     assert "make the logs available under this path on every executor" in refused.value.hint

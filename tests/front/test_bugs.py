@@ -11,7 +11,7 @@ import mysql.connector
 import pymysql
 import pytest
 
-from rplctl.front.sign_in import Door
+from rplctl.front.sign_in import SignIns
 from tests.command.test_serve import self_signed
 from tests.front.test_front import PASSWORD, connect, datadir, errno_of, executed, prepared, served
 
@@ -70,7 +70,7 @@ def test_a_bug_during_a_sign_in_is_an_error_and_admits_nobody(datadir: Path, tmp
         client: Any = mysql.connector.connect(
             host="127.0.0.1", port=server.port, user="dba", password=PASSWORD, use_pure=True
         )
-        Door.account, account = raising(ZeroDivisionError("a bug")), Door.account  # type: ignore[method-assign]
+        SignIns.account, account = raising(ZeroDivisionError("a bug")), SignIns.account  # type: ignore[method-assign]
         try:
             assert errno_of(server, "dba", "SELECT 1") == 1105
             with pytest.raises(mysql.connector.Error) as refused:
@@ -79,7 +79,7 @@ def test_a_bug_during_a_sign_in_is_an_error_and_admits_nobody(datadir: Path, tmp
             with pytest.raises(mysql.connector.Error):
                 client.cmd_query("SELECT 1")
         finally:
-            Door.account = account  # type: ignore[method-assign]
+            SignIns.account = account  # type: ignore[method-assign]
         vars(client)["_socket"].sock.close()
         assert errno_of(server, "dba", "SELECT 1") == 0
 

@@ -12,9 +12,9 @@ from collections import Counter
 from tests.house.code import MODULES, nodes, short
 
 # Records of fields of one type that a codec fills in the order of the fields, by one starred argument.
-BY_CODEC = {"BulkRows", "Loaded", "Part", "WrittenFile"}
+BY_CODEC = {"BulkCounts", "BulkRows", "Part", "WrittenFile"}
 # Records that a codec or a base record fills by one starred argument, with further arguments by keyword.
-FROM_FIELDS = {"AlterDatabase", "EventHeader", "ExecuteLoadQuery", "Owner", "RowsEvents", "State", "Work"}
+FROM_FIELDS = {"AlterDatabase", "EventHeader", "ExecuteLoadQuery", "Owner", "RowsEvents", "State", "TaskWork"}
 # Records whose first field alone is given by position (Config, DdlContext), and tuples, which are also unpacked.
 BY_FIRST = {"Config", "DdlContext", "Definition", "ServerObject", "Token"}
 

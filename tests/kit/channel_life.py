@@ -23,7 +23,7 @@ from rplctl.command.channel.context import engine_of, one_engine, open_repositor
 from rplctl.command.process.preparation import prepare
 from rplctl.command.process.start_request import StartRequest
 from rplctl.commit.position_store import open_position_store, opened
-from rplctl.commit.step import Step
+from rplctl.commit.step import CommitStep
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config
 from rplctl.event.gtid import MysqlGtidSet
@@ -198,7 +198,7 @@ class Life:
                         if seq:
                             target.connection.exec_driver_sql(f"INSERT INTO probe VALUES ({seq})")
 
-                    commit_group(target, store, Step(info, new), insert)
+                    commit_group(target, store, CommitStep(info, new), insert)
                     store.committed(new)
                     info = new
             store.close(info)

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, event, text
 from rplctl.channel import Channel
 from rplctl.command.show_status import COLUMNS
 from rplctl.commit.position_store import open_position_store
-from rplctl.commit.step import Step
+from rplctl.commit.step import CommitStep
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.config import Config
 from rplctl.durable import sync_count
@@ -302,9 +302,11 @@ def test_09_omitted_columns_get_the_columns_own_defaults(target: Target, channel
 TRIGGERS: dict[str, Callable[[Any, Any, Any, Any], None]] = {
     "relay log rotated": lambda _target, store, _old, new: store.committed(new, force=True),
     "applier stopped": lambda _target, store, _old, new: store.close(new),
-    "XID": lambda target, store, old, new: commit_group(target, store, Step(old, new), lambda: None),
-    "COMMIT": lambda target, store, old, new: commit_group(target, store, Step(old, new), lambda: None),
-    "outside a transaction": lambda target, store, old, new: commit_after(target, store, Step(old, new), lambda: None),
+    "XID": lambda target, store, old, new: commit_group(target, store, CommitStep(old, new), lambda: None),
+    "COMMIT": lambda target, store, old, new: commit_group(target, store, CommitStep(old, new), lambda: None),
+    "outside a transaction": lambda target, store, old, new: commit_after(
+        target, store, CommitStep(old, new), lambda: None
+    ),
 }
 
 

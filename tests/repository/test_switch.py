@@ -28,7 +28,7 @@ from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 from rplctl.repository.switch import (
     DECISION,
     RECORDS,
-    Action,
+    SwitchAction,
     carry_out,
     conflict,
     plan_switch,
@@ -133,7 +133,7 @@ def test_dry_run_shows_the_cell_and_changes_nothing(channel: Channel, sqlite_tar
         f"update main.slave_master_info from {channel.master_info_path}",
         f"delete {channel.master_info_path}",
     )
-    assert (plan.table_has_data, plan.file_has_data, plan.action) == (False, True, Action.UPDATE_AND_DELETE)
+    assert (plan.table_has_data, plan.file_has_data, plan.action) == (False, True, SwitchAction.UPDATE_AND_DELETE)
     assert not (channel.datadir.parent / "target.db").exists()
 
 
@@ -144,7 +144,7 @@ def test_a_plan_that_no_longer_holds_under_the_lock_changes_nothing(
     info = put(record, FILE, channel, sqlite_target)
     config = config_of(channel.datadir, "FILE")
     plan = plan_switch(config, channel, sqlite_target.engine, record.name, TABLE)
-    assert plan.action is Action.UPDATE_AND_DELETE
+    assert plan.action is SwitchAction.UPDATE_AND_DELETE
     put(record, TABLE, channel, sqlite_target)
     before = contents(record, channel, sqlite_target)
     with pytest.raises(RplError, match="changed since the switch was planned"):
@@ -192,7 +192,7 @@ def test_what_reset_left_of_the_settings_survives_a_switch(channel: Channel, sql
     place(RELAY_LOG_INFO, FILE, channel, sqlite_target).flush(cleared, force=True)
     config = config_of(channel.datadir, "FILE")
     plan = plan_switch(config, channel, sqlite_target.engine, "relay-log-info", TABLE)
-    assert plan.action is Action.FILL_IN
+    assert plan.action is SwitchAction.FILL_IN
     carry_out(plan, config, channel, sqlite_target.engine)
     assert place(RELAY_LOG_INFO, TABLE, channel, sqlite_target).read() == cleared
     assert not channel.relay_log_info_path.exists()

@@ -7,7 +7,7 @@ import pytest
 from rplctl.errors import BinlogFormatError, RplError
 from rplctl.event.column import ColumnFormat, cell_layout, char_length
 from rplctl.event.table_map import ColumnType
-from rplctl.result_set.columns import Action, SelectedColumn, selected_columns
+from rplctl.result_set.columns import CellAction, SelectedColumn, selected_columns
 from rplctl.schema.model import Column
 from rplctl.sql_text import backticked
 
@@ -36,7 +36,7 @@ def test_a_column_has_the_layout_that_a_table_map_gives_it(
 
 def test_binary_columns_lose_the_zeros_that_are_not_logged_and_keep_their_length() -> None:
     (found,) = selected_columns([Column(name="b", type="binary", length=255)])
-    assert found.action is Action.TRIM and char_length(found.format.metadata) == 255
+    assert found.action is CellAction.TRIM and char_length(found.format.metadata) == 255
 
 
 def test_labels_that_nobody_knows_are_numbers_where_the_target_takes_numbers() -> None:
@@ -86,5 +86,5 @@ def test_a_decimal_beyond_the_limits_of_servers_is_refused_with_those() -> None:
 def test_a_selected_column_cannot_have_cells_of_another_size_than_its_format() -> None:
     with pytest.raises(BinlogFormatError, match="cells of 4 bytes, not 5"):
         SelectedColumn(
-            backticked("d"), ColumnFormat(type_code=ColumnType.NEWDECIMAL, metadata=10 << 8 | 2), Action.DECIMAL, 4
+            backticked("d"), ColumnFormat(type_code=ColumnType.NEWDECIMAL, metadata=10 << 8 | 2), CellAction.DECIMAL, 4
         )

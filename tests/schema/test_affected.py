@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from rplctl.schema.affected import ACCOUNTS, DATABASE, TABLE, Outcome, ServerObject, affected_by
+from rplctl.schema.affected import ACCOUNTS, DATABASE, TABLE, DefinitionOutcome, ServerObject, affected_by
 from rplctl.schema.context import DdlContext
 
 CONTEXT = DdlContext(server_version="10.11.19-MariaDB")
-ABSENT, PRESENT, OTHER, CHANGED = Outcome.ABSENT, Outcome.PRESENT, Outcome.OTHER, Outcome.CHANGED
+ABSENT, PRESENT, OTHER, CHANGED = (
+    DefinitionOutcome.ABSENT,
+    DefinitionOutcome.PRESENT,
+    DefinitionOutcome.OTHER,
+    DefinitionOutcome.CHANGED,
+)
 
 
 def table(name: str, database: str = "d") -> ServerObject:

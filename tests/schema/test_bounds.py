@@ -13,7 +13,7 @@ from rplctl.info import MasterInfo
 from rplctl.result_set.columns import SESSION
 from rplctl.schema.bounds import Chunk, chunk_key, chunks, condition
 from rplctl.schema.source_catalog import read_catalog
-from rplctl.source.survey import Query, survey
+from rplctl.source.survey import Ask, survey
 from rplctl.sql_text import Sql, written
 from tests.kit.servers import MariadbServer
 
@@ -69,7 +69,7 @@ def server(request: pytest.FixtureRequest) -> MariadbServer:
 
 
 @pytest.fixture
-def query(server: MariadbServer, tmp_path: Path) -> Iterator[Query]:
+def query(server: MariadbServer, tmp_path: Path) -> Iterator[Ask]:
     info = MasterInfo(host=server.host, port=server.port, user_name="rpl", get_public_key=True)
     with survey(info, "rpl", Config(tmp_path)) as ask:
         ask(Sql(SESSION.partition(", SESSION character_set_results")[0]))
@@ -93,7 +93,7 @@ def make(server: MariadbServer, statements: list[str]) -> None:
 
 @LONG
 @pytest.mark.slow
-def test_each_row_lies_in_one_chunk_whatever_the_key(server: MariadbServer, query: Query) -> None:
+def test_each_row_lies_in_one_chunk_whatever_the_key(server: MariadbServer, query: Ask) -> None:
     keys = keys_of(server)
     make(server, [s for n, (what, (now, _)) in enumerate(keys.items())
                   for s in (f"CREATE TABLE t{n} ({what})", f"INSERT INTO t{n} VALUES {now}")])  # fmt: skip
@@ -115,18 +115,18 @@ def test_each_row_lies_in_one_chunk_whatever_the_key(server: MariadbServer, quer
             assert sum(counted(query, number, model, chunk) for chunk in found) == total(query, number)
 
 
-def counted(query: Query, number: int, model: object, chunk: Chunk) -> int:
+def counted(query: Ask, number: int, model: object, chunk: Chunk) -> int:
     key = chunk_key(model)  # type: ignore[arg-type]
     return int(query(written("SELECT COUNT(*) FROM k.t{}{}", number, condition(key, chunk)))[0][0])
 
 
-def total(query: Query, number: int) -> int:
+def total(query: Ask, number: int) -> int:
     return int(query(written("SELECT COUNT(*) FROM k.t{}", number))[0][0])
 
 
 @LONG
 @pytest.mark.slow
-def test_tables_of_no_row_of_one_and_without_a_key(server: MariadbServer, query: Query) -> None:
+def test_tables_of_no_row_of_one_and_without_a_key(server: MariadbServer, query: Ask) -> None:
     make(server, ["CREATE TABLE t0 (a INT PRIMARY KEY)", "CREATE TABLE t1 (a INT PRIMARY KEY)",
                   "INSERT INTO t1 VALUES (5)", "CREATE TABLE t2 (a INT, UNIQUE (a))", "INSERT INTO t2 VALUES (1), (2)"])  # fmt: skip
     tables = read_catalog(query, ["k"]).tables
@@ -139,7 +139,7 @@ def test_tables_of_no_row_of_one_and_without_a_key(server: MariadbServer, query:
 
 @LONG
 @pytest.mark.slow
-def test_bounds_are_read_from_the_index_alone(server: MariadbServer, query: Query) -> None:
+def test_bounds_are_read_from_the_index_alone(server: MariadbServer, query: Ask) -> None:
     many = ", ".join(f"({n // 50}, {n}, REPEAT('x', 200))" for n in range(3000))
     make(
         server, ["CREATE TABLE t0 (a INT, b INT, c VARCHAR(200), PRIMARY KEY (a, b))", f"INSERT INTO t0 VALUES {many}"]

@@ -20,30 +20,30 @@ from rplctl.event.gtid import MysqlGtidSet
 from rplctl.event.types import EventType
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
-from rplctl.source.snapshot import LogPlace, Snapshot, Step, lets_ddl_pass, locked_rows, snapshot, step_of
-from rplctl.source.survey import Query, survey
+from rplctl.source.snapshot import Snapshot, SnapshotKind, SourcePosition, lets_ddl_pass, locked_rows, snapshot, step_of
+from rplctl.source.survey import Ask, survey
 from rplctl.sql_text import written
 from tests.kit.private_server import ServerUnavailable
 from tests.kit.servers import MariadbServer, MysqlServer
 
 WRITERS, SECONDS = 12, 3.0
 SERVERS = {
-    Step.EXACT: (MariadbServer, ()),
-    Step.GTID_WINDOW: (MysqlServer, ()),
-    Step.SHARE_LOCK: (MysqlServer, ("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")),
+    SnapshotKind.EXACT: (MariadbServer, ()),
+    SnapshotKind.GTID_WINDOW: (MysqlServer, ()),
+    SnapshotKind.SHARE_LOCK: (MysqlServer, ("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")),
 }
-NOTHING = LogPlace(None)
+NOTHING = SourcePosition(None)
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(Step.EXACT, marks=pytest.mark.mariadb),
-        pytest.param(Step.GTID_WINDOW, marks=pytest.mark.mysql),
-        pytest.param(Step.SHARE_LOCK, marks=pytest.mark.mysql),
+        pytest.param(SnapshotKind.EXACT, marks=pytest.mark.mariadb),
+        pytest.param(SnapshotKind.GTID_WINDOW, marks=pytest.mark.mysql),
+        pytest.param(SnapshotKind.SHARE_LOCK, marks=pytest.mark.mysql),
     ],
 )
-def case(request: pytest.FixtureRequest) -> Iterator[tuple[Step, MariadbServer]]:
+def case(request: pytest.FixtureRequest) -> Iterator[tuple[SnapshotKind, MariadbServer]]:
     kind, options = SERVERS[request.param]
     try:
         server = kind(("--general-log=1", "--general-log-file=said.log", *options))
@@ -78,18 +78,18 @@ def writers(server: MariadbServer) -> Iterator[None]:
 
 
 @contextmanager
-def asking(server: MariadbServer, folder: Path) -> Iterator[Query]:
+def asking(server: MariadbServer, folder: Path) -> Iterator[Ask]:
     info = MasterInfo(host=server.host, port=server.port, user_name="low", get_public_key=True)
     with survey(info, "low", Config(folder)) as query:
         yield query
 
 
-def opened(query: Query, step: Step) -> AbstractContextManager[Snapshot]:
+def opened(query: Ask, step: SnapshotKind) -> AbstractContextManager[Snapshot]:
     """What there is without a relay log: the row that a share lock wants is known from that (tests/clone)."""
-    return locked_rows(query, step, 10) if step is Step.SHARE_LOCK else snapshot(query, step, NOTHING, 10)
+    return locked_rows(query, step, 10) if step is SnapshotKind.SHARE_LOCK else snapshot(query, step, NOTHING, 10)
 
 
-def total(query: Query, held: Snapshot) -> int:
+def total(query: Ask, held: Snapshot) -> int:
     return int(query(written("SELECT CAST(SUM(v) AS SIGNED) FROM x.t{}", held.locking))[0][0])
 
 
@@ -109,16 +109,16 @@ def commit_ends(server: MariadbServer) -> dict[str, list[int]]:
 
 @pytest.mark.long("tests/command/test_clone.py copies with such a snapshot while the source changes.")
 @pytest.mark.slow
-def test_what_is_seen_is_what_the_places_say(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
+def test_what_is_seen_is_what_the_places_say(case: tuple[SnapshotKind, MariadbServer], tmp_path: Path) -> None:
     step, server = case
     before = int(server.sql("SELECT SUM(v) FROM x.t")[0][0])
     earlier = len(commit_ends(server)[server.master_status()[0]])
-    seen: list[tuple[LogPlace, int, LogPlace]] = []
+    seen: list[tuple[SourcePosition, int, SourcePosition]] = []
     with asking(server, tmp_path) as query:
         assert step_of(query) is step
         start = (
             MysqlGtidSet.parse(query(written("SELECT @@GLOBAL.gtid_executed"))[0][0])
-            if step is Step.GTID_WINDOW
+            if step is SnapshotKind.GTID_WINDOW
             else None
         )
         with writers(server):
@@ -143,22 +143,24 @@ def test_what_is_seen_is_what_the_places_say(case: tuple[Step, MariadbServer], t
             assert low.position is not None
             least = commits_up_to(low.position)
         assert least <= count <= most
-        assert step is not Step.EXACT or (low == high and least == most and low.gtids)
+        assert step is not SnapshotKind.EXACT or (low == high and least == most and low.gtids)
 
 
 @pytest.mark.long("The exact snapshot stays.", keeps=r"EXACT")
 @pytest.mark.slow
-def test_what_the_replica_has_applied_is_seen_or_waited_for(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
+def test_what_the_replica_has_applied_is_seen_or_waited_for(
+    case: tuple[SnapshotKind, MariadbServer], tmp_path: Path
+) -> None:
     step, server = case
     with asking(server, tmp_path) as query:
-        if step is Step.SHARE_LOCK:
+        if step is SnapshotKind.SHARE_LOCK:
             return
         name, offset = server.master_status()
         server.sql("UPDATE x.t SET v = v + 1 WHERE id = 0")
-        gtids = server.sql("SELECT @@GLOBAL.gtid_executed")[0][0] if step is Step.GTID_WINDOW else ""
-        with snapshot(query, step, LogPlace(BinlogPosition(*server.master_status()), gtids), 10) as held:
+        gtids = server.sql("SELECT @@GLOBAL.gtid_executed")[0][0] if step is SnapshotKind.GTID_WINDOW else ""
+        with snapshot(query, step, SourcePosition(BinlogPosition(*server.master_status()), gtids), 10) as held:
             assert total(query, held) == int(server.sql("SELECT SUM(v) FROM x.t")[0][0])
-        later = LogPlace(BinlogPosition(name, offset + (1 << 30)), "00000000-0000-0000-0000-000000000001:1-9")
+        later = SourcePosition(BinlogPosition(name, offset + (1 << 30)), "00000000-0000-0000-0000-000000000001:1-9")
         with pytest.raises(WaitTimeout), snapshot(query, step, later, 0.2):
             pass
         assert query(written("SELECT 1")) == [(1,)]
@@ -166,7 +168,9 @@ def test_what_the_replica_has_applied_is_seen_or_waited_for(case: tuple[Step, Ma
 
 @pytest.mark.long("One method of taking a snapshot stays.", keeps=r"EXACT")
 @pytest.mark.slow
-def test_no_table_is_locked_and_no_more_rights_are_taken(case: tuple[Step, MariadbServer], tmp_path: Path) -> None:
+def test_no_table_is_locked_and_no_more_rights_are_taken(
+    case: tuple[SnapshotKind, MariadbServer], tmp_path: Path
+) -> None:
     step, server = case
     with asking(server, tmp_path) as query:
         with opened(query, step) as held:
@@ -182,18 +186,18 @@ def test_no_table_is_locked_and_no_more_rights_are_taken(case: tuple[Step, Maria
 @pytest.mark.long("DDL between two statements of a snapshot is rare.")
 @pytest.mark.slow
 def test_ddl_passes_between_two_statements_of_a_snapshot_where_the_session_may_turn_its_log_off(
-    case: tuple[Step, MariadbServer], tmp_path: Path
+    case: tuple[SnapshotKind, MariadbServer], tmp_path: Path
 ) -> None:
     step, server = case
-    if step is Step.SHARE_LOCK:
+    if step is SnapshotKind.SHARE_LOCK:
         return  # each of its statements is a transaction
     alter = "SET lock_wait_timeout=1; ALTER TABLE x.t COMMENT '{}'"
     with asking(server, tmp_path) as query:
-        assert lets_ddl_pass(query, step) is (step is not Step.EXACT)
+        assert lets_ddl_pass(query, step) is (step is not SnapshotKind.EXACT)
         with snapshot(query, step, NOTHING, 10):
             with released(query):
                 query(written("SELECT 1 FROM x.t LIMIT 1"))
-            if step is Step.EXACT:
+            if step is SnapshotKind.EXACT:
                 with pytest.raises(server.errors, match="Lock wait timeout"):
                     server.sql(alter.format("waits"))
                 server.sql("GRANT BINLOG ADMIN ON *.* TO low@'%'")

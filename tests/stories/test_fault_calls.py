@@ -28,7 +28,7 @@ from rplctl.command.channel.change_store import finish_pending_change
 from rplctl.command.selftest import crash_steps
 from rplctl.command.selftest.crash_run import (
     CHANNEL,
-    Outcome,
+    ChildOutcome,
     Say,
     Work,
     apply,
@@ -38,7 +38,7 @@ from rplctl.command.selftest.crash_run import (
     received,
     recorded,
 )
-from rplctl.command.selftest.crash_walk import Walk
+from rplctl.command.selftest.crash_walk import CrashWalk
 from rplctl.config import Config
 from rplctl.demo.crash_log import states_without_statements
 from rplctl.receiver.receiver import Receiver
@@ -67,7 +67,7 @@ def base() -> Iterator[Path]:
     try:
         if why := not_traceable():
             pytest.skip(why)
-        Walk(folder, "", "").prepare()
+        CrashWalk(folder, "", "").prepare()
         applied, fresh = (config_at(folder / name) for name in ("applied", "fresh"))
         for config, work in (
             (applied, partial(apply, applied, states_without_statements()[-1])),
@@ -213,7 +213,7 @@ def sweep(base: Path, name: str, call: str, how: str, numbers: Iterator[int]) ->
     return cases, found
 
 
-def unexpected(done: Outcome) -> list[str]:
+def unexpected(done: ChildOutcome) -> list[str]:
     """An error that is not ours, nor the system's own with a path, which the command line says in one line."""
     is_ours = not re.match(r"\w+(Error|Exception): ", done.error)
     return [] if is_ours or re.match(r"OSError: \[Errno (5|28)\] [\w/ ]+: '/[^']+'$", done.error) else [done.error]

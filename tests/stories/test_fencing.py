@@ -22,7 +22,7 @@ from sqlalchemy import inspect
 
 from rplctl.channel import Channel, hold_lock
 from rplctl.commit.position_store import open_position_store
-from rplctl.commit.step import PositionStore, Step
+from rplctl.commit.step import CommitStep, PositionStore
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, RplError, TargetError
@@ -138,7 +138,7 @@ class Applier:
             self.target.connection.exec_driver_sql(f"INSERT INTO {self.place.table} VALUES ({number})")
             meanwhile()
 
-        commit_group(self.target, self.store, Step(self.info, at(number)), apply)
+        commit_group(self.target, self.store, CommitStep(self.info, at(number)), apply)
         self.info = replace(at(number), channel_name=self.info.channel_name)
         return number
 

@@ -21,7 +21,7 @@ from rplctl.event.query import ExecuteLoadQuery, Query, QueryContext
 from rplctl.schema.context import NO_BACKSLASH_ESCAPES
 from rplctl.sql_text import written
 from rplctl.target import open_target
-from rplctl.target.base import Statement
+from rplctl.target.base import SourceStatement
 from rplctl.target.mysql.connection import LoadingConnection
 from rplctl.target.mysql.target import MysqlTarget
 from tests.applier.demo_log import groups_of
@@ -187,7 +187,7 @@ def executed(target: MysqlTarget, sql: bytes, version: str, **context: int) -> i
     target.begin(foreign_keys=True)
     driver_of(target).take_several(wanted=True)
     try:
-        target.run_statement(Statement(text, (), (b"1\n",) if sql.startswith(b"LOAD") else (), version))
+        target.run_statement(SourceStatement(text, (), (b"1\n",) if sql.startswith(b"LOAD") else (), version))
     except RplError as error:
         return error.errno
     finally:

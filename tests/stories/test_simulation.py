@@ -31,7 +31,7 @@ from rplctl import durable
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_position_store
-from rplctl.commit.step import PositionStore, Step
+from rplctl.commit.step import CommitStep, PositionStore
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config, load_config
 from rplctl.errors import RplError
@@ -322,7 +322,7 @@ class World:
                     assert hashlib.sha256(data).hexdigest() == self.archive.digests[numbers[-1] - 1]
             relay = RelayLogPosition(groups.log_name, int(groups.scan.end[last]))
             new = self._info.at(relay, groups.scan.source_position(last))
-            commit_group(self.target, store, Step(self._info, new), lambda numbers=numbers: self._insert(numbers))  # type: ignore[misc]
+            commit_group(self.target, store, CommitStep(self._info, new), lambda numbers=numbers: self._insert(numbers))  # type: ignore[misc]
             self._info, self.acknowledged = new, self.archive.count_to(new.exec_position)
             first = last + 1
         if first < len(groups.scan):

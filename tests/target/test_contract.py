@@ -34,7 +34,7 @@ from rplctl.target.base import (
     key_of,
 )
 from rplctl.target.column_rows import ColumnRows
-from rplctl.target.registry import KINDS, Kind, is_local_file, value_form
+from rplctl.target.registry import KINDS, TargetKind, is_local_file, value_form
 from tests.kit.servers import MariadbServer, PostgresqlServer
 from tests.target.encoded import in_bulk
 
@@ -64,7 +64,7 @@ FRAMED: WeakKeyDictionary[Target, bool] = WeakKeyDictionary()
     ]
 )
 def target(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
-    monkeypatch.setitem(KINDS, "toy", Kind(folder="tests.target.toy", is_file=True))
+    monkeypatch.setitem(KINDS, "toy", TargetKind(folder="tests.target.toy", is_file=True))
     if is_local_file(kind := request.param.partition("-")[0]):
         opened = open_target(f"{kind}:///{tmp_path / 'target.db'}")
     elif request.param.startswith("postgresql"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.command.crash_test import crash_test
-from rplctl.target.registry import KINDS, Kind
+from rplctl.target.registry import KINDS, TargetKind
 from tests.cli.program import Program
 
 MASTER = ("--master-host", "127.0.0.1", "--master-port", "1", "--master-user", "r", "--master-log-file", "b.000001")
@@ -18,7 +18,7 @@ MASTER = ("--master-host", "127.0.0.1", "--master-port", "1", "--master-user", "
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, "toy", Kind(folder="tests.target.toy", is_file=True))
+    monkeypatch.setitem(KINDS, "toy", TargetKind(folder="tests.target.toy", is_file=True))
 
 
 def test_a_new_kind_holds_the_repository_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from rplctl.cli.top import picture
-from rplctl.command.serve import Request, serve
+from rplctl.command.serve import HttpRequest, serve
 from rplctl.command.watching.seen import Seen
 from rplctl.command.watching.watch import POINT_S, POINTS, Point, Watch
 from rplctl.config import load_config
@@ -83,7 +83,7 @@ def take_pictures(folder: Path, chromedriver: str) -> None:
     """Write page.png and top.svg into the folder."""
     with TemporaryDirectory() as made, fifty_channels(Path(made), FINE) as datadir:
         watch = Pictured(datadir)
-        with serve(Request(listen="127.0.0.1:0"), watch) as server, browser(chromedriver, Path(made)) as page:
+        with serve(HttpRequest(listen="127.0.0.1:0"), watch) as server, browser(chromedriver, Path(made)) as page:
             page.get(server.url)
             wait_until(lambda: len([each for each in texts(page, ".OK") if "lag 0 s" in each]) == len(FINE), 60)
             page.save_screenshot(str(folder / "page.png"))

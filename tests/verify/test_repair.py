@@ -16,7 +16,7 @@ from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.target import open_target
 from rplctl.verify import repair
 from rplctl.verify.pair import Pair
-from rplctl.verify.repair import Outcome, Repairer
+from rplctl.verify.repair import Repairer, RepairOutcome
 from rplctl.verify.resolve import MOST_ROUNDS
 from rplctl.verify.undo import UndoFolder
 
@@ -108,7 +108,7 @@ def test_rows_that_traded_a_unique_value_are_mended_from_batches_apart(made: Any
     theirs = [(1, "b", 1), (2, "a", 2), (3, "c", 0), (9, "d", 9)]
     stage, repairer = made(ours, theirs)
     stage.connection.execute("UPDATE d__t SET own = id")
-    out = Outcome()
+    out = RepairOutcome()
     for key, kind in ((1, "different"), (2, "different"), (3, "different"), (4, "missing"), (9, "extra")):
         repairer.repair(PAIR, {(key,): kind}, out)
     assert set(out.blocked) == {(1,), (2,), (4,)}
@@ -124,7 +124,7 @@ def test_rows_that_traded_a_unique_value_are_mended_from_batches_apart(made: Any
 def test_what_the_source_touches_goes_round_again_and_is_taken_back(made: Any) -> None:
     stage, repairer = made([(1, "a", 1), (2, "b", 2)], [(1, "a", 0), (2, "b", 0)])
     stage.touches = {1: {(1,)}, 2: {(2,)}}  # the second look is behind the writing
-    out = Outcome()
+    out = RepairOutcome()
     repairer.repair(PAIR, {(1,): "different", (2,): "different"}, out)
     assert (out.updated, out.equal, out.left.total()) == (2, 0, 0)
     assert len(list(repairer.undo.path.iterdir())) == 1
@@ -144,7 +144,7 @@ def test_what_the_log_has_up_to_a_held_position_is_done_to_the_stage(
     monkeypatch.setattr(repair, "moved_rows", lambda *_: steps.pop(0))
     holding = Repairer(stage, repairer.target, lambda _: None, repairer.undo, repairer.lock)
     stage.connection.execute("DELETE FROM d__t WHERE id = 3")
-    out = Outcome()
+    out = RepairOutcome()
     holding.repair(PAIR, {(1,): "different", (2,): "different", (3,): "different"}, out)
     assert (out.updated, out.equal, out.left.total(), steps) == (2, 1, 0, [])
     assert stage.rows() == [(1, "a", 5), (2, "b", 6)]
@@ -153,7 +153,7 @@ def test_what_the_log_has_up_to_a_held_position_is_done_to_the_stage(
 
 def test_nothing_is_deleted_that_the_report_does_not_call_extra(made: Any) -> None:
     stage, repairer = made([(2, "x", 2)], [(1, "a", 0), (3, "x", 3)])
-    out = Outcome()
+    out = RepairOutcome()
     repairer.repair(PAIR, {(1,): "different", (2,): "missing"}, out)
     repairer.finish(PAIR, out)
     assert stage.rows() == [(1, "a", 0), (3, "x", 3)]
@@ -163,7 +163,7 @@ def test_nothing_is_deleted_that_the_report_does_not_call_extra(made: Any) -> No
 
 def test_a_dry_run_counts(made: Any) -> None:
     stage, repairer = made([(1, "a", 1)], [(1, "a", 0)])
-    out = Outcome()
+    out = RepairOutcome()
     dry = Repairer(stage, repairer.target, None, repairer.undo, repairer.lock, 1)
     dry.repair(PAIR, {(1,): "different"}, out)
     assert out.statements == ['UPDATE "d__t" SET "v" = 1 WHERE "id" = 1']

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from rplctl.verify.hashes import Buckets, hash_values
-from rplctl.verify.pair import Batch
+from rplctl.verify.pair import RowHashes
 from rplctl.verify.spool import spools, suspects, uneven
 
 
-def batch(rows: list[tuple[int, str]]) -> Batch:
+def batch(rows: list[tuple[int, str]]) -> RowHashes:
     keys = [(number,) for number, _ in rows]
-    return Batch(
+    return RowHashes(
         keys=hash_values(keys), rows=hash_values(rows), keys_of=lambda numbers: [keys[n] for n in numbers.tolist()]
     )
 
@@ -36,8 +36,8 @@ def test_what_differs_is_suspect_in_whatever_order_it_comes(tmp_path: Path) -> N
 
 def test_without_a_key_rows_are_counted(tmp_path: Path) -> None:
     hashes = hash_values(["a", "a", "b"])
-    plain = Batch(keys=hashes, rows=hashes, keys_of=lambda numbers: [()] * len(numbers))
-    fewer = Batch(keys=hashes[1:], rows=hashes[1:], keys_of=lambda numbers: [()] * len(numbers))
+    plain = RowHashes(keys=hashes, rows=hashes, keys_of=lambda numbers: [()] * len(numbers))
+    fewer = RowHashes(keys=hashes[1:], rows=hashes[1:], keys_of=lambda numbers: [()] * len(numbers))
     with spools(tmp_path / "spool", 5, np.ones(4096, np.bool_)) as (one, other, _):
         one.add_all([plain])
         other.add_all([fewer])

@@ -23,9 +23,9 @@ from rplctl.applier.apply.ordered_batch import OrderedBatches
 from rplctl.applier.apply.permitted import refuse_generated_keys
 from rplctl.applier.apply.strategy import (
     Applied,
+    PlannedWork,
     Rejected,
     Strategy,
-    Work,
     each_alone,
     next_work,
     outcome_of,
@@ -214,26 +214,26 @@ class BatchApplier:
         self.interrupter.stop.wait(RETRY_PAUSE_SECONDS)
         self.interrupter.check()
 
-    def _planned(self, batch: Batch) -> Iterator[Work]:
+    def _planned(self, batch: Batch) -> Iterator[PlannedWork]:
         """Yield the batch with the strategy that tries it first. If the batch unpacks to too many bytes, yield it in
         parts.
         """
         check_passed_over(batch)
         if batch.kind is BatchKind.SKIP:
-            yield Work(Strategy.PASS_OVER, batch)
+            yield PlannedWork(Strategy.PASS_OVER, batch)
         elif self._is_lake and np.isin(batch.scan.kind[batch.first : batch.last], LOGGED).all():
-            yield Work(Strategy.LAKE, batch)
+            yield PlannedWork(Strategy.LAKE, batch)
         elif batch.kind is BatchKind.SINGLE:
             refuse_unknown(batch)
-            yield Work(Strategy.ALONE, batch)
+            yield PlannedWork(Strategy.ALONE, batch)
         else:
             for part in split_by_unpacked_size(batch, self._unpacked_bytes):
                 if self._committer.repeats:
                     yield from each_alone(part, self.interrupter.check, Strategy.ALONE_UNCUT)
                 else:
-                    yield Work(Strategy.IN_ORDER if part.kind is BatchKind.COMMIT_GROUP else Strategy.BULK, part)
+                    yield PlannedWork(Strategy.IN_ORDER if part.kind is BatchKind.COMMIT_GROUP else Strategy.BULK, part)
 
-    def _carry_out(self, planned: Iterator[Work]) -> int:
+    def _carry_out(self, planned: Iterator[PlannedWork]) -> int:
         """Apply the planned work in order, and return the number of row changes. Work that its strategy rejects is
         replaced as strategy.py says.
         """
@@ -249,7 +249,7 @@ class BatchApplier:
                 waiting.append(next_work(work.strategy, outcome, self.interrupter.check))
         return changes
 
-    def _attempt(self, work: Work) -> Applied | Rejected:
+    def _attempt(self, work: PlannedWork) -> Applied | Rejected:
         """Apply a batch by one strategy, and return the outcome. Raises Stopped if STOP is requested, every transient
         error, and every error of strategy ALONE.
         """

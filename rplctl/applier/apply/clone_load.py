@@ -33,7 +33,7 @@ from sqlalchemy import Connection
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.batch import BatchApplier
 from rplctl.applier.apply.clone_loaders import Loaders
-from rplctl.applier.apply.clone_pieces import KEYS, GivenUp, Piece, Pieces, Tries
+from rplctl.applier.apply.clone_pieces import KEYS, DuePieces, GivenUp, Piece, Tries
 from rplctl.applier.apply.clone_rows import (
     DecodedRows,
     decoded,
@@ -50,7 +50,7 @@ from rplctl.applier.options import Until
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import ChunkFile, digest_of, read_chunk
-from rplctl.clone.folder import CloneFolder, CopiedTable, Snapshot
+from rplctl.clone.folder import CloneFolder, CopiedTable, StoredSnapshot
 from rplctl.clone.late_keys import late_keys
 from rplctl.clone.throttle import read_limits
 from rplctl.commit.step import PositionStore, taken_over
@@ -188,7 +188,7 @@ class CloneLoader:
         here = self._work.info.relay_log_position
         return Until(kind="relay_pos", log_name=here.log_name, log_pos=here.log_pos)
 
-    def _carry_out(self, found: Snapshot, rows: list[ClonedTable]) -> bool:
+    def _carry_out(self, found: StoredSnapshot, rows: list[ClonedTable]) -> bool:
         """Do what the snapshot needs. True if anything was loaded, created or removed."""
         by_source = {(row.Source_database, row.Table_name): row for row in rows}
         names = [by_source[table.name].name for table in found.tables]
@@ -205,7 +205,9 @@ class CloneLoader:
             self._end(found, rows, by_source)
         return move is not Move.WAIT
 
-    def _next_move(self, found: Snapshot, names: list[TableName], by_source: dict[TableName, ClonedTable]) -> Move:
+    def _next_move(
+        self, found: StoredSnapshot, names: list[TableName], by_source: dict[TableName, ClonedTable]
+    ) -> Move:
         """Return BEGIN, LOAD or REMOVE. Raises TargetError if a table that was just created is missing."""
         if any(by_source[table.name].Epoch != found.epoch for table in found.tables):
             if self._takes_over(found, by_source):
@@ -225,12 +227,12 @@ class CloneLoader:
             return Move.REMOVE
         return Move.LOAD
 
-    def _load_due(self, found: Snapshot, names: list[TableName]) -> bool:
+    def _load_due(self, found: StoredSnapshot, names: list[TableName]) -> bool:
         """Load the pieces of the snapshot that are due. True if any was loaded, or if the snapshot was removed."""
         self._begun = 0
         if self._server is None:  # the keys are added in the transaction that finishes the tables
             self._keyed.update(range(len(names)))
-        pieces = Pieces(found, [self._waiting[name].Chunks for name in names], self._keyed, self._stop.is_set)
+        pieces = DuePieces(found, [self._waiting[name].Chunks for name in names], self._keyed, self._stop.is_set)
         try:
             with self._work.interrupter.work():
                 threads = read_limits(self._channel).load_threads
@@ -249,13 +251,15 @@ class CloneLoader:
         self._keyed.update(number for number, chunk in pieces.done if chunk == KEYS)
         return bool(pieces.done)
 
-    def _takes_over(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> bool:
+    def _takes_over(self, found: StoredSnapshot, by_source: dict[TableName, ClonedTable]) -> bool:
         """True if the loaded chunks are exactly those from which the snapshot resumes."""
         rows = [by_source[table.name] for table in found.tables]
         kept = [(row, count) for row, count in zip(rows, found.counts, strict=False) if count]
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
 
-    def _hand_over(self, found: Snapshot, successor: Snapshot, by_source: dict[TableName, ClonedTable]) -> Move:
+    def _hand_over(
+        self, found: StoredSnapshot, successor: StoredSnapshot, by_source: dict[TableName, ClonedTable]
+    ) -> Move:
         """Return REMOVE for `found`, or WAIT if its chunks must be loaded before `successor` can continue."""
         for number, (table, count) in enumerate(zip(found.tables, successor.counts, strict=True)):
             row = by_source[table.name]
@@ -268,7 +272,7 @@ class CloneLoader:
                 break
         return Move.REMOVE
 
-    def _move_after_load(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> Move:
+    def _move_after_load(self, found: StoredSnapshot, by_source: dict[TableName, ClonedTable]) -> Move:
         """Return WAIT, REMOVE or END for a snapshot of which no piece is due."""
         successor = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
         if successor is not None:
@@ -285,7 +289,7 @@ class CloneLoader:
                 return Move.WAIT
         return Move.END
 
-    def _load_pieces(self, found: Snapshot, names: list[TableName], pieces: Pieces, target: Target) -> None:
+    def _load_pieces(self, found: StoredSnapshot, names: list[TableName], pieces: DuePieces, target: Target) -> None:
         """Load pieces of the snapshot in one thread, on its connection, until no piece is due."""
         while (piece := pieces.next()) is not None:
             try:
@@ -301,7 +305,7 @@ class CloneLoader:
             pieces.end(piece)
         return None
 
-    def _begin(self, found: Snapshot, by_source: dict[TableName, ClonedTable]) -> None:
+    def _begin(self, found: StoredSnapshot, by_source: dict[TableName, ClonedTable]) -> None:
         """Create the tables of a new snapshot empty, except for tables that resume from an earlier snapshot."""
         every = [(by_source[table.name], table, found.keeps(number)) for number, table in enumerate(found.tables)]
         begun = [(row, table) for row, table, is_kept in every if not is_kept]
@@ -365,7 +369,7 @@ class CloneLoader:
             raise
         target.commit()
 
-    def _statements(self, table: CopiedTable, found: Snapshot) -> Sequence[Sql]:
+    def _statements(self, table: CopiedTable, found: StoredSnapshot) -> Sequence[Sql]:
         database = self._rules.rewritten(table.model.database)
         return (
             create_database(replace(table.database, name=database)),
@@ -374,7 +378,7 @@ class CloneLoader:
             copied_definition(table.create, table.model.name).create(_late(table, found)),
         )
 
-    def _load(self, target: Target, found: Snapshot, piece: Piece, name: TableName, pieces: Pieces) -> None:
+    def _load(self, target: Target, found: StoredSnapshot, piece: Piece, name: TableName, pieces: DuePieces) -> None:
         """Load one piece when it is its turn. Raises GivenUp if another piece has failed, and RelayLogError if the file
         is damaged; the error is transient if the disk is full.
         """
@@ -403,7 +407,7 @@ class CloneLoader:
         found.chunk_path(*piece).unlink(missing_ok=True)
 
     def _read(
-        self, target: Target, found: Snapshot, piece: Piece, model: TableModel, *, at_once: bool = False
+        self, target: Target, found: StoredSnapshot, piece: Piece, model: TableModel, *, at_once: bool = False
     ) -> ReadChunk:
         """Return a chunk file with its rows. `at_once`: decode a small chunk now. Raises the errors of `_load`."""
         table, path = found.tables[piece[0]], found.chunk_path(*piece)
@@ -416,7 +420,7 @@ class CloneLoader:
     def _decode(self, pieces: Sequence[CopyPiece]) -> Iterable[TableChunk]:
         return self._pipeline.copy(pieces, self._work.catalog)
 
-    def _add_keys(self, target: Target, found: Snapshot, number: int, name: TableName) -> None:
+    def _add_keys(self, target: Target, found: StoredSnapshot, number: int, name: TableName) -> None:
         """Add the late keys that the table still lacks, on a server target, whose DDL commits."""
         table, server = found.tables[number], statement_target(target)
         assert server is not None
@@ -435,7 +439,7 @@ class CloneLoader:
                 if error.errno != er.DUP_KEYNAME:  # the ALTER TABLE of a killed applier may have gone on
                     raise
 
-    def _end(self, found: Snapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> None:
+    def _end(self, found: StoredSnapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> None:
         """Finish a table group: replicate its tables from here on, and drop tables that the source no longer has."""
         copied = {by_source[table.name].name for table in found.tables}
         gone = [row.name for row in rows if row.name not in copied]
@@ -475,5 +479,5 @@ def _keeps_half(model: TableModel) -> bool:
     return model.engine.lower() in ("myisam", "aria", "memory", "csv", "archive")
 
 
-def _late(table: CopiedTable, found: Snapshot) -> tuple[TableKey, ...]:
+def _late(table: CopiedTable, found: StoredSnapshot) -> tuple[TableKey, ...]:
     return late_keys(table.model, [other.model for other in found.tables])

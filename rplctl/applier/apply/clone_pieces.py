@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.clone.folder import Snapshot
+from rplctl.clone.folder import StoredSnapshot
 from rplctl.errors import RelayLogError
 from rplctl.schema.statement import TableName
 
@@ -33,13 +33,13 @@ class GivenUp(Exception):
     """The error for a piece that was not loaded, because another piece has failed."""
 
 
-class Pieces:
+class DuePieces:
     """The pieces of a snapshot that can be loaded now. `loaded`: the number of loaded chunks of each table. `keyed`:
     tables that have all their keys.
     """
 
     def __init__(
-        self, found: Snapshot, loaded: Sequence[int], keyed: Collection[int], stop: Callable[[], bool]
+        self, found: StoredSnapshot, loaded: Sequence[int], keyed: Collection[int], stop: Callable[[], bool]
     ) -> None:
         self._found, self._stop = found, stop
         self._counts = found.chunk_counts()

@@ -16,7 +16,7 @@ from rplctl.applier.feed.plan import Batch
 from rplctl.applier.interrupt import Interrupter
 from rplctl.applier.log_bin.events import stage
 from rplctl.channel import Channel
-from rplctl.commit.step import CommitMode, PositionStore, Step
+from rplctl.commit.step import CommitMode, CommitStep, PositionStore
 from rplctl.commit.transaction import commit_after, commit_group, commit_in_branches
 from rplctl.config import Config
 from rplctl.decode.filter_rules import ReplicationFilter
@@ -140,7 +140,7 @@ class Committer:
 
         new = moved_by(batch, self.info, self._config)
         still_open = self._still_open(new.exec_position)
-        parts = (self._target, self._store, Step(self.info, new), apply_uncut)
+        parts = (self._target, self._store, CommitStep(self.info, new), apply_uncut)
         try:
             stage(self._store.log, batch, self._config, rules, self.info)
             match how:

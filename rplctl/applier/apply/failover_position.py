@@ -12,7 +12,7 @@ import numpy as np
 
 from rplctl.applied_log.binary_log import LoggedEvents, no_events
 from rplctl.applier.feed.plan import Batch
-from rplctl.commit.step import CommitMode, PositionStore, Step
+from rplctl.commit.step import CommitMode, CommitStep, PositionStore
 from rplctl.commit.transaction import commit_after, commit_group
 from rplctl.event.scan import GroupKind
 from rplctl.info import RelayLogInfo
@@ -44,7 +44,7 @@ def enter_new_source(
     if store.log is not None:
         store.log.stage(LoggedEvents(None, batch.first_timestamp, False, no_events), info)
     commit = commit_after if store.mode is CommitMode.XA else commit_group
-    commit(target, store, Step(info, begins), rebase)
+    commit(target, store, CommitStep(info, begins), rebase)
     store.committed(begins, force=True)
     return begins
 

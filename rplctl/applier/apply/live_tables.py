@@ -39,7 +39,7 @@ from rplctl.schema.statement import Move, TableName
 from rplctl.schema.updated_names import UpdatedNames, updated_names
 from rplctl.sql_run import run
 from rplctl.sql_text import written
-from rplctl.target.base import Statement, StatementTarget, key_of
+from rplctl.target.base import SourceStatement, StatementTarget, key_of
 
 _ROWS_FLAGS = 25  # offset of the flags in a rows event, after the header and the table id
 # errors for text that is invalid in its character set
@@ -309,7 +309,7 @@ class LiveTables(TableSource):
         context = _context(query, description)
 
         def send(is_rest: bool) -> None:
-            sent = Statement(
+            sent = SourceStatement(
                 query=statement,
                 variables=variables,
                 file=file,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from rplctl.clone.folder import Snapshot
+from rplctl.clone.folder import StoredSnapshot
 from rplctl.event.gtid import MariadbGtidState, is_executed
 from rplctl.info import RelayLogInfo
 
@@ -21,7 +21,7 @@ class Side(Enum):
     PAST = auto()
 
 
-def side_of(found: Snapshot, info: RelayLogInfo, *, by_gtid: bool) -> Side:
+def side_of(found: StoredSnapshot, info: RelayLogInfo, *, by_gtid: bool) -> Side:
     """Return the side of the applier's executed position. `by_gtid`: positions of several sources are not compared."""
     place = found.low
     has_all = _is_within(place.gtids, info.gtid_executed)

@@ -72,17 +72,17 @@ class Rejected:
 
 
 @dataclass(frozen=True)
-class Work:
+class PlannedWork:
     """A batch, and the strategy that is to apply it."""
 
     strategy: Strategy
     batch: Batch
 
 
-Way = Callable[[Rejected, Callable[[], None]], Iterator[Work]]
+Way = Callable[[Rejected, Callable[[], None]], Iterator[PlannedWork]]
 
 
-def each_alone(batch: Batch, check: Callable[[], None], strategy: Strategy = Strategy.ALONE) -> Iterator[Work]:
+def each_alone(batch: Batch, check: Callable[[], None], strategy: Strategy = Strategy.ALONE) -> Iterator[PlannedWork]:
     """Yield each transaction of the batch as separate work. `check`: called before each one; it raises Stopped after
     STOP.
     """
@@ -90,40 +90,42 @@ def each_alone(batch: Batch, check: Callable[[], None], strategy: Strategy = Str
         check()
         if group.kind is BatchKind.SKIP:
             check_passed_over(group)
-            yield Work(Strategy.PASS_OVER, group)
+            yield PlannedWork(Strategy.PASS_OVER, group)
         else:
-            yield Work(strategy, group)
+            yield PlannedWork(strategy, group)
 
 
 def _whole(strategy: Strategy) -> Way:
-    return lambda rejected, _: iter([Work(strategy, rejected.batch)])
+    return lambda rejected, _: iter([PlannedWork(strategy, rejected.batch)])
 
 
-def _one_by_one(rejected: Rejected, check: Callable[[], None], strategy: Strategy = Strategy.ALONE) -> Iterator[Work]:
+def _one_by_one(
+    rejected: Rejected, check: Callable[[], None], strategy: Strategy = Strategy.ALONE
+) -> Iterator[PlannedWork]:
     return each_alone(rejected.batch, check, strategy)
 
 
-def _parts(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
-    return (Work(Strategy.NO_ROLLBACK, part) for part in rejected.batch.parts(MOST_IN_ORDER, BYTES_IN_ORDER))
+def _parts(rejected: Rejected, _: Callable[[], None]) -> Iterator[PlannedWork]:
+    return (PlannedWork(Strategy.NO_ROLLBACK, part) for part in rejected.batch.parts(MOST_IN_ORDER, BYTES_IN_ORDER))
 
 
-def _halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
+def _halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[PlannedWork]:
     """Yield both halves of a long rejected batch for bulk; a short one is applied in order.
 
     Most of a long batch fits in bulk, and applying all of it in order would take minutes.
     """
     if rejected.batch.last - rejected.batch.first <= MOST_IN_ORDER:
-        return iter([Work(Strategy.IN_ORDER, rejected.batch)])
-    return (Work(Strategy.BULK, half) for half in rejected.batch.halves())
+        return iter([PlannedWork(Strategy.IN_ORDER, rejected.batch)])
+    return (PlannedWork(Strategy.BULK, half) for half in rejected.batch.halves())
 
 
-def _lake_halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[Work]:
+def _lake_halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[PlannedWork]:
     """Yield both halves of a rejected batch, so that all transactions before the refused change are applied
     in the end.
     """
     if rejected.batch.last - rejected.batch.first == 1:
         raise rejected.error
-    return (Work(Strategy.LAKE, half) for half in rejected.batch.halves())
+    return (PlannedWork(Strategy.LAKE, half) for half in rejected.batch.halves())
 
 
 _UNCUT = partial(_one_by_one, strategy=Strategy.ALONE_UNCUT)
@@ -171,7 +173,7 @@ def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
         return Rejected(reason=reason, batch=batch, error=error)
 
 
-def next_work(strategy: Strategy, rejected: Rejected, check: Callable[[], None]) -> Iterator[Work]:
+def next_work(strategy: Strategy, rejected: Rejected, check: Callable[[], None]) -> Iterator[PlannedWork]:
     """Yield the work that replaces the rejected batch. Raises the batch's error if no strategy is left."""
     way = NEXT.get((strategy, rejected.reason))
     if way is None:

@@ -17,7 +17,7 @@ from rplctl.applier.feed.gtids import assigned, moved_by
 from rplctl.applier.feed.plan import plan_batches
 from rplctl.applier.log_bin.events import logged_events
 from rplctl.channel import Channel
-from rplctl.commit.step import CommitMode, PositionStore, Step
+from rplctl.commit.step import CommitMode, CommitStep, PositionStore
 from rplctl.commit.transaction import commit_after
 from rplctl.config import Config
 from rplctl.decode.filter_rules import ReplicationFilter
@@ -86,7 +86,7 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
         return committed
     at = committed.moved_to(record.after)
     if remedy is Remedy.COMMIT:  # the changes of the data, if any, are already committed
-        commit_after(target, store, Step(committed, at), lambda: None)
+        commit_after(target, store, CommitStep(committed, at), lambda: None)
         return at
     if remedy is not Remedy.APPEND:
         _restart(log, committed, with_incident=remedy is Remedy.INCIDENT)

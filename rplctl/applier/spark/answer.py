@@ -40,7 +40,7 @@ HEADER_LENGTH: Final = _FIELDS.size + _CHECKSUM.size
 LARGEST_BODY: Final = 256 << 20  # bytes; results of rows above 1 MB are in spool files, unless the disk is full
 
 
-class Kind(IntEnum):
+class AnswerKind(IntEnum):
     CHUNKS = 1
     SPOOLED = 2  # chunks, in the attempt's spool file
     ERROR = 3  # an RplError's fields, and the tables that the catalog lacks
@@ -104,22 +104,22 @@ def answer_of(attempt: Attempt, result: SplitResult | LakeFiles) -> list[bytes]:
     """Return the bytes of an answer with this result, which the task sends in parts."""
     if isinstance(result, LakeFiles):
         body = marshal.dumps(([astuple(file) for file in result.files], result.error))
-        return _message(attempt, Kind.FILES, result.rows, body)
+        return _message(attempt, AnswerKind.FILES, result.rows, body)
     if result.error is not None:
-        return _message(attempt, Kind.ERROR, 0, marshal.dumps((result.error, list(result.unknown))))
+        return _message(attempt, AnswerKind.ERROR, 0, marshal.dumps((result.error, list(result.unknown))))
     if result.spooled is not None:
         with open(result.spooled, "rb") as file, _mapped(file.fileno()) as data:
-            return _message(attempt, Kind.SPOOLED, result.rows, _SPOOLED.pack(len(data), zlib.crc32(data)))
+            return _message(attempt, AnswerKind.SPOOLED, result.rows, _SPOOLED.pack(len(data), zlib.crc32(data)))
     if result.inline is not None:
-        return _message(attempt, Kind.CHUNKS, result.rows, result.inline)
-    return _message(attempt, Kind.UNSEEN if result.is_unseen else Kind.INCONSISTENT, 0, b"")
+        return _message(attempt, AnswerKind.CHUNKS, result.rows, result.inline)
+    return _message(attempt, AnswerKind.UNSEEN if result.is_unseen else AnswerKind.INCONSISTENT, 0, b"")
 
 
 def failure_of(attempt: Attempt, words: str) -> list[bytes]:
-    return _message(attempt, Kind.FAILED, 0, words.encode(errors="replace"))
+    return _message(attempt, AnswerKind.FAILED, 0, words.encode(errors="replace"))
 
 
-def _message(attempt: Attempt, kind: Kind, rows: int, body: bytes) -> list[bytes]:
+def _message(attempt: Attempt, kind: AnswerKind, rows: int, body: bytes) -> list[bytes]:
     fields = _FIELDS.pack(_MAGIC, _digest(attempt.channel), attempt.token, attempt.number, kind, rows, len(body))
     header = fields + _CHECKSUM.pack(zlib.crc32(body, zlib.crc32(fields)))
     return [header + body] if len(body) <= _SMALL else [header, body]
@@ -145,7 +145,7 @@ def read_answer(attempt: Attempt, data: bytes, catalog: Catalog) -> Answer:
         raise WrongAnswer("an answer whose checksum is wrong")
     if (channel, token, number) != (_digest(attempt.channel), attempt.token, attempt.number):
         raise WrongAnswer("an answer to another attempt")
-    if kind == Kind.FAILED:
+    if kind == AnswerKind.FAILED:
         raise WrongAnswer(body.tobytes().decode(errors="replace"))
     try:
         return _READERS[kind](attempt, rows, body, catalog)
@@ -269,12 +269,12 @@ def _files(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> A
 
 
 _READERS: Final[Mapping[int, Callable[[Attempt, int, memoryview, Catalog], Answer]]] = {
-    Kind.CHUNKS: _chunks,
-    Kind.SPOOLED: _spooled,
-    Kind.ERROR: _error,
-    Kind.INCONSISTENT: _inconsistent,
-    Kind.FILES: _files,
-    Kind.UNSEEN: _unseen,
+    AnswerKind.CHUNKS: _chunks,
+    AnswerKind.SPOOLED: _spooled,
+    AnswerKind.ERROR: _error,
+    AnswerKind.INCONSISTENT: _inconsistent,
+    AnswerKind.FILES: _files,
+    AnswerKind.UNSEEN: _unseen,
 }
 
 

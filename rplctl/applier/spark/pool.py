@@ -39,7 +39,7 @@ from rplctl.applier.spark.answer import (
     read_answer,
 )
 from rplctl.applier.spark.failure import TasksFailed, await_end_of_java, words_of
-from rplctl.applier.spark.pool_task import LENGTH, Door, Request, Work, peer_of
+from rplctl.applier.spark.pool_task import LENGTH, PoolAddress, TaskRequest, TaskWork, peer_of
 from rplctl.applier.spark.split_task import SplitResult, chunks_of
 from rplctl.decode.copied_rows import CopyPiece
 from rplctl.decode.ordered_rows import OrderedPiece
@@ -76,13 +76,13 @@ class Worker:
         """Send the attempt, and the changes of the catalog that the task lacks. Raises OSError if the task has died."""
         known = self._catalogs.get(attempt.channel)
         if known is catalog:
-            request = Request(attempt)
+            request = TaskRequest(attempt)
         else:
             changes = known.changes_to(catalog) if known is not None else ({}, {})
             if known is not None and len(changes[0]) + len(changes[1]) <= len(known.tables) // 100:
-                request = Request(attempt, changes=changes)
+                request = TaskRequest(attempt, changes=changes)
             else:
-                request = Request(attempt, catalog=pickled.of(catalog))
+                request = TaskRequest(attempt, catalog=pickled.of(catalog))
         self._catalogs[attempt.channel] = catalog
         if is_due("crash_task_with_range"):
             request = replace(request, dies=True)
@@ -206,14 +206,14 @@ class Pool:
         self._numbers = itertools.count(1)
         self._end: Future[None] = Future()  # has the error with which the job ended
         self._has_ended = threading.Event()
-        self.counted: Work | None = None  # the counts of Spark's accumulators after an orderly end of the job
+        self.counted: TaskWork | None = None  # the counts of Spark's accumulators after an orderly end of the job
         self._is_closed = False
         token = secrets.token_bytes(_TOKEN_LENGTH)
         self._path = private_folder(folder) / "pool.sock"
         self._path.unlink(missing_ok=True)  # left by an applier that was killed
         self._folder = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         short = f"/proc/{os.getpid()}/fd/{self._folder}/pool.sock"  # a socket's path has at most 107 bytes
-        self.door = Door(short, token)
+        self.door = PoolAddress(short, token)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         self._listener.bind(short)
         os.chmod(self._path, PRIVATE_FILE)  # before another user can connect
@@ -255,9 +255,9 @@ class Pool:
                 context.setJobGroup(self.job_name, self.job_name)
                 context.setLocalProperty("spark.scheduler.pool", self.job_name)
                 places = context.parallelize(range(self.workers_wanted), self.workers_wanted)
-                counted = [context.accumulator(0) for _ in fields(Work)]
+                counted = [context.accumulator(0) for _ in fields(TaskWork)]
                 places.mapPartitionsWithIndex(partial(self.door.serve, counted=counted)).collect()
-                self.counted = Work(*(counter.value for counter in counted))
+                self.counted = TaskWork(*(counter.value for counter in counted))
                 if context.getConf().get("spark.eventLog.enabled") == "true":  # the JVM is killed after this
                     context._jsc.sc().listenerBus().waitUntilEmpty(int(_END_S * 1000))
                 words = "the tasks of the pool ended by themselves"

@@ -33,7 +33,7 @@ _MOST_WORDS: Final = 500  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TaskRequest:
     """The driver's request to decode one attempt. The task stores each channel's catalog: `catalog` replaces it,
     `changes` update it.
 
@@ -53,7 +53,7 @@ class Counter(Protocol):
 
 
 @dataclass(slots=True)
-class Work:
+class TaskWork:
     """The counts of the answers of one task. `bytes`: the total length of their ranges."""
 
     rows: int = 0
@@ -62,7 +62,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class PoolAddress:
     """The address of the driver's socket. `token`: proves that a task belongs to the pool."""
 
     path: str
@@ -105,13 +105,13 @@ def peer_of(connection: socket.socket) -> tuple[int, int]:
     return process, user
 
 
-def serve_one(connection: socket.socket) -> Work:
+def serve_one(connection: socket.socket) -> TaskWork:
     """Answer requests until the connection ends, and return the counts of all answers."""
     catalogs: dict[str, Catalog] = {}
-    work = Work()
+    work = TaskWork()
     try:
         while (frame := _received(connection)) is not None:
-            request: Request = pickle.loads(frame)
+            request: TaskRequest = pickle.loads(frame)
             answer = Future[tuple[int, list[bytes]]]()
             try:
                 answer.set_result(_answer(request, catalogs))
@@ -141,7 +141,7 @@ def _send(connection: socket.socket, attempt: Attempt, parts: Iterable[bytes]) -
         raise
 
 
-def _answer(request: Request, catalogs: dict[str, Catalog]) -> tuple[int, list[bytes]]:
+def _answer(request: TaskRequest, catalogs: dict[str, Catalog]) -> tuple[int, list[bytes]]:
     """Decode the attempt. Return the number of row changes, and the bytes of the answer. `catalogs`: channel → catalog
     of this task.
     """

@@ -33,7 +33,7 @@ from rplctl.event.format_description import FormatDescription
 from rplctl.event.large_text import LargeText
 from rplctl.position import BinlogPosition
 from rplctl.schema.plan import Catalog
-from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, Pieces, Row, RowChange, RowSet, TableChunk, Value
+from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, LazyBytes, Row, RowChange, RowSet, TableChunk, Value
 from rplctl.target.column_rows import ColumnRows
 from rplctl.target.registry import DEFAULT_KIND
 
@@ -133,7 +133,9 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
     return packed(parts, rows, split.spool_folder, split.spool_name)
 
 
-def packed(parts: Sequence[bytes | memoryview | Pieces], rows: int, spool_folder: str, spool_name: str) -> SplitResult:
+def packed(
+    parts: Sequence[bytes | memoryview | LazyBytes], rows: int, spool_folder: str, spool_name: str
+) -> SplitResult:
     """Return a result with these encoded chunks: inline or, if they are large and there is a folder with room for them,
     in a spool file.
 
@@ -152,7 +154,7 @@ def packed(parts: Sequence[bytes | memoryview | Pieces], rows: int, spool_folder
     return SplitResult(inline=b"".join(pieces_of(parts)), rows=rows)
 
 
-def _write(path: Path, parts: Sequence[bytes | memoryview | Pieces]) -> None:
+def _write(path: Path, parts: Sequence[bytes | memoryview | LazyBytes]) -> None:
     private_folder(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
@@ -178,7 +180,7 @@ def shown_error(error: RplError) -> dict[str, Any]:
     return {"kind": kind, **{name: getattr(error, name) for name in names}}
 
 
-def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pieces]:
+def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | LazyBytes]:
     """Return the chunks as bytes, in parts:
 
     8 bytes     the length of the next part, little-endian
@@ -187,7 +189,7 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Pie
     …           the encoded texts and large values, in the tuples' order, so that readers need no copy; such a value
                 is represented by a tuple of its length and True if it is text
     """
-    texts: list[bytes | memoryview | Pieces] = []
+    texts: list[bytes | memoryview | LazyBytes] = []
     for chunk in chunks:
         if chunk.bulk is not None:
             texts += [rows.text for rows in chunk.bulk.parts]
@@ -235,7 +237,7 @@ def _utf8(text: str) -> bytes | None:
         return None
 
 
-def pieces_of(parts: Sequence[bytes | memoryview | Pieces]) -> Iterator[bytes | memoryview]:
+def pieces_of(parts: Sequence[bytes | memoryview | LazyBytes]) -> Iterator[bytes | memoryview]:
     for part in parts:
         yield from (part,) if isinstance(part, bytes | memoryview) else part
 

@@ -23,8 +23,8 @@ from rplctl.verify.target_side import TargetSide
 _RESTART_S: Final = 20.0  # seconds that a killed applier has to come back
 
 
-class Applied:
-    """The transactions that the channel has applied, as `resolve.Applied` needs them."""
+class ChannelTransactions:
+    """The transactions that the channel has applied, as `resolve.AppliedTransactions` needs them."""
 
     def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
         self._repositories, self._threads, self._ran_at = repositories, threads, float("-inf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rplctl.command.channel.context import Repositories, is_held_by_applier
 from rplctl.errors import TargetError
 from rplctl.repository.base import RepositoryKind
-from rplctl.repository.switch import RECORDS, Action, conflict, is_cut_off, may_have_table, plan_switch
+from rplctl.repository.switch import RECORDS, SwitchAction, conflict, is_cut_off, may_have_table, plan_switch
 
 
 def refuse_both_places(repositories: Repositories) -> None:
@@ -27,5 +27,5 @@ def refuse_both_places(repositories: Repositories) -> None:
             if not error.transient:
                 raise
             continue
-        if plan.action is Action.ERROR:
+        if plan.action is SwitchAction.ERROR:
             raise conflict(plan)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from rplctl.commit.belonging import Belonging
-    from rplctl.source.survey import Query
+    from rplctl.source.survey import Ask
 
 RECEIVER = "receiver"
 APPLIER = "applier"
@@ -251,7 +251,7 @@ def reach_engine(engine: Engine) -> None:
 
 
 @contextmanager
-def ask_source(config: Config, master: MasterInfo) -> Iterator[Query]:
+def ask_source(config: Config, master: MasterInfo) -> Iterator[Ask]:
     """Yield a function that runs queries on the source with the channel's account. Opening the session and each query
     raise SourceError if the source does not answer or refuses.
     """

@@ -19,7 +19,7 @@ from rplctl.status import NO_EXECUTORS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class CheckLimits:
     """The limits in seconds. `warning_s` and `critical_s`: lag in addition to MASTER_DELAY. `sync_age_s`: age of the
     last run from cron; twice this age is critical. `verify_age_s`: age of the last verify; 0 = no limit.
     """
@@ -32,9 +32,9 @@ class Limits:
 
 def limits_of(
     config: Config, warning_s: int, critical_s: int, sync_age_s: float | None = None, verify_age_s: float | None = None
-) -> Limits:
+) -> CheckLimits:
     """Return the limits. For a value of None, the limit is the one in the configuration."""
-    return Limits(
+    return CheckLimits(
         warning_s=warning_s,
         critical_s=critical_s,
         sync_age_s=config.max_sync_age if sync_age_s is None else int(sync_age_s),
@@ -42,7 +42,7 @@ def limits_of(
     )
 
 
-def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:
+def check_running(status: SlaveStatus, threads: Threads, limits: CheckLimits, now: float) -> Iterator[Finding]:
     """Yield findings about a channel whose threads must run all the time."""
     if not (threads.receiver.has_run or threads.applier.has_run or threads.receiver.runs or threads.applier.runs):
         yield found("never_started", "the channel was never started", "rplctl start")
@@ -61,7 +61,7 @@ def check_running(status: SlaveStatus, threads: Threads, limits: Limits, now: fl
         yield found(code, f"{lag} s behind the source{delay}", "rplctl show-status (shows the applier's state)")
 
 
-def check_cron(record: SyncRecord | None, threads: Threads, limits: Limits, now: float) -> Iterator[Finding]:
+def check_cron(record: SyncRecord | None, threads: Threads, limits: CheckLimits, now: float) -> Iterator[Finding]:
     """Yield findings about a channel that `start --until-synced` runs from time to time. A stopped thread is normal, a
     thread that ended with an error is not.
     """
@@ -121,7 +121,7 @@ def _how_stopped(thread: ThreadReport) -> str:
     return f"the {thread.role} was stopped at {clock(status.updated)} (rplctl stop or SIGTERM)"
 
 
-def _connection(receiver: ThreadReport, limits: Limits, now: float) -> Iterator[Finding]:
+def _connection(receiver: ThreadReport, limits: CheckLimits, now: float) -> Iterator[Finding]:
     status = receiver.status
     if not receiver.runs or receiver.silent_since is not None or status.connected:
         return

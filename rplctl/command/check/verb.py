@@ -28,7 +28,7 @@ from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
 from rplctl.command.check.skipped import check_skipped
 from rplctl.command.check.sync_record import SyncRecord, read_sync_record, runs_from_cron
-from rplctl.command.check.threads import Limits, check_cron, check_running, check_skips, limits_of
+from rplctl.command.check.threads import CheckLimits, check_cron, check_running, check_skips, limits_of
 from rplctl.command.check.verify import check_verify
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
@@ -37,7 +37,7 @@ from rplctl.errors import RplError, SourceError, TargetError, as_rpl_error, for_
 from rplctl.info import MasterInfo
 from rplctl.repository.switch import may_have_target
 
-__all__ = ["Limits", "Scope", "Verdict", "check", "check_each", "limits_of", "worst", "worst_first"]
+__all__ = ["CheckLimits", "Scope", "Verdict", "check", "check_each", "limits_of", "worst", "worst_first"]
 
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 UNKNOWN = 3
@@ -70,7 +70,7 @@ class Verdict:
 
 def check_each(
     channels: Iterable[tuple[str, Config]],
-    limits: Callable[[Config], Limits],
+    limits: Callable[[Config], CheckLimits],
     scope: Scope = Scope.LOCAL,
     deadline: Deadline | None = None,
 ) -> list[Verdict]:
@@ -83,7 +83,7 @@ def check_each(
 def check(
     config: Config,
     channel_name: str,
-    limits: Limits,
+    limits: CheckLimits,
     scope: Scope = Scope.LOCAL,
     deadline: Deadline | None = None,
 ) -> Verdict:
@@ -176,7 +176,7 @@ class _Peers(Peers):
         return self.ask_source(master, lambda: list(_or_finding(look)))
 
 
-def _find(config: Config, channel: Channel, scope: Scope, limits: Limits, peers: _Peers) -> Iterator[Finding]:
+def _find(config: Config, channel: Channel, scope: Scope, limits: CheckLimits, peers: _Peers) -> Iterator[Finding]:
     """Yield findings about the stored state. If one part cannot be read, the findings of the others are still
     reported.
     """

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
-from rplctl.clone.source_tables import Missing, SourceTables, TableFacts, Wanted, read_source_tables
+from rplctl.clone.source_tables import Missing, SourceTables, TableSize, Wanted, read_source_tables
 from rplctl.clone.table_groups import table_groups
 from rplctl.command.channel.context import Repositories
 from rplctl.command.show_clone import cloned
@@ -101,7 +101,7 @@ class _Found:
 
     model: TableModel
     ours: TableModel
-    facts: TableFacts
+    facts: TableSize
 
     @property
     def name(self) -> TableName:
@@ -134,7 +134,7 @@ def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *,
     config = repositories.config
     rules = ReplicationFilter.from_config(config)
     source = read_source_tables(config, master, wanted(rules, choice), is_new=is_new)
-    unknown = TableFacts(engine="InnoDB", rows=0, bytes=0)
+    unknown = TableSize(engine="InnoDB", rows=0, bytes=0)
     found = [
         _Found(model=model, ours=moved(model, rules), facts=source.facts.get(name, unknown))
         for name, model in source.catalog.tables.items()

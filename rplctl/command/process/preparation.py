@@ -34,7 +34,7 @@ from rplctl.command.check.sync_record import note_stays
 from rplctl.command.load_schema import seed_models
 from rplctl.command.process.child import Child, spawn
 from rplctl.command.process.continued import continue_by_gtid
-from rplctl.command.process.start_request import StartRequest, StartResult, Until, environment_of
+from rplctl.command.process.start_request import StartRequest, StartResult, UntilOptions, environment_of
 from rplctl.commit.xid import instance_name
 from rplctl.config import Config
 from rplctl.durable import private_folder, remove_leftovers
@@ -51,7 +51,7 @@ from rplctl.target import open_target
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedChannel:
     """A channel whose threads are ready to start. The channel's admin lock is held."""
 
     config: Config
@@ -89,7 +89,7 @@ class Prepared:
         )
 
 
-def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared:
+def prepare(config: Config, channel: Channel, request: StartRequest) -> PreparedChannel:
     """Carry out all steps before the threads start. The caller holds the admin lock."""
     until = request.until.as_json()
     if APPLIER in request.roles:
@@ -126,7 +126,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         note_stays(channel)
     if skip:
         skip_list.write_count(channel.run_folder, 0)  # the applier writes the remaining count when it stops
-    return Prepared(
+    return PreparedChannel(
         config,
         channel,
         request,
@@ -142,7 +142,7 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
 def note_started(config: Config, channel: Channel, request: StartRequest, started: Sequence[str]) -> None:
     """Record a start in the history, unless cron starts the channel each minute."""
     if started and not (request.until_synced or request.is_passing):
-        until = f" until {request.until.shown}" if request.until != Until() else ""
+        until = f" until {request.until.shown}" if request.until != UntilOptions() else ""
         note_event(config.datadir, channel.name, "start", " and ".join(started) + until)
 
 

@@ -17,7 +17,7 @@ from rplctl.secret import PASSWORD_VARIABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Until:
+class UntilOptions:
     """The UNTIL condition of START SLAVE (MySQL manual); at most one kind."""
 
     master_log_file: str | None = None
@@ -76,7 +76,7 @@ class StartRequest:
     """
 
     roles: tuple[str, ...] = ROLES
-    until: Until = field(default_factory=Until)
+    until: UntilOptions = field(default_factory=UntilOptions)
     until_synced: bool = False
     foreground: bool = False
     max_time_s: float | None = None

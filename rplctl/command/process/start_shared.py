@@ -34,9 +34,9 @@ from rplctl.command.process.child import (
     terminate,
     wait_until_it_runs,
 )
-from rplctl.command.process.preparation import Prepared, note_started, prepare
+from rplctl.command.process.preparation import PreparedChannel, note_started, prepare
 from rplctl.command.process.service import Service
-from rplctl.command.process.start_request import StartRequest, StartResult, Until, check_request, environment_of
+from rplctl.command.process.start_request import StartRequest, StartResult, UntilOptions, check_request, environment_of
 from rplctl.config import Config
 from rplctl.errors import RplError, UsageError, file_error
 from rplctl.own_process import signals_to
@@ -58,7 +58,7 @@ def start_shared(
     Raises UsageError 1277 if the request has an UNTIL condition, LockBusy 1205 if the instance is locked and, in the
     foreground, RplError if a process ended by itself.
     """
-    if request.until != Until() or request.until_synced:
+    if request.until != UntilOptions() or request.until_synced:
         raise UsageError(
             "--shared-session cannot be used with --until-synced or an UNTIL option",
             errno=er.BAD_SLAVE_UNTIL_COND,
@@ -103,7 +103,7 @@ def _bring_up(
     datadir = config_of(names[0]).datadir
     outcome: Outcome = {}
     started: dict[str, list[Child]] = {}
-    ready: dict[str, Prepared] = {}
+    ready: dict[str, PreparedChannel] = {}
     with one_engine(), ExitStack() as held:
         held.enter_context(files_may_change(datadir))
         held.enter_context(channels_stay(datadir))
@@ -137,7 +137,7 @@ def _bring_up(
     return outcome, [child for children in started.values() for child in children]
 
 
-def _spawn(role: str, those: Sequence[Prepared]) -> list[Child]:
+def _spawn(role: str, those: Sequence[PreparedChannel]) -> list[Child]:
     if not those:
         return []
     keeps_password = any(one.keeps_password for one in those)
@@ -145,7 +145,7 @@ def _spawn(role: str, those: Sequence[Prepared]) -> list[Child]:
     return spawn_shared(role, {one.channel: one.argument for one in those}, environment)
 
 
-def _end(one: Prepared, children: Sequence[Child]) -> None:
+def _end(one: PreparedChannel, children: Sequence[Child]) -> None:
     """Stop the started threads of a channel if some of its threads did not start, as `start` does."""
     for child in children:
         if child.role == RECEIVER and child.exit_code() is None:

@@ -49,7 +49,7 @@ class Ending(StrEnum):
 
 
 @dataclass(slots=True)
-class Run:
+class SupervisedRun:
     """A started channel, for which `start` waits. `wanted`: the position to reach; None: run until the channel is
     stopped or reaches its UNTIL.
     """
@@ -69,7 +69,7 @@ class Run:
         return str(self.wanted.position) if self.wanted else "its UNTIL" if self.has_until else ""
 
 
-def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> Ending:
+def supervise(run: SupervisedRun, max_time_s: float | None, progress: Progress | None) -> Ending:
     """Wait until the run ends, and return how it ended. Raises the error of a thread that failed; WaitTimeout or
     StoppedEarly if the goal was not reached; KeyboardInterrupt caused by these errors.
     """
@@ -97,7 +97,7 @@ def supervise(run: Run, max_time_s: float | None, progress: Progress | None) -> 
     return ending
 
 
-def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: list[int]) -> Ending:
+def _stay(run: SupervisedRun, deadline: float | None, progress: Progress | None, caught: list[int]) -> Ending:
     while not caught:
         ending = _ending(run)
         if ending is not None:
@@ -114,7 +114,7 @@ def _stay(run: Run, deadline: float | None, progress: Progress | None, caught: l
     return Ending.SIGNALLED
 
 
-def _ending(run: Run) -> Ending | None:
+def _ending(run: SupervisedRun) -> Ending | None:
     """Return how the run has ended; None while it continues. Raises the error of a thread that failed, LockBusy if
     another command stopped the applier, which ran before this command.
     """
@@ -160,7 +160,7 @@ def _tell_killed(config: Config, child: Child, error: RplError) -> None:
     incident.ends(error, ThreadStatus(), error.hint)
 
 
-def _cannot_come(run: Run) -> bool:
+def _cannot_come(run: SupervisedRun) -> bool:
     """True if the goal cannot be reached any more: no receiver runs, and everything received is applied. While this
     command's own receiver is ending, its exit code will show whether that is an error.
     """
@@ -176,7 +176,7 @@ def _cannot_come(run: Run) -> bool:
     return status.is_waiting and status.remaining_delay is None and status.worked > run.receiver_gone_at + _LAST_LOOK_S
 
 
-def _is_reached(run: Run) -> bool:
+def _is_reached(run: SupervisedRun) -> bool:
     """True if the run has reached its goal. Called after the threads that this command started have stopped."""
     own = [child for child in run.children if child.role == APPLIER]
     status = read_status(run.channel.status_path(APPLIER))
@@ -188,7 +188,7 @@ def _is_reached(run: Run) -> bool:
         return False
 
 
-def _not_reached(run: Run, ending: Ending, max_time_s: float, caught: list[int]) -> RplError:
+def _not_reached(run: SupervisedRun, ending: Ending, max_time_s: float, caught: list[int]) -> RplError:
     name, at = run.channel.name, str(position_at_end(run.config, run.channel))
     hint = "To continue from this position, run: rplctl start"
     if ending is Ending.TIME_UP:
@@ -202,7 +202,7 @@ def _not_reached(run: Run, ending: Ending, max_time_s: float, caught: list[int])
     return error
 
 
-def _is_synced(run: Run, wanted: SourceEnd) -> bool:
+def _is_synced(run: SupervisedRun, wanted: SourceEnd) -> bool:
     """True if the applier has reached the wanted end of the source's log, according to the repository, which is
     authoritative.
     """

@@ -26,7 +26,7 @@ from rplctl.command.cloning.cancel import cancel
 from rplctl.command.cloning.choice import Choice
 from rplctl.command.init import init
 from rplctl.command.process.start_request import StartRequest
-from rplctl.command.selftest.crash_run import Outcome, Say, in_child
+from rplctl.command.selftest.crash_run import ChildOutcome, Say, in_child
 from rplctl.command.show_clone import show_clone
 from rplctl.command.start import start
 from rplctl.command.stop import stop
@@ -116,11 +116,11 @@ def _copied(datadir: Path, changes: MasterChanges, choice: Choice, point: str) -
     return str(_said(in_child(partial(_compare, datadir, choice)))[0])
 
 
-def _said(outcome: Outcome) -> tuple[Any, ...]:
+def _said(outcome: ChildOutcome) -> tuple[Any, ...]:
     return _done(outcome).said
 
 
-def _done(outcome: Outcome) -> Outcome:
+def _done(outcome: ChildOutcome) -> ChildOutcome:
     """Return the outcome of a child. Raises RplError with its error if the child failed or was killed."""
     if outcome.error or outcome.killed:
         raise RplError(outcome.error or "killed, unasked")

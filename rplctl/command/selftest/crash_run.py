@@ -38,8 +38,8 @@ from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import no_engine
 from rplctl.commit.xid import instance_name, xid_prefix
 from rplctl.config import Config
-from rplctl.data_source.options import Options
-from rplctl.data_source.walk import Walk as LogWalk
+from rplctl.data_source.options import QueryOptions
+from rplctl.data_source.walk import LogWalk as LogWalk
 from rplctl.decode.changes import OPS, changes_of
 from rplctl.demo.crash_log import DATABASE, FOLDER, TABLES, State, digest_of, states
 from rplctl.durable import private_folder
@@ -76,7 +76,7 @@ Work = Callable[[Say], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ChildOutcome:
     """The outcome of a child process, with its reports."""
 
     killed: bool
@@ -85,7 +85,7 @@ class Outcome:
     errno: int = 0
 
 
-def in_child(work: Work, crash_points: str = "") -> Outcome:
+def in_child(work: Work, crash_points: str = "") -> ChildOutcome:
     """Execute `work` in a child process with these crash points armed, and return how it ended."""
     reading, writing = os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)  # a child must not run its parent's handlers
@@ -107,9 +107,9 @@ def in_child(work: Work, crash_points: str = "") -> Outcome:
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     code = os.waitstatus_to_exitcode(status)  # negative: a signal
     if killed or code == 0:
-        return Outcome(killed=killed, said=tuple(said))
+        return ChildOutcome(killed=killed, said=tuple(said))
     last = said.pop() if said and isinstance(said[-1], dict) else {"error": f"the child {ended_how(code)}, unasked"}
-    return Outcome(killed=False, said=tuple(said), error=str(last["error"]), errno=int(last.get("errno", 0)))
+    return ChildOutcome(killed=False, said=tuple(said), error=str(last["error"]), errno=int(last.get("errno", 0)))
 
 
 def _be_child(work: Work, crash_points: str, writing: int) -> None:
@@ -291,7 +291,7 @@ def lake_states() -> list[State]:
     """
     rows: dict[str, list[tuple[str, str, int, int]]] = {name: [] for name in TABLES}
     ends: dict[tuple[str, str, int, int], BinlogPosition] = {}
-    for piece in LogWalk(Options.parse({"path": os.fspath(FOLDER), "statements": "skip"})).to():
+    for piece in LogWalk(QueryOptions.parse({"path": os.fspath(FOLDER), "statements": "skip"})).to():
         arrived = changes_of(piece)
         for part in arrived.tables:
             numbers = zip(part.rows.images.ops, part.position, part.number, part.transaction, strict=True)

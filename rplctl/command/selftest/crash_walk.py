@@ -25,7 +25,7 @@ from rplctl.command.selftest.crash_cases import (
     UNDONE,
     CrashCase,
 )
-from rplctl.command.selftest.crash_run import Outcome, in_child
+from rplctl.command.selftest.crash_run import ChildOutcome, in_child
 from rplctl.config import Config
 from rplctl.demo.crash_log import State, states, states_without_statements
 from rplctl.durable import private_folder
@@ -38,7 +38,7 @@ SMALL_RELAY_LOG: Final = 4096  # bytes: the receiver rotates every few transacti
 NOT_PASSED: Final = "not passed"
 
 
-class Walk:
+class CrashWalk:
     """Copies of one received log in a temporary folder, and the scratch database of a server."""
 
     def __init__(self, folder: Path, target: str, target_password: str) -> None:
@@ -223,7 +223,7 @@ class Walk:
         return FINISHED if after["kind"] == to.upper() else UNDONE
 
 
-def _compare(restarted: Outcome, first: State, after: State) -> str:
+def _compare(restarted: ChildOutcome, first: State, after: State) -> str:
     """Return the outcome of a case, from the position and rows at the restart, before the applier applied anything."""
     starts = [said for said in restarted.said if said[0] == "start"]
     if not starts:
@@ -238,7 +238,7 @@ def _compare(restarted: Outcome, first: State, after: State) -> str:
     return f"position {position} with rows of another"
 
 
-def judge(seen: str, killed: Outcome, restarted: Outcome, end: State) -> str:
+def judge(seen: str, killed: ChildOutcome, restarted: ChildOutcome, end: State) -> str:
     if restarted.error:
         return restarted.error
     acknowledged = [said[1] for said in killed.said if said[0] == "commit"]
@@ -254,17 +254,17 @@ def _at(state: State) -> str:
     return f"{state.log_name}:{state.log_pos}"
 
 
-def _failure(outcome: Outcome) -> str:
+def _failure(outcome: ChildOutcome) -> str:
     """Return the error of a step, or '' if it succeeded. After the kill, this is the verdict of the case."""
     return outcome.error or ("a child process was killed" if outcome.killed else "")
 
 
-def _must(outcome: Outcome) -> Outcome:
+def _must(outcome: ChildOutcome) -> ChildOutcome:
     """Return the outcome of a step that must succeed. Raises RplError if it failed."""
     if failure := _failure(outcome):
         raise RplError(failure, errno=outcome.errno)
     return outcome
 
 
-def _said(outcome: Outcome) -> dict[str, Any]:
+def _said(outcome: ChildOutcome) -> dict[str, Any]:
     return dict(_must(outcome).said[0])

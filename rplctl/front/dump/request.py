@@ -17,7 +17,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_event import decode_gtid_set
-from rplctl.front.wire import Reader
+from rplctl.front.wire import PacketReader
 
 _NON_BLOCK, _ANNOTATE = 1, 2  # flags; for MySQL the second flag means heartbeats with 64-bit positions
 
@@ -51,14 +51,14 @@ class DumpRequest:
     is_until_before: bool  # the dump ends before these GTIDs, not after them
 
 
-def registered(body: Reader) -> Replica:
+def registered(body: PacketReader) -> Replica:
     """Return the content of COM_REGISTER_SLAVE. Raises RplError 1835 if the packet is malformed."""
     server_id = body.integer(4)
     host, _, _ = (body.take(body.integer(1)) for _ in range(3))
     return Replica(server_id=server_id, host=host.decode("utf-8", "replace"), port=body.integer(2))
 
 
-def by_position(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
+def by_position(body: PacketReader, settings: Mapping[str, object]) -> DumpRequest:
     """Return the parameters of a dump from COM_BINLOG_DUMP. MariaDB's GTID position comes from the user variables.
     Raises RplError if the packet or a value is malformed.
     """
@@ -69,7 +69,7 @@ def by_position(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
     return _request(gtids, (flags, server_id), settings, log_name=log_name, position=max(4, position))
 
 
-def by_gtid_set(body: Reader, settings: Mapping[str, object]) -> DumpRequest:
+def by_gtid_set(body: PacketReader, settings: Mapping[str, object]) -> DumpRequest:
     """Return the parameters of a dump from COM_BINLOG_DUMP_GTID. Raises RplError if the packet or a value
     is malformed.
     """

@@ -19,13 +19,13 @@ from rplctl.front.dump.request import DumpRequest, registered
 from rplctl.front.dump.sendable import SendableLog, fatal
 from rplctl.front.dump.stream import PATIENCE_S, Stream
 from rplctl.front.front import ClientSession, Front, denied
-from rplctl.front.wire import Reader
+from rplctl.front.wire import PacketReader
 from rplctl.history import note_event
 from rplctl.source.base import ReplicaIdentity
 from rplctl.source.replica_id import replica_identity
 
 
-def register(session: ClientSession, body: Reader) -> None:
+def register(session: ClientSession, body: PacketReader) -> None:
     """Answer COM_REGISTER_SLAVE. Raises RplError 1227 without the privilege, and 1835 if the packet is malformed."""
     _refuse_others(session)
     session.replica = registered(body)

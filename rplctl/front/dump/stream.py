@@ -29,8 +29,8 @@ from rplctl.front import wire
 from rplctl.front.dump.request import DumpRequest
 from rplctl.front.dump.sendable import CHUNK, POLL_S, LogStart, SendableLog
 from rplctl.front.dump.skip import Skip
-from rplctl.front.dump.until import Until
-from rplctl.front.wire import WHOLE, Closed, Link
+from rplctl.front.dump.until import DumpEnd
+from rplctl.front.wire import WHOLE, ClientConnection, Closed
 from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
@@ -44,12 +44,12 @@ class Stream:
     Otherwise it ends by Closed, RplError or OSError.
     """
 
-    def __init__(self, link: Link, log: SendableLog, request: DumpRequest, server_id: int) -> None:
+    def __init__(self, link: ClientConnection, log: SendableLog, request: DumpRequest, server_id: int) -> None:
         self._link, self._log, self._request, self._server_id = link, log, request, server_id
         self._sent_at = time.monotonic()
         self._has_checksums = request.has_checksums  # of the events sent now; `_begin` adapts this to each log
         self._skip: Skip | None = None
-        self._until: Until | None = None
+        self._until: DumpEnd | None = None
 
     def run(self, name: str, offset: int) -> None:
         """Send the events from this position on, log after log."""
@@ -79,7 +79,7 @@ class Stream:
     def _begin(self, name: str, offset: int, start: LogStart) -> None:
         if self._skip is None:
             self._skip = Skip(self._request, start)
-            self._until = Until(self._request, start.executed) if self._request.until is not None else None
+            self._until = DumpEnd(self._request, start.executed) if self._request.until is not None else None
         self._skip.next_log(start.description)
         algorithm = CHECKSUM_CRC32 if self._has_checksums else CHECKSUM_OFF
         event = resent(start.event, in_place=offset == FIRST_EVENT_POSITION)

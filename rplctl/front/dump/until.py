@@ -25,7 +25,7 @@ _REACHED: Final = 1 << 28  # flag of a GTID_LIST, beside the number of its GTIDs
 _BETWEEN: Final = np.array(sorted({*LOG_EVENTS, EventType.IGNORABLE, EventType.MARIADB_GTID}), np.uint8)
 
 
-class Until:
+class DumpEnd:
     """Decides where one dump ends. `executed`: the GTIDs of all transactions before the log at which the
     dump begins.
     """

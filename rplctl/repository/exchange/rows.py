@@ -15,7 +15,7 @@ from typing import Any
 from rplctl import mysql_errors as er
 from rplctl.errors import UsageError
 from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.repository.fields import MASTER_INFO_LINES, RELAY_LOG_INFO_LINES, Choice, Field, FieldError
+from rplctl.repository.fields import MASTER_INFO_LINES, RELAY_LOG_INFO_LINES, Field, FieldError, OneOf
 
 _ROW_HEAD = re.compile(r"^\*{5,} \d+\. row \*{5,}$", re.MULTILINE)
 _COLUMN = re.compile(r"^ *(\w+): ?(.*)$")
@@ -73,7 +73,7 @@ def _values(row: dict[str, str], fields: tuple[Field, ...], channel: str, errno:
             continue
         text = "" if stored == "NULL" else stored
         try:
-            is_word = isinstance(field.notation, Choice)
+            is_word = isinstance(field.notation, OneOf)
             values[field.name] = field.notation.from_column(text) if is_word else field.notation.from_line(text)
         except FieldError as error:
             raise UsageError(f"column {field.column}: {error}", errno=errno, channel=channel) from None

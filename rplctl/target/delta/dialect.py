@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from rplctl import mysql_errors as er
 from rplctl.durable import private_folder
 from rplctl.errors import NEW_TARGET, ConfigError, TargetError
-from rplctl.target.delta.place import MIRROR, Place, place_of
+from rplctl.target.delta.place import MIRROR, LakePlace, place_of
 from rplctl.target.delta.tables import DeltaTables
 from rplctl.target.delta.target import PLACE, DeltaTarget
 from rplctl.target.lake import LakeTables
@@ -32,7 +32,7 @@ class DeltaDialect(SqliteDialect):
     follows_foreign_keys = False
     packages: ClassVar[tuple[str, ...]] = ("deltalake", "pyarrow")
 
-    def place(self, url: str) -> Place:
+    def place(self, url: str) -> LakePlace:
         """Return the location of the lake in the URL. Raises ConfigError if the URL is not valid."""
         return place_of(url)
 
@@ -68,7 +68,7 @@ def _require(packages: Sequence[str]) -> None:
             )
 
 
-def _refuse_another(place: Place) -> None:
+def _refuse_another(place: LakePlace) -> None:
     """Raise ConfigError if the folder is not a lake of rplctl or if the lake has another layer. Raises TargetError if
     the folder cannot be read.
     """
@@ -87,12 +87,12 @@ def _refuse_another(place: Place) -> None:
             )
 
 
-def _mark(place: Place) -> Path:
+def _mark(place: LakePlace) -> Path:
     """Return the path of the file that marks a lake of the layer `mirror`, next to its state."""
     return Path(f"{place.state}.{MIRROR}")
 
 
-def _make_folders(place: Place) -> None:
+def _make_folders(place: LakePlace) -> None:
     """Create the missing folders. Raises ConfigError if the folder is of another lake, and TargetError if it cannot be
     written.
     """
@@ -110,7 +110,7 @@ def _make_folders(place: Place) -> None:
 
 
 @contextmanager
-def _named(place: Place) -> Iterator[None]:
+def _named(place: LakePlace) -> Iterator[None]:
     try:
         yield
     except OSError as error:

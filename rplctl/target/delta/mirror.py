@@ -31,7 +31,7 @@ from rplctl.target.base import (
 from rplctl.target.delta.columns import row_schema
 from rplctl.target.delta.mirror_ddl import MirrorDdl
 from rplctl.target.delta.overlay import Overlay
-from rplctl.target.delta.place import INSTEAD_OF_MIRROR, Place, file_name
+from rplctl.target.delta.place import INSTEAD_OF_MIRROR, LakePlace, file_name
 from rplctl.target.delta.rewrite import MirrorFiles
 from rplctl.target.delta.tables import DeltaTables, columns_of
 from rplctl.target.delta.target import DeltaTarget
@@ -186,7 +186,7 @@ def folder_of(model: TableModel) -> str:
     return f"{file_name(model.database)}/{file_name(model.name)}"
 
 
-def open_files(place: Place, model: TableModel) -> MirrorFiles:
+def open_files(place: LakePlace, model: TableModel) -> MirrorFiles:
     """Return the current files of the table; no files if the table does not exist. Raises TargetError if the lake
     cannot be read.
     """

@@ -21,7 +21,7 @@ from rplctl.schema.plan import AddKeysStep, AlterStep, CreateStep, DdlPlan, Drop
 from rplctl.target.conversion import integer_range
 from rplctl.target.ddl_parts import numbered_by_source, steps_here
 from rplctl.target.delta.columns import arrow_type, row_schema
-from rplctl.target.delta.place import INSTEAD_OF_MIRROR, Place
+from rplctl.target.delta.place import INSTEAD_OF_MIRROR, LakePlace
 from rplctl.target.delta.rewrite import MirrorFiles, column_of
 from rplctl.target.delta.tables import columns_of
 from rplctl.target.lake import PendingTable
@@ -34,7 +34,7 @@ class MirrorDdl:
     before the statement.
     """
 
-    def __init__(self, place: Place, folder_of: Callable[[TableModel], str],
+    def __init__(self, place: LakePlace, folder_of: Callable[[TableModel], str],
                  files_of: Callable[[TableModel], MirrorFiles]) -> None:  # fmt: skip
         self._place = place
         self._folder_of = folder_of

@@ -45,7 +45,7 @@ _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/F
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class LakePlace:
     """The location of a lake. It is sent to Spark tasks. `root` is a path, or a URL of an object store."""
 
     own_folder: ClassVar[str] = OWN_FOLDER  # in the root; it marks the root as a lake of rplctl
@@ -164,7 +164,7 @@ class Place:
                 raise FileNotFoundError(2, "a file of the batch is missing or truncated", path)
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> LakePlace:
     """Return the location in the URL of a Delta Lake. Raises ConfigError if the URL is not valid."""
     parts = urlsplit(url.removeprefix("delta+"))
     words = dict(parse_qsl(parts.query))
@@ -187,7 +187,7 @@ def place_of(url: str) -> Place:
         raise ConfigError(f"target '{url}' does not name a folder or a bucket", hint=_USAGE)
     if not state.startswith("/"):
         raise ConfigError("a lake in a bucket requires a local file for positions and models", hint=_USAGE)
-    return Place(root=root, state=state, options=words, zero_dates_null=zero_dates == "null", layer=layer)
+    return LakePlace(root=root, state=state, options=words, zero_dates_null=zero_dates == "null", layer=layer)
 
 
 def file_name(name: str) -> str:

@@ -21,7 +21,7 @@ from rplctl.errors import OR_EXCLUDE, RplError
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import CountMismatch, Row, Value
 from rplctl.target.delta.overlay import NOT_GIVEN, Overlay
-from rplctl.target.delta.place import INSTEAD_OF_MIRROR, Place
+from rplctl.target.delta.place import INSTEAD_OF_MIRROR, LakePlace
 from rplctl.target.lake import WrittenFile
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ MOST_SMALL: Final = 8  # small files of a table are merged at this number
 class MirrorFiles:
     """The files of a mirror's table. `stats`: path → statistics in Delta's format."""
 
-    def __init__(self, place: Place, folder: str, schema: pa.Schema, stats: dict[str, str]) -> None:
+    def __init__(self, place: LakePlace, folder: str, schema: pa.Schema, stats: dict[str, str]) -> None:
         self._place, self._folder, self._schema = place, folder, schema
         self.stats = stats
         self._files = place.files(folder)

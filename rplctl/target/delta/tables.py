@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rplctl import mysql_errors as er
 from rplctl.errors import LockBusy, TargetError
-from rplctl.target.delta.place import OWN_FOLDER, Place, file_name
+from rplctl.target.delta.place import OWN_FOLDER, LakePlace, file_name
 from rplctl.target.lake import PendingTable
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _AWAY: Final = (
 class DeltaTables:
     """The tables of one Delta Lake; implements lake.LakeTables."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: LakePlace) -> None:
         self._place = place
 
     def version(self, folder: str, app_id: str) -> int:

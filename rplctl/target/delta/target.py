@@ -17,7 +17,7 @@ from rplctl.errors import RplError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.target.base import RowChange, RowSet, TableChunk, Value
-from rplctl.target.delta.place import Place, file_name
+from rplctl.target.delta.place import LakePlace, file_name
 from rplctl.target.delta.tables import DeltaTables
 from rplctl.target.lake import LakeTables, PendingTable, WrittenFile
 from rplctl.target.sqlite.target import SqliteTarget
@@ -34,13 +34,13 @@ class DeltaTarget(SqliteTarget):
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
-        self.writer: Place = engine.get_execution_options()[PLACE]
+        self.writer: LakePlace = engine.get_execution_options()[PLACE]
         self._tables = self.open_tables(self.writer)
         self._staged: dict[str, PendingTable] = {}
         self._folders: dict[TableModel, tuple[str, str]] = {}
 
     @staticmethod
-    def open_tables(place: Place) -> LakeTables:
+    def open_tables(place: LakePlace) -> LakeTables:
         return DeltaTables(place)
 
     def begin(self, *, foreign_keys: bool) -> None:

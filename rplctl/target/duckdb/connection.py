@@ -45,7 +45,7 @@ _exports: dict[tuple[Path, Path], Export] = {}  # (file, copy) → its Export, f
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class UrlOptions:
     """The parts of a target's URL: the file, and the options that follow its name."""
 
     path: Path
@@ -53,7 +53,7 @@ class Options:
     export_to: Path | None
 
 
-def options_of(url: URL) -> Options:
+def options_of(url: URL) -> UrlOptions:
     """Return the file and the settings in a target's URL. Raises ConfigError if the URL is not valid."""
     if not url.database or not Path(url.database).is_absolute() or url.host:
         raise ConfigError("a DuckDB target needs a file", hint="write duckdb:////absolute/path/target.duckdb")
@@ -63,7 +63,7 @@ def options_of(url: URL) -> Options:
     if unknown := next((name for name in given if name not in known), None):
         raise ConfigError(f"a DuckDB target has no option '{unknown}'", hint=f"use one of {', '.join(known)}")
     export_to = _copy_of(path, given.pop(_EXPORT, None))
-    return Options(path=path, settings=given, export_to=export_to)
+    return UrlOptions(path=path, settings=given, export_to=export_to)
 
 
 def _copy_of(path: Path, name: str | None) -> Path | None:
@@ -107,14 +107,14 @@ def open_engine(url: str) -> Engine:
     return engine
 
 
-def _export(options: Options) -> Export | None:
+def _export(options: UrlOptions) -> Export | None:
     copy = options.export_to
     if copy is None:
         return None
     return _exports.setdefault((options.path, copy), Export(copy, partial(_opened, options, may_make=False)))
 
 
-def _opened(options: Options, *, may_make: bool) -> DriverConnection:
+def _opened(options: UrlOptions, *, may_make: bool) -> DriverConnection:
     """Return a connection to the file. Raises TargetError if the file cannot be opened; error 1205 names the process
     that has it open.
     """

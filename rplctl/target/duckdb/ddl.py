@@ -43,7 +43,7 @@ from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.duckdb.conversion import convert, shown, value_key
 from rplctl.target.duckdb.ddl_type import CATALOG, declared, is_odd_date, literal, table
 from rplctl.target.duckdb.foreign_keys import keep_foreign_keys
-from rplctl.target.known_values import ValueForm, value_of_text
+from rplctl.target.known_values import ValueSql, value_of_text
 
 _REBUILT: Final = "rplctl rebuild"
 _DAY: Final = "({0}::DATE - DATE '0001-01-01' + 366)"  # TO_DAYS
@@ -59,7 +59,7 @@ def size_of(column: Column, value: Sql) -> Sql:
 class DuckdbDdl(Ddl):
     arithmetic = Arithmetic(partial(written, "CAST({} AS HUGEINT)"), partial(written, ""))
     functions = TextFunctions(octets=partial(written, "strlen({})"), printed=shown, has_nul=lambda _: NOTHING)
-    values = ValueForm(
+    values = ValueSql(
         key=value_key,
         literal=text_literal,
         read=value_of_text,

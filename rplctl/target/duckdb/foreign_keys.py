@@ -99,7 +99,7 @@ def _row(key: ForeignKey, model: TableModel) -> Sql:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class ForeignKeyLink:
     """A foreign key whose two tables exist on the target. The names of the tables are quoted."""
 
     child: Sql
@@ -136,9 +136,9 @@ class ForeignKeys:
 
     def __init__(self, driver: DuckdbDriver) -> None:
         self._driver = driver
-        self._links: list[Link] | None = None
+        self._links: list[ForeignKeyLink] | None = None
         self._has_any = True  # True also if unknown
-        self._doubtful: set[Link] = set()
+        self._doubtful: set[ForeignKeyLink] = set()
         self.acts = True  # False if the source ran without foreign keys
 
     def begin(self, *, acts: bool) -> None:
@@ -218,12 +218,12 @@ class ForeignKeys:
                 names = joined(", ", (written("{} = NULL", quote(name)) for name in sorted(columns)))
                 self._driver.execute(written("UPDATE {} SET {} WHERE {}", child, names, _in(rows)))
 
-    def _reached(self, parent: Sql, row: int) -> tuple[dict[Sql, set[int]], dict[Link, set[int]]]:
+    def _reached(self, parent: Sql, row: int) -> tuple[dict[Sql, set[int]], dict[ForeignKeyLink, set[int]]]:
         """Return the rows that the ON DELETE actions of a row reach: for each table, the numbers of the rows to delete,
         this row included; and for each key, the rows in which it becomes NULL.
         """
         gone: dict[Sql, set[int]] = {parent: {row}}
-        nulls: dict[Link, set[int]] = {}
+        nulls: dict[ForeignKeyLink, set[int]] = {}
         work = [(parent, {row})]
         while work:
             name, rows = work.pop()
@@ -248,7 +248,9 @@ class ForeignKeys:
         if self.acts:
             self._update(table(model), written("rowid = {}", row), at, after, ())
 
-    def _update(self, parent: Sql, rows: Sql, new: dict[str, Sql], after: Relation, path: tuple[Link, ...]) -> None:
+    def _update(
+        self, parent: Sql, rows: Sql, new: dict[str, Sql], after: Relation, path: tuple[ForeignKeyLink, ...]
+    ) -> None:
         for link in self._of_parent(parent):
             refs = [name.casefold() for name in link.parent_columns]
             if link in path or not any(name in new for name in refs):
@@ -291,17 +293,19 @@ class ForeignKeys:
             self._driver.execute(sql, after.values)
 
     @property
-    def links(self) -> list[Link]:
+    def links(self) -> list[ForeignKeyLink]:
         if self._links is None:
             self._has_any = _has_table(self._driver)
             self._links = list(_read(self._driver)) if self._has_any else []
         return self._links
 
-    def _of_parent(self, name: Sql) -> list[Link]:
+    def _of_parent(self, name: Sql) -> list[ForeignKeyLink]:
         return [link for link in self.links if link.parent == name]
 
 
-def _by_columns(gone: dict[Sql, set[int]], nulls: dict[Link, set[int]]) -> dict[tuple[Sql, frozenset[str]], set[int]]:
+def _by_columns(
+    gone: dict[Sql, set[int]], nulls: dict[ForeignKeyLink, set[int]]
+) -> dict[tuple[Sql, frozenset[str]], set[int]]:
     """Return (child table, columns that become NULL) → the rows that are not deleted. Each row occurs once, because an
     UPDATE may change its number.
     """
@@ -323,11 +327,11 @@ def _has_table(driver: DuckdbDriver) -> bool:
     return driver.execute(is_there, [OWN_SCHEMA]).fetchone() is not None
 
 
-def _read(driver: DuckdbDriver) -> Iterator[Link]:
+def _read(driver: DuckdbDriver) -> Iterator[ForeignKeyLink]:
     both = joined(" AND ", (written(_THERE, side) for side in (written("child"), written("parent"))))
     for row in driver.execute(written("SELECT * FROM {} AS k WHERE {}", _TABLE, both)).fetchall():
         child, columns, parent, parent_columns = _named(*row[:2]), tuple(row[3]), _named(*row[4:6]), tuple(row[6])
-        yield Link(
+        yield ForeignKeyLink(
             child=child,
             columns=columns,
             parent=parent,

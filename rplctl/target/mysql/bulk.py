@@ -40,7 +40,7 @@ from rplctl.target.base import (
     has_one_unique_key,
     key_of,
 )
-from rplctl.target.mysql.bulk_execute import Loaded, execute_frames
+from rplctl.target.mysql.bulk_execute import BulkCounts, execute_frames
 from rplctl.target.mysql.connection import LoadingConnection
 from rplctl.target.mysql.multiset import COPIES_COLUMN, STAGE, MultisetRemover
 from rplctl.target.mysql.rows import implicit_zeros, kept_times, table_name
@@ -148,7 +148,7 @@ class BulkLoader:
         finally:
             self._send(written_bytes(b"DROP TEMPORARY TABLE %s", _STAGE))
 
-    def _into(self, table: SqlBytes, rows: EncodedRows, model: TableModel, how: SqlBytes = NO_BYTES) -> Loaded:
+    def _into(self, table: SqlBytes, rows: EncodedRows, model: TableModel, how: SqlBytes = NO_BYTES) -> BulkCounts:
         if rows.length_prefixed:
             return self._insert_length_prefixed(table, rows, model)
         places, sets = [], []
@@ -171,7 +171,7 @@ class BulkLoader:
 
     def _insert_length_prefixed(
         self, table: SqlBytes, rows: EncodedRows, model: TableModel, how: SqlBytes = NO_BYTES
-    ) -> Loaded:
+    ) -> BulkCounts:
         columns = [model.columns[number] for number in rows.columns if number != COPIES]
         places = [(quote(column.name), _converted(column, _PARAMETER) or _PARAMETER) for column in columns]
         places += [(COPIES_COLUMN, _PARAMETER)] * (COPIES in rows.columns)
@@ -215,7 +215,7 @@ class BulkLoader:
             expect_rows(f"insert into {model.qualified_name}", self._send(copy)[0], rows.count)
 
 
-def _whole(loaded: Loaded, rows: EncodedRows, model: TableModel) -> Loaded:
+def _whole(loaded: BulkCounts, rows: EncodedRows, model: TableModel) -> BulkCounts:
     """Return the counts that the server has reported, if all rows were loaded. Raises the driver's error 1265 if only a
     value did not fit, and otherwise CountMismatch.
     """
@@ -240,7 +240,7 @@ def load_local(  # noqa: PLR0913 - the parts of one statement
     *,
     sets: Sequence[SqlBytes] = (),
     how: SqlBytes = NO_BYTES,
-) -> Loaded:
+) -> BulkCounts:
     """Load fields, as bytes, with LOAD DATA LOCAL. `places`: the columns or variables for the fields; `sets`:
     assignments.
     """
@@ -259,7 +259,7 @@ def load_local(  # noqa: PLR0913 - the parts of one statement
             message = driver.last_message()
     finally:
         driver.local_data = None
-    return Loaded(*map(int, re.findall(rb": *(\d+)", message)))
+    return BulkCounts(*map(int, re.findall(rb": *(\d+)", message)))
 
 
 def _are_whole(rows: EncodedRows, model: TableModel) -> bool:

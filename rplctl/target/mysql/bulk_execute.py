@@ -38,7 +38,7 @@ _STATEMENT = slice(1, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class BulkCounts:
     """The counts that the server reports for a bulk statement. `replaced`: the number of rows that replaced an existing
     row.
     """
@@ -49,7 +49,7 @@ class Loaded:
     warnings: int
 
 
-def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRows) -> Loaded:
+def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRows) -> BulkCounts:
     """Execute the statement for each row; the statement has one parameter for each column. The driver's errors are not
     converted.
     """
@@ -72,7 +72,7 @@ def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRo
     finally:
         with suppress(err.Error, OSError):  # a lost connection has closed the statement
             driver._execute_command(_CLOSE, statement)
-    return Loaded(records=records, replaced=replaced, skipped=0, warnings=warnings)
+    return BulkCounts(records=records, replaced=replaced, skipped=0, warnings=warnings)
 
 
 def _pieces(rows: EncodedRows, most_bytes: int) -> Iterator[memoryview]:

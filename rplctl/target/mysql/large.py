@@ -23,13 +23,13 @@ from rplctl.schema.model import TableModel
 from rplctl.sql_text import SqlBytes, joined_bytes, written_bytes
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Value, expect_rows, key_of
 from rplctl.target.mysql.bulk import load_local
-from rplctl.target.mysql.bulk_execute import Loaded
+from rplctl.target.mysql.bulk_execute import BulkCounts
 from rplctl.target.mysql.connection import LoadingConnection
 from rplctl.target.mysql.rows import change_statement, finds_by_key, has_empty_enum, implicit_zeros, table_name
 from rplctl.target.mysql.values import StagedCell, literal, quote
 
 _CELL = written_bytes(b"v")
-_CLEAN = Loaded(records=1, replaced=0, skipped=0, warnings=0)
+_CLEAN = BulkCounts(records=1, replaced=0, skipped=0, warnings=0)
 
 
 class SingleChanges:

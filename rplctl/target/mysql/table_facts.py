@@ -51,7 +51,7 @@ _NO_TABLE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.NO_SUCH_TABL
 GENERATED_KEY = "my_row_id"  # MySQL's name for the column of a generated invisible primary key
 
 
-class TableFacts:
+class ServerTables:
     """The cached facts about a server's tables. `query`: runs a SELECT in the session for row changes."""
 
     def __init__(self, query: Callable[[Sql], list[tuple[Any, ...]]]) -> None:

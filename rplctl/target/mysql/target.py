@@ -34,7 +34,7 @@ from rplctl.target.base import (
     Row,
     RowChange,
     RowSet,
-    Statement,
+    SourceStatement,
     TableChunk,
     Value,
     chunk_model,
@@ -53,7 +53,7 @@ from rplctl.target.mysql.kill import Killer
 from rplctl.target.mysql.large import SingleChanges
 from rplctl.target.mysql.multiset import compares
 from rplctl.target.mysql.session import ServerKind, Session, collations_sql
-from rplctl.target.mysql.table_facts import TableFacts, read_model, without_generated_key
+from rplctl.target.mysql.table_facts import ServerTables, read_model, without_generated_key
 from rplctl.target.mysql.time_zone import TimeZones
 from rplctl.target.mysql.translation import Translation, translated
 from rplctl.target.mysql.values import VALUE_ERRORS, quote
@@ -79,7 +79,7 @@ class MysqlTarget(OneConnection):
         self._foreign_keys = True
         self._key_policy = "STREAM"
         self._replay = EventReplay(self._send)
-        self._facts = TableFacts(self._ask)
+        self._facts = ServerTables(self._ask)
         self._bulk = BulkLoader(self._send, lambda: self._driver, self._query)
         self._single = SingleChanges(self._send, lambda: self._driver)
         self._collations = Collations(self._read_collations)
@@ -393,7 +393,7 @@ class MysqlTarget(OneConnection):
                         log.warning("%s", note)
         self._facts.forget()
 
-    def run_statement(self, statement: Statement) -> Sequence[str]:
+    def run_statement(self, statement: SourceStatement) -> Sequence[str]:
         session = self._open()
         logged = statement.query if isinstance(statement.query, Query) else statement.query.query
         context = DdlContext(sql_mode=logged.context.sql_mode or 0, server_version=statement.server_version)

@@ -14,13 +14,13 @@ from typing import ClassVar, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rplctl.errors import ConfigError
-from rplctl.target.delta.place import STATE_FILE, Place
+from rplctl.target.delta.place import STATE_FILE, LakePlace
 
 _USAGE: Final = "write parquet+file:///FOLDER"
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetPlace(Place):
+class ParquetPlace(LakePlace):
     own_folder: ClassVar[str] = "_rplctl_parquet"  # differs from that of a Delta Lake
 
     def written(self, folder: str, name: str) -> Path:

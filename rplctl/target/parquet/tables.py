@@ -26,7 +26,7 @@ from rplctl.durable import rename, replace_file, sync_folder
 from rplctl.errors import LockBusy, TargetError
 from rplctl.locks import FileLock
 from rplctl.plain_file import read_plain
-from rplctl.target.delta.place import Place, file_name
+from rplctl.target.delta.place import LakePlace, file_name
 from rplctl.target.lake import PendingTable
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class ParquetTables:
     """The tables of one lake of plain Parquet files; implements lake.LakeTables."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: LakePlace) -> None:
         self._place = place
         self._newest: dict[tuple[str, str], tuple[int, int]] = {}  # folder, app_id → the folder's mtime in ns, batch
 

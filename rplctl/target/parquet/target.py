@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rplctl.target.delta.place import Place
+from rplctl.target.delta.place import LakePlace
 from rplctl.target.delta.target import DeltaTarget
 from rplctl.target.lake import LakeTables
 from rplctl.target.parquet.tables import ParquetTables
@@ -12,5 +12,5 @@ class ParquetTarget(DeltaTarget):
     kind = "parquet"
 
     @staticmethod
-    def open_tables(place: Place) -> LakeTables:
+    def open_tables(place: LakePlace) -> LakeTables:
         return ParquetTables(place)

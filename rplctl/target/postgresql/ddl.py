@@ -23,7 +23,7 @@ from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.computed_text import TextFunctions
 from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import FilledColumn, is_in_order, quote, steps_here
-from rplctl.target.known_values import ValueForm, value_of_text
+from rplctl.target.known_values import ValueSql, value_of_text
 from rplctl.target.postgresql.conversion import convert, shown, value_key
 from rplctl.target.postgresql.ddl_alter import alter_table
 from rplctl.target.postgresql.ddl_table import (
@@ -44,7 +44,7 @@ _DAY = "({0}::date - DATE '0001-01-01' + 366)"
 class PostgresqlDdl(Ddl):
     arithmetic = Arithmetic(partial(written, "{}::numeric"), partial(written, ""))
     functions = TextFunctions(octets=partial(written, "octet_length({})"), printed=shown, has_nul=lambda _: NOTHING)
-    values = ValueForm(
+    values = ValueSql(
         key=value_key,
         literal=text_literal,
         read=value_of_text,

@@ -42,7 +42,7 @@ from rplctl.target.ddl_parts import (
     rename_columns,
     steps_here,
 )
-from rplctl.target.known_values import ValueForm
+from rplctl.target.known_values import ValueSql
 from rplctl.target.sqlite.conversion import convert
 from rplctl.target.sqlite.ddl_type import affinity, literal, stored_value
 
@@ -69,7 +69,7 @@ class SqliteDdl(Ddl):
         printed=printed,
         has_nul=partial(written, "instr({}, char(0)) > 0"),
     )
-    values = ValueForm(
+    values = ValueSql(
         key=lambda _, value: value,
         literal=literal,
         read=lambda column, found: int(found) if column.type in INTEGER_BITS or column.type == "bit" else found,

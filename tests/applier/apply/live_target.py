@@ -13,7 +13,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
 from rplctl.schema.statement import TableName
-from rplctl.target.base import Statement
+from rplctl.target.base import SourceStatement
 from tests.event.logs import event
 
 MYSQL = parse_format_description(build_format_description(1, 0, CHECKSUM_CRC32, "8.0.40"))
@@ -51,7 +51,7 @@ class LiveTarget:
         self.tables: dict[TableName, TableModel] = dict(catalog_of(*statements).tables)
         self.asked: list[TableName] = []
         self.said: list[Any] = []
-        self.statements: list[Statement] = []
+        self.statements: list[SourceStatement] = []
         self.without_transactions: set[str] = set()
         self.replayed: set[str] = set()  # only the server can apply their rows
         self.preferred: set[str] = set()
@@ -62,7 +62,7 @@ class LiveTarget:
         self.asked.append((database, table))
         return self.tables.get((database, table))
 
-    def run_statement(self, statement: Statement) -> Sequence[str]:
+    def run_statement(self, statement: SourceStatement) -> Sequence[str]:
         self.statements.append(statement)
         return ()
 

@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from rplctl.applier.apply.clone_pieces import KEYS, GivenUp, Piece, Pieces
-from rplctl.clone.chunk_file import Place
-from rplctl.clone.folder import Snapshot
+from rplctl.applier.apply.clone_pieces import KEYS, DuePieces, GivenUp, Piece
+from rplctl.clone.chunk_file import SnapshotPosition
+from rplctl.clone.folder import StoredSnapshot
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Snapshot:
-    return Snapshot(folder=tmp_path, table_group=1, epoch=1, low=Place("binlog.000001:4"), tables=())
+def found(tmp_path: Path) -> StoredSnapshot:
+    return StoredSnapshot(folder=tmp_path, table_group=1, epoch=1, low=SnapshotPosition("binlog.000001:4"), tables=())
 
 
-def read(found: Snapshot, *pieces: Piece) -> None:
+def read(found: StoredSnapshot, *pieces: Piece) -> None:
     for piece in pieces:
         found.chunk_path(*piece).touch()
 
 
-def opened(found: Snapshot, *loaded: int, keyed: tuple[int, ...] = ()) -> Pieces:
-    return Pieces(found, loaded, keyed, lambda: False)
+def opened(found: StoredSnapshot, *loaded: int, keyed: tuple[int, ...] = ()) -> DuePieces:
+    return DuePieces(found, loaded, keyed, lambda: False)
 
 
-def taken(pieces: Pieces) -> list[Piece]:
+def taken(pieces: DuePieces) -> list[Piece]:
     """By one thread, each ended before the next."""
     given: list[Piece] = []
     while (piece := pieces.next()) is not None:
@@ -36,7 +36,7 @@ def taken(pieces: Pieces) -> list[Piece]:
     return given
 
 
-def test_a_table_gets_its_keys_when_all_its_chunks_are_there(found: Snapshot) -> None:
+def test_a_table_gets_its_keys_when_all_its_chunks_are_there(found: StoredSnapshot) -> None:
     read(found, (0, 0), (0, 1), (1, 0))
     assert taken(opened(found, 0, 0)) == [(0, 0), (0, 1), (0, KEYS), (1, 0)]  # the second is read still
     assert taken(opened(found, 2, 1, keyed=(0,))) == []
@@ -45,13 +45,13 @@ def test_a_table_gets_its_keys_when_all_its_chunks_are_there(found: Snapshot) ->
     assert taken(opened(found, 2, 1, keyed=(0, 1))) == []
 
 
-def test_where_a_copy_goes_on_behind_a_crash(found: Snapshot) -> None:
+def test_where_a_copy_goes_on_behind_a_crash(found: StoredSnapshot) -> None:
     read(found, (0, 1), (0, 2))
     found.complete([3, 0])
     assert taken(opened(found, 1, 0)) == [(0, 1), (0, 2), (0, KEYS), (1, KEYS)]
 
 
-def test_chunks_of_a_table_commit_in_their_order(found: Snapshot) -> None:
+def test_chunks_of_a_table_commit_in_their_order(found: StoredSnapshot) -> None:
     read(found, (0, 0), (0, 1))
     pieces = opened(found, 0)
     first, second = pieces.next(), pieces.next()
@@ -72,7 +72,7 @@ def test_chunks_of_a_table_commit_in_their_order(found: Snapshot) -> None:
     assert order == pieces.done == [first, second]
 
 
-def test_what_waits_behind_a_failure_is_given_up(found: Snapshot) -> None:
+def test_what_waits_behind_a_failure_is_given_up(found: StoredSnapshot) -> None:
     read(found, (0, 0), (0, 1), (0, 2))
     pieces = opened(found, 0)
     first, second = pieces.next(), pieces.next()

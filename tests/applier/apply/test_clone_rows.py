@@ -17,7 +17,7 @@ import pytest
 
 from rplctl.applier.apply.clone_rows import decoded, load_rows
 from rplctl.applier.spark.split_task import pieces_of
-from rplctl.clone.chunk_file import ChunkHead, Place, read_chunk, write_chunk
+from rplctl.clone.chunk_file import ChunkHead, SnapshotPosition, read_chunk, write_chunk
 from rplctl.decode.copied_rows import decode_here, unlogged_events
 from rplctl.decode.net_changes import inserted_chunk, table_chunk
 from rplctl.decode.row_stream import TableRows
@@ -81,11 +81,11 @@ def large_chunk(folder: Path) -> tuple[Path, bytes]:
             upto=None,
             digest="",
             wire_types=(LONG, TEXT),
-            low=Place(),
+            low=SnapshotPosition(),
         ),
     ) as file:
         file.add(np.frombuffer(length_prefixed(rows), np.uint8))
-        file.high, file.rows = Place(), 3
+        file.high, file.rows = SnapshotPosition(), 3
     return path, body
 
 

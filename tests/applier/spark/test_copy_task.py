@@ -18,7 +18,7 @@ from rplctl.applier.spark.copy_task import run_copy
 from rplctl.applier.spark.failure import TasksFailed
 from rplctl.applier.spark.pool import ChannelPool, Pool
 from rplctl.applier.spark.split_task import SplitResult, encode_chunks, pieces_of
-from rplctl.clone.chunk_file import ChunkHead, Place, read_chunk, write_chunk
+from rplctl.clone.chunk_file import ChunkHead, SnapshotPosition, read_chunk, write_chunk
 from rplctl.decode.copied_rows import CopyPiece, copied_chunk, decode_here
 from rplctl.errors import BinlogFormatError
 from rplctl.schema.plan import Catalog
@@ -47,11 +47,11 @@ def path(tmp_path: Path) -> Path:
             upto=None,
             digest="",
             wire_types=tuple(wire_types),
-            low=Place(),
+            low=SnapshotPosition(),
         ),
     ) as file:
         file.add(np.frombuffer(packets, np.uint8))
-        file.high, file.rows = Place(), ROWS
+        file.high, file.rows = SnapshotPosition(), ROWS
     return path
 
 

@@ -22,7 +22,7 @@ from rplctl.applier.spark import pool as pool_module, split_task
 from rplctl.applier.spark.answer import Attempt, answer_of
 from rplctl.applier.spark.failure import TasksFailed
 from rplctl.applier.spark.pool import ATTEMPTS, Pool
-from rplctl.applier.spark.pool_task import LENGTH, Request, serve_one
+from rplctl.applier.spark.pool_task import LENGTH, TaskRequest, serve_one
 from rplctl.applier.spark.split_task import Split, SplitResult, chunks_of, encode_chunks, pieces_of, run_split
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import TableChunk
@@ -76,7 +76,7 @@ class Liar:
 
     def attempt(self) -> Attempt:
         (length,) = LENGTH.unpack(self.connection.recv(LENGTH.size, socket.MSG_WAITALL))
-        request: Request = pickle.loads(self.connection.recv(length, socket.MSG_WAITALL))
+        request: TaskRequest = pickle.loads(self.connection.recv(length, socket.MSG_WAITALL))
         return request.attempt
 
     def answer(self, lie: Lie) -> None:
@@ -272,7 +272,7 @@ def test_a_task_that_freezes_loses_its_range_to_another(
 def test_a_task_removes_the_spool_file_that_nobody_waits_for(split: Split, monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver has given the range to another task: it knows no file of this one any more."""
     monkeypatch.setattr(split_task, "SPOOL_THRESHOLD", 10)
-    request = pickle.dumps(Request(Attempt("", 1, split), catalog=pickle.dumps(CATALOG)))
+    request = pickle.dumps(TaskRequest(Attempt("", 1, split), catalog=pickle.dumps(CATALOG)))
     task, driver = socket.socketpair()
     driver.sendall(LENGTH.pack(len(request)) + request)
     driver.close()

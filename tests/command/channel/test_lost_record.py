@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import one_engine
-from rplctl.command.check.verb import Limits, check
+from rplctl.command.check.verb import CheckLimits, check
 from rplctl.command.init import init
 from rplctl.command.process.preparation import prepare
 from rplctl.command.process.start_request import StartRequest
@@ -90,7 +90,9 @@ def test_a_lost_file_is_made_again_from_the_targets_marker(begin: Any, way: dict
     at = life.records()[1].exec_position
     lose(life, "relay-log")
     with one_engine():
-        findings = {item.code: item for item in check(life.config, "", Limits(warning_s=60, critical_s=600)).findings}
+        findings = {
+            item.code: item for item in check(life.config, "", CheckLimits(warning_s=60, critical_s=600)).findings
+        }
     assert str(at) in findings["repository_missing"].text and "rplctl start" in findings["repository_missing"].repair
     if then == "change-master":
         life.change(MasterChanges(master_connect_retry=7))

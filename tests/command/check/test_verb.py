@@ -18,7 +18,7 @@ from rplctl.command.check.ends import judge_beginning, judge_gtids, judge_identi
 from rplctl.command.check.findings import LEVELS, found
 from rplctl.command.check.relay_log import check_relay_log
 from rplctl.command.check.repository import Stored, check_repositories
-from rplctl.command.check.verb import Limits, Scope, Verdict, check, worst
+from rplctl.command.check.verb import CheckLimits, Scope, Verdict, check, worst
 from rplctl.commit.position_store import open_position_store
 from rplctl.config import Config
 from rplctl.durable import private_folder
@@ -71,7 +71,7 @@ class Instance:
 
     def check(self, scope: Scope = Scope.OFFLINE) -> Verdict:
         before = self.contents()
-        verdict = check(self.config, "", Limits(warning_s=60, critical_s=300), scope)
+        verdict = check(self.config, "", CheckLimits(warning_s=60, critical_s=300), scope)
         assert self.contents() == before, "check changes nothing"
         return verdict
 
@@ -464,7 +464,7 @@ def test_a_target_that_was_never_made_is_not_made_by_looking(tmp_path: Path) -> 
     assert list(check_repositories(config, Channel("", tmp_path), Stored())) == []
     change_master(config, "", MasterChanges(master_host="db1"))
     for scope in Scope:
-        check(config, "", Limits(warning_s=60, critical_s=300), Scope.OFFLINE if scope is Scope.ONLINE else scope)
+        check(config, "", CheckLimits(warning_s=60, critical_s=300), Scope.OFFLINE if scope is Scope.ONLINE else scope)
     assert not (tmp_path / "target.db").exists()
 
 

@@ -23,7 +23,7 @@ from rplctl.command.check.source_end import SourceEnd
 from rplctl.command.process import child as process, supervise
 from rplctl.command.process.child import Child, error_of, last_line, spawn, stop_running, terminate
 from rplctl.command.process.start_request import StartRequest, environment_of
-from rplctl.command.process.supervise import Run
+from rplctl.command.process.supervise import SupervisedRun
 from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.errors import LockBusy, NotRunning, RplError, SourceError, TargetError, WaitTimeout
@@ -262,7 +262,7 @@ def test_a_thread_that_fails_ends_the_command_with_its_error_and_the_others_are_
     other = run(channel, "import time; time.sleep(600)", children)
     failing = run(channel, DIES.format(code=6), children)
     with pytest.raises(SourceError, match="last words"):
-        supervise.supervise(Run(config, channel, [other, failing], None), 180, None)
+        supervise.supervise(SupervisedRun(config, channel, [other, failing], None), 180, None)
     assert other.exit_code() == -signal.SIGTERM
 
 
@@ -274,7 +274,7 @@ def test_a_receiver_that_is_still_ending_is_waited_for_as_its_exit_code_says_why
     waits.write(channel.status_path("applier"))
     with hold_lock(channel, "applier"), pytest.raises(SourceError, match="last words"):
         failing = run(channel, f"import time; time.sleep(1.5); {DIES.format(code=6)}", children)
-        supervise.supervise(Run(config, channel, [failing], END), 180, None)
+        supervise.supervise(SupervisedRun(config, channel, [failing], END), 180, None)
 
 
 def test_time_up_is_an_error_only_when_something_was_to_be_reached(
@@ -283,7 +283,7 @@ def test_time_up_is_an_error_only_when_something_was_to_be_reached(
     for wanted in (None, END):
         with hold_lock(channel, "applier"):  # somebody else's applier, which does nothing
             child = run(channel, "import time; time.sleep(600)", children)
-            here = Run(config, channel, [child], wanted)
+            here = SupervisedRun(config, channel, [child], wanted)
             if wanted is None:
                 supervise.supervise(here, 0.2, None)
             else:
@@ -299,7 +299,7 @@ def test_waiting_for_an_applier_that_is_not_there_fails_with_its_last_error(
     ThreadStatus(last_errno=1062, last_error="Duplicate entry").write(channel.status_path("applier"))
     child = run(channel, "import time; time.sleep(600)", children)
     with pytest.raises(NotRunning, match="Duplicate entry") as caught:
-        supervise.supervise(Run(config, channel, [child], END), 180, None)
+        supervise.supervise(SupervisedRun(config, channel, [child], END), 180, None)
     assert caught.value.errno == 1062
 
 
@@ -309,7 +309,7 @@ def test_an_applier_that_another_command_stopped_in_good_order_is_a_lock_that_cr
     ThreadStatus(exec_log_name="binlog.000001", exec_log_pos=500).write(channel.status_path("applier"))
     child = run(channel, "import time; time.sleep(600)", children)
     with pytest.raises(LockBusy, match="another command stopped the applier") as caught:
-        supervise.supervise(Run(config, channel, [child], END), 180, None)
+        supervise.supervise(SupervisedRun(config, channel, [child], END), 180, None)
     assert caught.value.exit_code == 75 and caught.value.hint == "to continue, run: rplctl start --until-synced"
 
 
@@ -329,9 +329,9 @@ def test_a_signal_stops_what_was_started_and_puts_the_handlers_back(
     try:
         if is_error:
             with pytest.raises(KeyboardInterrupt):
-                supervise.supervise(Run(config, channel, [child], None), 180, None)
+                supervise.supervise(SupervisedRun(config, channel, [child], None), 180, None)
         else:
-            supervise.supervise(Run(config, channel, [child], None), 180, None)
+            supervise.supervise(SupervisedRun(config, channel, [child], None), 180, None)
     finally:
         sender.join()
     assert child.exit_code() == -signal.SIGTERM and signal.getsignal(number) is before
@@ -343,7 +343,9 @@ def test_ctrl_c_says_how_far_it_came(
     ThreadStatus(exec_log_name="binlog.000001", exec_log_pos=500).write(channel.status_path("applier"))
     with hold_lock(channel, "applier"), pytest.raises(KeyboardInterrupt), Turns(StartRequest()).watched():
         child = run(channel, "import time; time.sleep(600)", children)
-        supervise.supervise(Run(config, channel, [child], END), 180, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+        supervise.supervise(
+            SupervisedRun(config, channel, [child], END), 180, lambda *_: os.kill(os.getpid(), signal.SIGINT)
+        )
     assert capsys.readouterr().err == (
         f"ERROR: channel '' was stopped by SIGINT before it was at {END.position}\n"
         "position: binlog.000001:500\nhint: To continue from this position, run: rplctl start\n"
@@ -355,6 +357,6 @@ def test_progress_is_the_appliers_own_word(config: Config, channel: Channel, chi
     seen: list[tuple[BinlogPosition, BinlogPosition]] = []
     with hold_lock(channel, "applier"), pytest.raises(WaitTimeout):
         child = run(channel, "import time; time.sleep(600)", children)
-        here = Run(config, channel, [child], END)
+        here = SupervisedRun(config, channel, [child], END)
         supervise.supervise(here, 0.2, lambda executed, wanted: seen.append((executed, wanted)))
     assert set(seen) == {(BinlogPosition("binlog.000001", 500), END.position)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rplctl.command.check.verb import Limits, Scope, Verdict, check
+from rplctl.command.check.verb import CheckLimits, Scope, Verdict, check
 from rplctl.command.doctor import doctor
 from rplctl.command.show_status import show_status
 from rplctl.config import load_config
@@ -31,7 +31,7 @@ SCHEMA = "DROP DATABASE IF EXISTS frozen; CREATE DATABASE frozen; CREATE TABLE f
 
 
 def judged(replica: Replica, scope: Scope = Scope.LOCAL) -> Verdict:
-    return check(load_config(replica.datadir), "", Limits(warning_s=60, critical_s=300), scope)
+    return check(load_config(replica.datadir), "", CheckLimits(warning_s=60, critical_s=300), scope)
 
 
 def codes(verdict: Verdict) -> list[str]:

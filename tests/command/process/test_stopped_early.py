@@ -23,7 +23,7 @@ from rplctl.applier.report import DELAYING
 from rplctl.channel import Channel
 from rplctl.command.channel.context import open_repositories, running
 from rplctl.command.check.sync_record import read_sync_record
-from rplctl.command.check.verb import Limits, check
+from rplctl.command.check.verb import CheckLimits, check
 from rplctl.command.process.supervise import position_at_end
 from rplctl.command.stop import stop
 from rplctl.config import load_config
@@ -99,7 +99,7 @@ def test_what_was_not_reached_is_not_said_to_be(held_back: Replica, endings: lis
         assert " is at " not in out and err.startswith("ERROR: channel ''") and "To continue from this position" in err
         assert who in err or code == 9
         assert not running(held_back.channel) and read_sync_record(held_back.channel) is None
-    assert check(load_config(held_back.datadir), "", Limits(warning_s=60, critical_s=300)).level == 2
+    assert check(load_config(held_back.datadir), "", CheckLimits(warning_s=60, critical_s=300)).level == 2
 
 
 def test_a_run_that_ends_before_the_applier_says_a_word_gives_the_position_that_is_stored(held_back: Replica) -> None:

@@ -18,7 +18,7 @@ from rplctl.command.change_master import change_master
 from rplctl.command.channel.change_options import MasterChanges
 from rplctl.command.channel.context import engine_of, known_channels, one_engine
 from rplctl.command.check.ends import UNFIT
-from rplctl.command.check.verb import Limits, Scope, check
+from rplctl.command.check.verb import CheckLimits, Scope, check
 from rplctl.command.doctor import FAIL, doctor
 from rplctl.command.load_schema import load_schema
 from rplctl.command.process.preparation import prepare
@@ -28,7 +28,7 @@ from rplctl.command.show_status import show_status
 from rplctl.command.switch_repo import switch_repo
 from rplctl.commit.belonging import TargetState, UnfitTarget
 from rplctl.commit.position_store import open_position_store
-from rplctl.commit.step import Step
+from rplctl.commit.step import CommitStep
 from rplctl.commit.transaction import commit_group
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotConfigured, RplError
@@ -134,7 +134,7 @@ def test_a_lost_target_is_critical_for_every_command_and_starts_refuse(
     assert known_channels(life.config) == [""]
     for scope in Scope:
         with one_engine():
-            verdict = check(life.config, "", Limits(warning_s=60, critical_s=300), scope)
+            verdict = check(life.config, "", CheckLimits(warning_s=60, critical_s=300), scope)
         lost = [finding for finding in verdict.findings if finding.code == "target_lost"]
         assert (verdict.level, len(lost)) == (2, 1), verdict
         assert "rplctl start" in lost[0].repair and " restore " in lost[0].repair
@@ -335,7 +335,7 @@ def test_the_target_of_another_instance_is_refused_with_both_names(two: tuple[Li
     for life in two:
         assert instance_id(life.folder) in error.message and str(life.folder) in error.message
         assert str(life.archive.folder) in error.message
-    found = check(second.config, "", Limits(warning_s=60, critical_s=300), Scope.OFFLINE)
+    found = check(second.config, "", CheckLimits(warning_s=60, critical_s=300), Scope.OFFLINE)
     assert "target_of_another" in {finding.code for finding in found.findings} and found.level == 2
     assert show_status(second.config, "").Target_State == "target_of_another"
     reset(second.config, "", everything=True)  # of its own records alone
@@ -481,7 +481,7 @@ def test_a_target_of_the_time_of_another_source_is_refused_by_gtid(
             start(life)
         assert "one:3306" in refused.value.message, refused.value.message
         assert f"{host}:3306" in refused.value.message
-        found = check(life.config, "", Limits(warning_s=60, critical_s=300), Scope.OFFLINE)
+        found = check(life.config, "", CheckLimits(warning_s=60, critical_s=300), Scope.OFFLINE)
         assert "target_of_another" in {finding.code for finding in found.findings} and found.level == 2
         if uuid == SECOND:
             life.change(MasterChanges(master_host="three"))
@@ -571,7 +571,7 @@ def opened_once(folder: Path, **options: object) -> tuple[Config, Channel]:
         store = open_position_store(config, channel, target.engine)
         before = store.open()
         after = before.at(before.relay_log_position, BinlogPosition("binlog.000001", 400))
-        commit_group(target, store, Step(before, after), lambda: None)
+        commit_group(target, store, CommitStep(before, after), lambda: None)
         store.committed(after)
         store.close(after)
     finally:
@@ -580,7 +580,7 @@ def opened_once(folder: Path, **options: object) -> tuple[Config, Channel]:
     said = ThreadStatus(exec_log_name="binlog.000001", exec_log_pos=400)
     channel.run_folder.mkdir(parents=True, exist_ok=True)
     said.write(channel.status_path("applier"))
-    found = check(config, "", Limits(warning_s=60, critical_s=300), Scope.OFFLINE)
+    found = check(config, "", CheckLimits(warning_s=60, critical_s=300), Scope.OFFLINE)
     assert not UNFIT & {finding.code for finding in found.findings}, found
     return config, channel
 
@@ -588,7 +588,7 @@ def opened_once(folder: Path, **options: object) -> tuple[Config, Channel]:
 def expect_lost(config: Config, channel: Channel) -> None:
     for scope in (Scope.OFFLINE, Scope.LOCAL):
         with one_engine():
-            found = check(config, "", Limits(warning_s=60, critical_s=300), scope)
+            found = check(config, "", CheckLimits(warning_s=60, critical_s=300), scope)
         assert "target_lost" in {finding.code for finding in found.findings}, found
     with one_engine(), pytest.raises(UnfitTarget) as refused:
         prepare(config, channel, StartRequest())

@@ -16,8 +16,8 @@ import pytest
 
 from rplctl.applied_log.writer import BinaryLogWriter
 from rplctl.command.selftest.crash_cases import COMMITTED, FETCHED, FINISHED, ROLLED_BACK, CrashCase
-from rplctl.command.selftest.crash_run import Outcome, in_child
-from rplctl.command.selftest.crash_walk import Walk, judge
+from rplctl.command.selftest.crash_run import ChildOutcome, in_child
+from rplctl.command.selftest.crash_walk import CrashWalk, judge
 from rplctl.demo.crash_log import State
 from rplctl.failpoint import crash_point
 from rplctl.position import BinlogPosition
@@ -32,9 +32,9 @@ WRITE = BinaryLogWriter.write
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-def walk_in(target: str) -> Iterator[Walk]:
+def walk_in(target: str) -> Iterator[CrashWalk]:
     folder = Path(tempfile.mkdtemp(prefix="rplctl-walk-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
-    walk = Walk(folder, target, "")
+    walk = CrashWalk(folder, target, "")
     try:
         walk.prepare()
         yield walk
@@ -44,12 +44,12 @@ def walk_in(target: str) -> Iterator[Walk]:
 
 
 @pytest.fixture(scope="module")
-def walk() -> Iterator[Walk]:
+def walk() -> Iterator[CrashWalk]:
     yield from walk_in("")
 
 
 @pytest.fixture(scope="module")
-def on_mariadb(mariadb: MariadbServer) -> Iterator[Walk]:
+def on_mariadb(mariadb: MariadbServer) -> Iterator[CrashWalk]:
     yield from walk_in(mariadb.url())
 
 
@@ -109,7 +109,7 @@ BROKEN = {
 
 @pytest.mark.long("It tests the test; tests/commit/test_fault_matrix.py has a wrong order in make test.")
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_wrong_commit_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_wrong_commit_is_seen(walk: CrashWalk, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     point, mode, where, broken = BROKEN[name]
     case = CrashCase(
         point=point,
@@ -127,7 +127,7 @@ def test_a_wrong_commit_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch, nam
 @pytest.mark.mariadb
 @pytest.mark.parametrize("mode", ["xa", "xa-pages", "xa-binlog"])
 def test_a_recovery_that_does_not_heed_the_decision_is_seen(
-    on_mariadb: Walk, monkeypatch: pytest.MonkeyPatch, mode: str
+    on_mariadb: CrashWalk, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     case = CrashCase(point="crash_commit_after_log", mode=mode, kind="transaction", expected=COMMITTED)
 
@@ -141,7 +141,7 @@ def test_a_recovery_that_does_not_heed_the_decision_is_seen(
 
 
 @pytest.mark.long("It is a test of `crash-test`, whose walk tests/command/test_crash_test.py holds.")
-def test_a_receiver_that_asks_for_too_much_again_is_seen(walk: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receiver_that_asks_for_too_much_again_is_seen(walk: CrashWalk, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CrashCase(point="crash_after_relay_log_append", mode="-", kind="receiver", expected=FETCHED)
     assert walk.run(case) == FETCHED
 
@@ -169,7 +169,7 @@ def test_a_receiver_that_asks_for_too_much_again_is_seen(walk: Walk, monkeypatch
     ],
 )
 def test_a_wrong_order_of_files_is_seen(
-    walk: Walk, monkeypatch: pytest.MonkeyPatch, case: CrashCase, where: str, broken: Callable[..., None]
+    walk: CrashWalk, monkeypatch: pytest.MonkeyPatch, case: CrashCase, where: str, broken: Callable[..., None]
 ) -> None:
     assert walk.run(case) == case.expected
     monkeypatch.setattr(where, broken)
@@ -189,11 +189,14 @@ END = State(kind="", log_name="b.000001", log_pos=9, digest="rows")
     ],
 )
 def test_what_is_lost_late_or_left_over_is_said(seen: str, killed: list[Any], restarted: list[Any], says: str) -> None:
-    judged = judge(seen, Outcome(killed=True, said=(killed,)), Outcome(killed=False, said=(restarted,)), END)
+    judged = judge(seen, ChildOutcome(killed=True, said=(killed,)), ChildOutcome(killed=False, said=(restarted,)), END)
     assert says in judged
     assert (
         judge(
-            seen, Outcome(killed=True, said=()), Outcome(killed=False, said=(["end", "b.000001:9", "rows", []],)), END
+            seen,
+            ChildOutcome(killed=True, said=()),
+            ChildOutcome(killed=False, said=(["end", "b.000001:9", "rows", []],)),
+            END,
         )
         == seen
     )
@@ -205,4 +208,4 @@ def test_a_child_that_ends_unasked_is_reported_with_its_signal() -> None:
         os.kill(os.getpid(), signal.SIGBUS)
 
     ended = in_child(die)
-    assert ended == Outcome(killed=False, said=(), error="the child was killed by SIGBUS, unasked")
+    assert ended == ChildOutcome(killed=False, said=(), error="the child was killed by SIGBUS, unasked")

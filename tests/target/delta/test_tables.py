@@ -17,7 +17,7 @@ from rplctl.errors import LockBusy, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.target import open_target
 from rplctl.target.delta import tables as delta_tables
-from rplctl.target.delta.place import Place
+from rplctl.target.delta.place import LakePlace
 from rplctl.target.delta.tables import DeltaTables, columns_of
 from rplctl.target.delta.target import DeltaTarget
 from rplctl.target.lake import PendingTable
@@ -31,22 +31,22 @@ MODEL: Any = SimpleNamespace(database="d", name="t")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(root=str(tmp_path / "lake"), state=str(tmp_path / "state.db"))
+def place(tmp_path: Path) -> LakePlace:
+    return LakePlace(root=str(tmp_path / "lake"), state=str(tmp_path / "state.db"))
 
 
-def pending(place: Place, number: int) -> PendingTable:
+def pending(place: LakePlace, number: int) -> PendingTable:
     """A batch of one insert, whose file is written."""
     rows = pa.Table.from_pylist([{"op": "insert", "before": None, "after": {"id": number}}], schema=SCHEMA)
     file = place.write(MODEL, "d/t", rows)
     return PendingTable(folder="d/t", columns=columns_of(SCHEMA), files=((file.path, file.size, file.stats),))
 
 
-def ids(place: Place) -> list[int]:
+def ids(place: LakePlace) -> list[int]:
     return sorted(row["after"]["id"] for row in DeltaTable(place.uri("d/t")).to_pyarrow_table().to_pylist())
 
 
-def test_a_commit_is_on_the_disk_before_the_position_may_move(place: Place) -> None:
+def test_a_commit_is_on_the_disk_before_the_position_may_move(place: LakePlace) -> None:
     """delta-rs syncs nothing; also where the process before us ended between its commit and our sync."""
     tables, first, second = DeltaTables(place), pending(place, 1), pending(place, 2)
     for table, number in ((first, 1), (second, 2), (second, 2)):
@@ -56,7 +56,7 @@ def test_a_commit_is_on_the_disk_before_the_position_may_move(place: Place) -> N
     assert ids(place) == [1, 2]
 
 
-def test_a_batch_of_the_same_number_with_other_files_is_somebody_elses(place: Place) -> None:
+def test_a_batch_of_the_same_number_with_other_files_is_somebody_elses(place: LakePlace) -> None:
     tables = DeltaTables(place)
     tables.publish(pending(place, 1), APP, 1)
     ours, theirs = pending(place, 100), pending(place, 200)
@@ -68,7 +68,7 @@ def test_a_batch_of_the_same_number_with_other_files_is_somebody_elses(place: Pl
 
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-1])])
 def test_a_file_that_is_gone_or_cut_short_is_never_named_by_a_table(
-    place: Place, spoil: Callable[[Path], object]
+    place: LakePlace, spoil: Callable[[Path], object]
 ) -> None:
     tables = DeltaTables(place)
     tables.publish(pending(place, 1), APP, 1)
@@ -80,7 +80,7 @@ def test_a_file_that_is_gone_or_cut_short_is_never_named_by_a_table(
 
 
 def test_optimize_at_the_same_moment_stops_nothing_and_another_writer_is_kept_out(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: LakePlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables, opened = DeltaTables(place), DeltaTables.open_table
     for number in (1, 2):
@@ -165,7 +165,7 @@ def test_two_definitions_of_one_name_in_one_batch_are_two_tables(tmp_path: Path)
     assert sorted(path.name for path in (tmp_path / "lake/d").iterdir()) == ["t", "t~2"]
 
 
-def test_old_claims_go_and_the_last_one_stays(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_claims_go_and_the_last_one_stays(place: LakePlace, monkeypatch: pytest.MonkeyPatch) -> None:
     soon = {LOG_KEPT: "interval 0 seconds", "delta.checkpointInterval": "10"}  # of itself each 100 commits
     monkeypatch.setattr(delta_tables, "CLAIMS_KEPT", {**delta_tables.CLAIMS_KEPT, **soon})
     monkeypatch.setattr(delta_tables, "COMMITS_BETWEEN_CLEANUPS", 10)
@@ -183,24 +183,24 @@ def test_old_claims_go_and_the_last_one_stays(place: Place, monkeypatch: pytest.
 
 @pytest.mark.parametrize("wanted", ["true", "false"])
 def test_old_commits_go_as_the_table_says_and_no_sooner_than_their_checkpoint_is_on_the_disk(
-    place: Place, monkeypatch: pytest.MonkeyPatch, wanted: str
+    place: LakePlace, monkeypatch: pytest.MonkeyPatch, wanted: str
 ) -> None:
     """delta-rs by itself would delete them in the call that writes the checkpoint."""
     monkeypatch.setattr(delta_tables, "COMMITS_BETWEEN_CLEANUPS", 10)
-    tables, log, sync_log = DeltaTables(place), Path(place.uri("d/t")) / "_delta_log", Place.sync_log
+    tables, log, sync_log = DeltaTables(place), Path(place.uri("d/t")) / "_delta_log", LakePlace.sync_log
     tables.publish(pending(place, 1), APP, 1)
     properties = {LOG_KEPT: "interval 0 seconds", "delta.checkpointInterval": "10", delta_tables.CLEANUP: wanted}
     DeltaTable(place.uri("d/t")).alter.set_table_properties(properties)
     synced = [set[str]()]
 
-    def seen(self: Place, folder: str, behind: int) -> None:
+    def seen(self: LakePlace, folder: str, behind: int) -> None:
         names = {entry.name for entry in log.iterdir()}
         if gone := synced[-1] - names:  # between the last sync and this one
             assert max(gone) < max(name for name in synced[-1] if "checkpoint" in name and name[0].isdigit())
         sync_log(self, folder, behind)
         synced.append(names)
 
-    monkeypatch.setattr(Place, "sync_log", seen)
+    monkeypatch.setattr(LakePlace, "sync_log", seen)
     for number in range(2, 36):
         tables.publish(pending(place, number), APP, number)
     commits = len([*log.glob("*.json")])

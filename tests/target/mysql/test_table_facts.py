@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rplctl.schema.model import TableModel
-from rplctl.target.mysql.table_facts import TableFacts
+from rplctl.target.mysql.table_facts import ServerTables
 
 
 class Server:
@@ -20,8 +20,8 @@ class Server:
         return [("s", "logged"), ("s", "größe")] if "TRIGGERS" in sql else [("s", "Parent")]
 
 
-def facts_of(server: Server) -> TableFacts:
-    facts = TableFacts(server.query)
+def facts_of(server: Server) -> ServerTables:
+    facts = ServerTables(server.query)
     facts.cascading_parents()
     return facts
 

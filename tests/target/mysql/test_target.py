@@ -12,7 +12,7 @@ from rplctl.event.events import Intvar, Rand, UserVar
 from rplctl.event.query import ExecuteLoadQuery, Query, QueryContext
 from rplctl.schema.model import TableModel
 from rplctl.target import open_target, target_kind
-from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, Statement, TableChunk, Value
+from rplctl.target.base import ChangeKind, CountMismatch, RowChange, RowSet, SourceStatement, TableChunk, Value
 from rplctl.target.mysql.target import MysqlTarget
 from tests.kit.servers import MariadbServer
 from tests.target.encoded import in_bulk
@@ -63,7 +63,7 @@ def run(target: MysqlTarget, sql: str | bytes, *variables: Intvar | Rand | UserV
     version = SOURCE if target.server.is_mariadb or not target.server.version else "9.1.0"
     target.begin(foreign_keys=True)
     try:
-        target.run_statement(Statement(query, variables, (), version))
+        target.run_statement(SourceStatement(query, variables, (), version))
     except BaseException:
         target.rollback()
         raise
@@ -90,7 +90,7 @@ def test_a_default_database_that_is_missing_matters_to_bare_names_alone(
     def run_in(database: str, sql: str) -> None:
         target.begin(foreign_keys=True)
         query = replace(QUERY, sql_bytes=sql.encode(), database=database)
-        target.run_statement(Statement(query, (), (), SOURCE if target.server.is_mariadb else "9.1.0"))
+        target.run_statement(SourceStatement(query, (), (), SOURCE if target.server.is_mariadb else "9.1.0"))
         target.commit()
 
     run_in("nowhere", "CREATE TABLE shop.t (id INT)")
@@ -146,7 +146,7 @@ def test_digits_without_room_are_rounded_or_cut_as_the_source_does(
         b"ALTER TABLE t MODIFY d TIME",
     ):
         target.begin(foreign_keys=True)
-        target.run_statement(Statement(replace(QUERY, sql_bytes=text, context=session), (), (), source))
+        target.run_statement(SourceStatement(replace(QUERY, sql_bytes=text, context=session), (), (), source))
         target.commit()
     rounds = ("MariaDB" in source) == bool(mode)
     expected = ("-24:00:00", "01:00:01") if rounds else ("-23:59:59", "01:00:00")
@@ -188,7 +188,7 @@ def test_flags_and_modes_do_not_reach_the_rows_that_follow(target: MysqlTarget, 
 def test_an_error_the_source_met_too_is_expected_and_another_is_not(target: MysqlTarget) -> None:
     run(target, "CREATE TABLE t (id INT PRIMARY KEY)")
     run(target, "INSERT INTO t VALUES (1)")
-    failing = Statement(replace(QUERY, sql_bytes=b"INSERT INTO t VALUES (1)", error_code=1062), (), (), SOURCE)
+    failing = SourceStatement(replace(QUERY, sql_bytes=b"INSERT INTO t VALUES (1)", error_code=1062), (), (), SOURCE)
     target.begin(foreign_keys=True)
     target.run_statement(failing)
     with pytest.raises(RplError) as caught:
@@ -225,7 +225,7 @@ def test_load_data_reads_the_blocks_of_the_log_and_no_file(target: MysqlTarget, 
         query=replace(QUERY, sql_bytes=sql), file_id=1, name_start=start, name_end=end, duplicate_handling=0
     )
     target.begin(foreign_keys=True)
-    target.run_statement(Statement(load, (), (b"1,one\n2,", b"two\n"), SOURCE))
+    target.run_statement(SourceStatement(load, (), (b"1,one\n2,", b"two\n"), SOURCE))
     target.commit()
     assert sorted(server.rows("shop", "t")) == [(1, "one"), (2, "two")]
 
