@@ -71,7 +71,7 @@ __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneRequest:
-    """The parameters of clone. `max_load` and the later fields are those of clone.throttle.SourceLimits; None: unchanged."""
+    """The parameters of clone. `max_load` and the later fields are those of SourceLimits; None: unchanged."""
 
     choice: Choice = field(default_factory=Choice)
     max_load: int | None = None
