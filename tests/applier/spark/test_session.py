@@ -37,7 +37,8 @@ jobs = len(context.statusTracker().getJobIdsForGroup())
 sent = []
 context.broadcast = lambda value, send=context.broadcast: sent.append(len(value.tables)) or send(value)
 def table(number, *columns):
-    return {("d", f"t{number}"): TableModel("d", f"t{number}", tuple(Column(name, "int") for name in columns))}
+    found = tuple(Column(name=name, type="int") for name in columns)
+    return {("d", f"t{number}"): TableModel(database="d", name=f"t{number}", columns=found)}
 many = Catalog({name: model for number in range(400) for name, model in table(number, "a").items()})
 altered = many.changed({**table(7, "a", "b"), ("d", "t8"): None, **table(400, "c")}, {})
 tasks = []
