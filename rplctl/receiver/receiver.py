@@ -51,7 +51,7 @@ TICK_S: Final = 0.2  # most seconds until a signal takes effect
 QUIET_S: Final = 1.0  # between checks while the source sends nothing; STOP ends the wait
 TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which stores the repositories, is unreachable
 COPY_POLL_S: Final = 0.5
-ENDS_WITHIN_S: Final = 2.0  # a thread that waits longer, for an answer of the source, ends with the process
+ENDS_WITHIN_S: Final = 2.0  # a copy that waits longer, for an answer of the source, ends with the process
 _MOST_WORDS: Final = 500  # characters of an unforeseen error, which may contain data from a server
 log = logging.getLogger("rplctl.receiver")
 
@@ -111,9 +111,8 @@ class Receiver:
                 raise failure from error
             finally:
                 self._ended.set()
-                for thread in (copying, observing):  # whoever takes the lock next finds no other writer in the folder
-                    if thread.is_alive():
-                        thread.join(ENDS_WITHIN_S)
+                if copying.is_alive():  # whoever takes the lock next finds no other writer in the folder
+                    copying.join(ENDS_WITHIN_S)
                 self._reporter.stopped()
 
     def _copy(self) -> None:
