@@ -24,7 +24,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from rplctl.errors import LockBusy
-from rplctl.own_tables.tables import cloned_tables
+from rplctl.own_tables.tables import cloned_tables, stored_state
 from rplctl.schema.statement import TableName
 from rplctl.target import mapped_errors
 
@@ -77,12 +77,15 @@ class ClonedTable:
 
 
 def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
-    """Return the state of all tables of the channel's copies, also of finished ones, in the order of copying."""
+    """Return the state of all tables of the channel's copies, also of finished ones, in the order of copying.
+
+    Raises TargetError if a record has an unknown state.
+    """
     table = cloned_tables(connection.dialect.name)
     columns = [table.c[name] for name in ClonedTable.__dataclass_fields__]
     query = select(*columns).where(table.c.Channel_name == channel)
     rows = connection.execute(query.order_by(table.c.Family, table.c.Database_name, table.c.Table_name))
-    return [ClonedTable(**{**row._mapping, "State": CopyState(row.State)}) for row in rows]
+    return [ClonedTable(**{**row._mapping, "State": stored_state(CopyState, row.State, table.name)}) for row in rows]
 
 
 def is_copying(engine: Engine, channel: str) -> bool:

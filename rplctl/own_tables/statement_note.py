@@ -10,7 +10,7 @@ from functools import cache
 
 from sqlalchemy import Connection, Delete, Insert, bindparam, delete, insert, select
 
-from rplctl.own_tables.tables import statement_note
+from rplctl.own_tables.tables import statement_note, stored_state
 from rplctl.position import BinlogPosition
 from rplctl.schema.affected import ServerObject
 from rplctl.target import mapped_errors
@@ -61,6 +61,7 @@ def keep_note(connection: Connection, channel: str, note: StatementNote, *, is_f
 
 
 def kept_note(connection: Connection, channel: str) -> StatementNote | None:
+    """Return the channel's note; None if there is none. Raises TargetError if it has an unknown state."""
     table = statement_note(connection.dialect.name)
     with mapped_errors(connection.dialect.name):
         row = connection.execute(select(table).where(table.c.Channel_name == channel)).one_or_none()
@@ -73,7 +74,7 @@ def kept_note(connection: Connection, channel: str) -> StatementNote | None:
     return StatementNote(
         before=BinlogPosition(row.Master_log_name, row.Master_log_pos),
         executed=row.Gtid_executed,
-        state=NoteState(row.State),
+        state=stored_state(NoteState, row.State, table.name),
         events_done=row.Events_done,
         statement_hash=row.Statement_hash,
         definitions=definitions,

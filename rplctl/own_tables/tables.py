@@ -19,8 +19,9 @@ this if the repositories are tables, `create_own_tables` does it if they are fil
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -44,6 +45,8 @@ from rplctl.repository.tables import KEY, info_tables
 from rplctl.sql_run import ask
 from rplctl.sql_text import word, written
 from rplctl.target import dialect_of, mapped_errors
+
+State = TypeVar("State", bound=StrEnum)
 
 
 @cache
@@ -202,6 +205,20 @@ _ALL = (
     branches_decided,
     channel_owner,
 )
+
+
+def stored_state(kind: type[State], value: str, table: str) -> State:
+    """Return the state in a row of this internal table. Raises TargetError if no state has this value."""
+    try:
+        return kind(value)
+    except ValueError:
+        states = ", ".join(f"'{state}'" for state in kind)
+        raise TargetError(
+            f"a row of the table {table} in the target has the unknown state '{value[:40]}'",
+            errno=er.SLAVE_FATAL_ERROR,
+            hint=f"if somebody edited the row, write one of {states} into its column State, then run: rplctl start"
+            "\nIf a newer rplctl wrote the row, install the newest rplctl: pip install --upgrade rplctl; rplctl start",
+        ) from None
 
 
 def forget_channel(connection: Connection, channel: str) -> None:

@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from rplctl.errors import LockBusy
+from rplctl.errors import LockBusy, TargetError
 from rplctl.own_tables.clones import ClonedTable, CopyState, add_clones, move_clone, read_clones
+from rplctl.own_tables.statement_note import NoteState, StatementNote, keep_note, kept_note
 from rplctl.own_tables.tables import create_own_tables, forget_channel
+from rplctl.position import BinlogPosition
+from rplctl.target import open_engine
 from tests.repository.conftest import Target, target as target
+
+
+@pytest.mark.parametrize("kept", ["clone", "statement_note"])
+def test_a_state_that_no_rplctl_has_written_is_an_error_with_a_remedy(tmp_path: Path, kept: str) -> None:
+    """An operator may edit the tables, and a newer rplctl may have written them."""
+    engine = open_engine(f"sqlite:///{tmp_path / 'target.db'}")
+    create_own_tables(engine)
+    with engine.begin() as connection:
+        if kept == "clone":
+            table = ClonedTable(Database_name="d", Table_name="t", Source_database="d", Family=1)
+            add_clones(connection, "", [table])
+        else:
+            before = BinlogPosition("binlog.000001", 4)
+            note = StatementNote(
+                before=before, executed="", state=NoteState.SENT, events_done=0, statement_hash="", definitions={}
+            )
+            keep_note(connection, "", note)
+        connection.exec_driver_sql(f"UPDATE rplctl_{kept} SET State = 'moving'")
+        with pytest.raises(TargetError, match=f"rplctl_{kept} in the target has the unknown state 'moving'") as caught:
+            read_clones(connection, "") if kept == "clone" else kept_note(connection, "")
+    assert "rplctl start" in caught.value.hint and caught.value.errno == 1593
+    engine.dispose()
 
 
 @pytest.mark.long("SQLite and one server stay.", keeps=r"^(sqlite|mariadb)")
