@@ -304,6 +304,11 @@ def for_channel(hint: str, channel: str | None) -> str:
     return _COMMAND.sub(named, hint) if channel else hint
 
 
+def another_way(hint: str) -> str:
+    """Return the hint as the second way of a hint, on a line of its own; '' for an empty hint."""
+    return f"\n{hint[:1].upper()}{hint[1:]}" if hint else ""
+
+
 def in_one_line(hint: str) -> str:
     """Return the hint as one line; several alternatives, a line each, are numbered."""
     ways = hint.split("\n")

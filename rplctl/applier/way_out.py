@@ -10,7 +10,7 @@ import shlex
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import IN_ROW_FORMAT, OR_SKIP, RelayLogError, RplError, for_channel
+from rplctl.errors import IN_ROW_FORMAT, OR_SKIP, RelayLogError, RplError, another_way, for_channel
 
 # The option is for this start only. verify and repair then handle all rows that differ, also those of other errors
 BACK_TO_EQUAL = (
@@ -73,8 +73,9 @@ def way_out(error: RplError, *, copies: bool = True) -> str:
     `copies`: False for a lake, whose tables cannot be copied again.
     """
     if copies and error.errno in BY_COPY:
-        own = f"\n{error.hint[:1].upper()}{error.hint[1:]}".rstrip()
-        return for_channel(f"{_COPY_TABLE}{own}".replace(_SOME_TABLE, _shown(error.table)), error.channel or "")
+        return for_channel(
+            f"{_COPY_TABLE}{another_way(error.hint)}".replace(_SOME_TABLE, _shown(error.table)), error.channel or ""
+        )
     if error.hint:
         return for_channel(error.hint.replace(_SOME_TABLE, _shown(error.table)), error.channel or "")
     if isinstance(error, RelayLogError):

@@ -59,8 +59,8 @@ _MARK = "getpriority"  # a harmless system call that nothing else uses: it marks
 class Variant:
     number: str  # of WL#5125; '-': a variant of rplctl
     name: str
-    kind: str  # relay_log_info_repository
-    sync_period: int
+    kind: str = "FILE"  # relay_log_info_repository
+    sync_period: int = 10_000
     expected: float  # extra fsyncs per transaction
     commit_mode: str = "auto"
     prepared_position: str = "line"
@@ -72,8 +72,6 @@ VARIANTS = (
     Variant(
         number="1",
         name="along with the XID in the binary log",
-        kind="FILE",
-        sync_period=10_000,
         expected=2,
         commit_mode="xa",
         prepared_position="binlog",
@@ -82,26 +80,21 @@ VARIANTS = (
     Variant(
         number="2",
         name="separate file in two-phase commit",
-        kind="FILE",
-        sync_period=10_000,
         expected=3,
         commit_mode="xa",
     ),
     Variant(
         number="3",
         name="separate file in two-phase commit, binary log on",
-        kind="FILE",
-        sync_period=10_000,
         expected=4,
         commit_mode="xa",
         log_bin="binlog",
     ),
-    Variant(number="4", name="table, same engine as the data", kind="TABLE", sync_period=10_000, expected=0),
+    Variant(number="4", name="table, same engine as the data", kind="TABLE", expected=0),
     Variant(
         number="5",
         name="table in another engine (Aria), two-phase commit",
         kind="TABLE",
-        sync_period=10_000,
         expected=2,
         commit_mode="xa",
         engine="Aria",
@@ -109,16 +102,12 @@ VARIANTS = (
     Variant(
         number="-",
         name="shadow-page file in two-phase commit",
-        kind="FILE",
-        sync_period=10_000,
         expected=4,
         commit_mode="xa",
         prepared_position="pages",
     ),
-    Variant(
-        number="-", name="file behind a marker, sync_relay_log_info=10000", kind="FILE", sync_period=10_000, expected=0
-    ),
-    Variant(number="-", name="file behind a marker, sync_relay_log_info=1", kind="FILE", sync_period=1, expected=2),
+    Variant(number="-", name="file behind a marker, sync_relay_log_info=10000", expected=0),
+    Variant(number="-", name="file behind a marker, sync_relay_log_info=1", sync_period=1, expected=2),
 )
 
 

@@ -260,7 +260,10 @@ class CloneLoader:
     def _hand_over(
         self, found: StoredSnapshot, successor: StoredSnapshot, by_source: dict[TableName, ClonedTable]
     ) -> Move:
-        """Return REMOVE for `found`, or WAIT if its chunks must be loaded before `successor` can continue."""
+        """Return REMOVE for `found`, or WAIT if its chunks must be loaded before `successor` can continue.
+
+        If such a chunk is missing, `successor` is removed, too.
+        """
         for number, (table, count) in enumerate(zip(found.tables, successor.counts, strict=True)):
             row = by_source[table.name]
             if count and row.Chunks != count:

@@ -18,7 +18,7 @@ from rplctl.applier.apply.clone_pieces import copy_again
 from rplctl.clone.changed_keys import key_columns
 from rplctl.clone.chunk_file import ChunkFile, Key
 from rplctl.decode.copied_rows import CopyPiece, inserted_images, with_whole_frames
-from rplctl.errors import TargetError
+from rplctl.errors import TargetError, another_way
 from rplctl.event.images import Images
 from rplctl.result_set.columns import SelectedColumn
 from rplctl.result_set.rows import row_ranges
@@ -148,7 +148,7 @@ def _refusal(error: TargetError, model: TableModel) -> TargetError:
     where = f" (row {error.position})" if error.position else ""
     again = copy_again(model.database, model.name)
     # a hint with `rplctl skip` does not fit: it skips transactions of the source
-    hint = f"{error.hint}\n{again[:1].upper()}{again[1:]}" if "rplctl start" in error.hint else again
+    hint = f"{error.hint}{another_way(again)}" if "rplctl start" in error.hint else again
     return TargetError(
         f"{model.database}.{model.name} is not copied: {error.message}{where}", errno=error.errno, hint=hint
     )

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import EXCLUDE, OTHER_KIND, TargetError
+from rplctl.errors import EXCLUDE, OTHER_KIND, TargetError, another_way
 from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
@@ -147,9 +147,8 @@ def _check_name(model: TableModel, catalog: Catalog) -> None:
 def _alike(what: str, option: str) -> TargetError:
     return TargetError(
         f"{what} would share a name in the target: DuckDB compares names without case",
-        hint=f"to exclude one of them, which then receives no changes, run: rplctl change-filter {option}; rplctl "
-        "start\n"
-        f"{OTHER_KIND[:1].upper()}{OTHER_KIND[1:]}",
+        hint=f"to exclude one of them, which then receives no changes, run: rplctl change-filter {option}; rplctl start"
+        f"{another_way(OTHER_KIND)}",
     )
 
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from rplctl.errors import OTHER_KIND, TargetError
+from rplctl.errors import OTHER_KIND, TargetError, another_way
 from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import Value
@@ -121,8 +121,8 @@ def _check_name(model: TableModel, after: Catalog) -> None:
             raise TargetError(
                 f"tables {model.qualified_name} and {other.qualified_name} would share the name '{name}' in the target",
                 hint="to exclude one table, which then receives no changes, run: "
-                f"rplctl change-filter --replicate-ignore-table {shlex.quote(model.qualified_name)}; rplctl start\n"
-                f"{OTHER_KIND[:1].upper()}{OTHER_KIND[1:]}",
+                f"rplctl change-filter --replicate-ignore-table {shlex.quote(model.qualified_name)}; rplctl start"
+                f"{another_way(OTHER_KIND)}",
             )
 
 
