@@ -30,6 +30,7 @@ from rplctl.event.gtid_arrays import unsigned
 from rplctl.event.header import parse_header
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.event.jit import ByteArray
+from rplctl.event.mapped import mapped_to
 from rplctl.event.query import Query
 from rplctl.event.rows import Ints
 from rplctl.event.scan import scan_groups
@@ -103,7 +104,7 @@ def changes_of(piece: Piece, asked: Asked = ALL, data: ByteArray | None = None) 
     with the piece's position, if the events do not match the table.
     """
     try:
-        data = np.memmap(piece.path, np.uint8, "r") if data is None else data
+        data = mapped_to(piece.path, piece.end) if data is None else data
     except OSError as error:
         raise SourceError(
             f"{piece.path}: {error.strerror}",

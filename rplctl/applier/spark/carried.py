@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rplctl.event.header import HEADER_LENGTH, parse_header
+from rplctl.event.mapped import mapped_to
 from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.position import BinlogPosition, is_log_name
 
@@ -52,12 +53,12 @@ Piece = tuple[int, bytes | Archived]  # (offset in the relay log, bytes)
 
 def table_maps(path: str, offsets: Sequence[int], before: int) -> tuple[Piece, ...]:
     """Return those of the relay log's table maps at `offsets` that are before the split."""
-    data = np.memmap(path, np.uint8, "r")
+    data = mapped_to(path, before)
     return tuple((at, _event_at(data, at)) for at in offsets if at < before)
 
 
 def carried(path: str, start: int, end: int) -> bytes:
-    return np.memmap(path, np.uint8, "r")[start:end].tobytes()
+    return mapped_to(path, end)[start:].tobytes()
 
 
 def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosition) -> Archived | None:
@@ -67,7 +68,7 @@ def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosit
     """
     if not is_log_name(source.log_name):
         return None
-    crc32 = zlib.crc32(np.memmap(path, np.uint8, "r")[start:end].data)
+    crc32 = zlib.crc32(mapped_to(path, end)[start:].data)
     return Archived(path=str(archive / source.log_name), offset=source.log_pos, length=end - start, crc32=crc32)
 
 

@@ -31,6 +31,7 @@ from rplctl.errors import BinlogFormatError, RelayLogError, RplError
 from rplctl.event.cells import LARGE_CELL
 from rplctl.event.format_description import FormatDescription
 from rplctl.event.large_text import LargeText
+from rplctl.event.mapped import mapped_to
 from rplctl.position import BinlogPosition
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import BulkRows, ChangeKind, EncodedRows, LazyBytes, Row, RowChange, RowSet, TableChunk, Value
@@ -100,7 +101,7 @@ def bytes_of(split: Split) -> Bytes | None:
     if split.probe is not None and not split.probe.is_seen():
         return None
     try:
-        data = np.memmap(split.path, np.uint8, "r")
+        data = mapped_to(split.path, split.end)
     except FileNotFoundError:
         if split.probe is None:
             raise
