@@ -180,6 +180,7 @@ class Loop:
         run = self._run
         if death := self._spark.death():  # reported now, not when the next batch needs Spark
             raise TasksFailed(death)
+        run.report.spark(self._spark.pipeline)
         if delay_s > 0 or is_cloning:
             run.stop.wait(min(max(delay_s, POLL_S), LONGEST_WAIT_SECONDS))
         elif not run.stop.is_set():  # STOP sets `stop` before `woken`

@@ -104,10 +104,14 @@ class Report:
         """Count the committed rows of a batch or copy: those that Spark tasks decoded, and those that this process
         decoded.
         """
+        self.status.rows_by_spark += rows_by_spark
+        self.status.rows_by_driver += rows_by_driver
+        self.spark(pipeline)
+
+    def spark(self, pipeline: Pipeline) -> None:
+        """Set the fields about Spark itself. With spark=auto, it starts beside the applier's work."""
         status = self.status
         status.spark_jobs, status.small_jobs = pipeline.spark_jobs, pipeline.small_jobs
-        status.rows_by_spark += rows_by_spark
-        status.rows_by_driver += rows_by_driver
         status.spark_workers, status.spark_job = pipeline.workers, pipeline.job_name
 
     def begins(self, batch: Batch) -> None:

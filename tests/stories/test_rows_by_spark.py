@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -76,11 +77,11 @@ def test_tasks_of_one_job_decode_all_rows_of_a_backlog_and_of_a_trickle(
         if number == TRICKLE // 2:
             os.kill(tasks(replica)[0], signal.SIGKILL)
         replica.wait_synced(mariadb)
-    before, rows = tasks(replica), BACKLOG + TRICKLE
+    before, rows, deadline = tasks(replica), BACKLOG + TRICKLE, time.monotonic() + 240
     replica.run("crash-test", "--arm", "crash_task_with_range=kill")
     while not set(before) - set(tasks(replica)):  # the workers read the order now and then
         rows += 1
-        assert rows < BACKLOG + TRICKLE + 100, "no worker was killed with its range"
+        assert time.monotonic() < deadline, "no worker was killed with its range"
         mariadb.sql(f"UPDATE t SET note = 'extra {rows}' WHERE id = 1", "spark")
         replica.wait_synced(mariadb)
     wait_until(lambda: by_whom(replica.status()) == (rows, rows, 0))
@@ -105,15 +106,13 @@ def test_with_auto_the_applier_decodes_small_batches_and_spark_large_ones(
     replica.wait_synced(mariadb)
     wait_until(lambda: by_whom(replica.status()) == (1, 0, 1))
     assert not children_of(replica.pid("applier") or 0, JAVA)
-    rows = 1
-    while not replica.status()["Rows_By_Spark"]:  # Spark starts beside the first large batch
-        rows += BACKLOG
-        assert rows < 30 * BACKLOG, replica.status()
-        mariadb.sql(f"INSERT INTO t (note) SELECT REPEAT('x', 2000) FROM seq_1_to_{BACKLOG}", "spark")  # 6 MB
-        replica.wait_synced(mariadb)
-    wait_until(lambda: replica.status()["Row_Changes_Applied"] == rows)
-    _, by_spark, by_driver = by_whom(replica.status())
-    assert by_spark + by_driver == rows and by_spark % BACKLOG == 0
+    large = f"INSERT INTO t (note) SELECT REPEAT('x', 2000) FROM seq_1_to_{BACKLOG}"  # 6 MB, and one batch
+    mariadb.sql(large, "spark")
+    wait_until(lambda: replica.status()["Spark_Workers"])  # Spark starts beside the first large batch
+    mariadb.sql(large, "spark")
+    replica.wait_synced(mariadb)
+    rows = 1 + 2 * BACKLOG
+    wait_until(lambda: by_whom(replica.status()) == (rows, BACKLOG, 1 + BACKLOG))
     assert replica.query("SELECT COUNT(*), SUM(LENGTH(note)) FROM spark__t") == [(rows, 2000 * (rows - 1) + 1)]
 
 
