@@ -2,7 +2,7 @@
 
 A driver waits in C code, for a socket or a name resolution, with its own timeouts or without any. So each query runs in
 a thread, which is abandoned when the time is over. Invariant: only queries that change nothing run here, so an
-abandoned query has no effect.
+abandoned query has no effect; what it would print, it prints only while somebody waits for it (`is_abandoned`).
 
 The time to load modules for a query (`own_work`) does not count for the peer. On a busy machine, loading takes seconds,
 and the server would seem to be silent although it answers.
@@ -31,9 +31,10 @@ _LEAST_WAIT_S: Final = 0.01
 
 
 class _OwnWork:
-    """The seconds of a query in which this program itself works."""
+    """The seconds of a query in which this program itself works, and whether the command still waits for the query."""
 
     def __init__(self) -> None:
+        self.is_abandoned = False
         self._done = 0.0
         self._since: float | None = None
 
@@ -105,6 +106,7 @@ class Deadline:
             transient=True,
             hint="to check the connections, run: rplctl doctor",
         )
+        own.is_abandoned = True
         self._late[peer] = answer, late
         raise late
 
@@ -115,6 +117,12 @@ def own_work() -> Iterator[None]:
     own = _own_work.get()
     with nullcontext() if own is None else own.counted():
         yield
+
+
+def is_abandoned() -> bool:
+    """True in a query that the command no longer waits for."""
+    own = _own_work.get()
+    return own is not None and own.is_abandoned
 
 
 @contextmanager

@@ -12,9 +12,17 @@ import typer
 from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
 from rplctl.cli.output import one_list, report, say_notes
-from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, known_channels, one_channel, one_engine
+from rplctl.command.channel.context import (
+    APPLIER,
+    RECEIVER,
+    ROLES,
+    Note,
+    known_channels,
+    one_channel,
+    one_engine,
+)
 from rplctl.config import Config, Option
-from rplctl.deadline import Deadline
+from rplctl.deadline import Deadline, is_abandoned
 from rplctl.errors import RplError, TargetError, UsageError, as_rpl_error
 
 T = TypeVar("T")
@@ -58,11 +66,16 @@ def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool
     if every and (given or isinstance(given, str)):
         raise UsageError("--all and --channel are mutually exclusive", hint="remove one of them")
     if not given and not isinstance(given, str):
-        return known_channels(options.config(), lambda note: say_notes(options, [note])) or [""]
+        return known_channels(options.config(), lambda note: _say_unless_late(options, note)) or [""]
     names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
     for name in names:
         check_channel_name(name)
     return names
+
+
+def _say_unless_late(options: Globals, note: Note) -> None:
+    if not is_abandoned():
+        say_notes(options, [note])
 
 
 def members(options: Globals, group: str, given: Sequence[str] | None, *, every: bool) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.kit.replica import wait_until
 
 
 @pytest.fixture
@@ -60,6 +62,23 @@ def test_what_only_looks_ends_when_the_target_hangs(
         assert time.monotonic() - began < 10, verb
         assert "did not answer within" in done.out + done.err, (verb, done)
         assert done.code == code, (verb, done)
+
+
+def test_a_query_that_nobody_waits_for_any_more_prints_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rplctl.deadline.DEADLINE_S", 0.5)
+    monkeypatch.setattr("rplctl.deadline.LEAST_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        port = int(server.getsockname()[1])
+        program = configured(tmp_path / "instance", capsys, port)
+        with (tmp_path / "instance" / "rplctl.toml").open("a") as file:
+            file.write(f'target = "mysql+pymysql://u@127.0.0.1:{port}/d"\nrelay_log_info_repository = "TABLE"\n')
+        for verb in ("metrics", "check"):
+            done = program(verb)
+            assert "did not answer within" in done.out + done.err, (verb, done)
+    wait_until(lambda: all("question" not in thread.name for thread in threading.enumerate()))
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.long("One verb stays; each has the same deadline.", keeps=r"^verify")
