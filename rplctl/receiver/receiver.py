@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel, hold_lock
 from rplctl.config import Config
-from rplctl.errors import NotConfigured, RelayLogError, RplError, SourceError, TargetError
+from rplctl.errors import NotConfigured, RelayLogError, RplError, SourceError, TargetError, file_error
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.kernel_cache import is_compiled
 from rplctl.failpoint import watch
@@ -127,6 +127,8 @@ class Receiver:
         """Return the error that the operator gets for an unforeseen exception, with its position and the
         next action.
         """
+        if isinstance(error, OSError) and error.filename:
+            return file_error(error, self._channel.name)
         status = self._reporter.status
         position = f"{status.read_log_name}:{status.read_log_pos}" if status.read_log_name else ""
         words = f"{type(error).__name__}: {str(error)[:_MOST_WORDS]}"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import rplctl.demo
 from rplctl.demo import BINLOG_FOLDER
 from tests.kit.replica import Replica, assert_same_tables, wait_until
 from tests.kit.servers import MariadbServer
+from tests.kit.small_disk import BALLAST, fill, small_disk
 
 pytestmark = pytest.mark.slow
 
@@ -253,3 +257,40 @@ def test_a_row_that_is_already_there_stops_where_mysql_would_and_skip_goes_on(
     replica.run("skip", "--yes")
     replica.run("start", "--until-synced")
     assert replica.query("SELECT id, note FROM shop__t ORDER BY 1") == [(1, "theirs"), (2, "mine"), (3, "theirs")]
+
+
+@pytest.mark.spark
+def test_a_full_disk_where_spark_starts_is_named_and_the_channel_goes_on_once_there_is_room(
+    tmp_path: Path, source: MariadbServer
+) -> None:
+    """Positions are in the target, on another disk: the first that needs room is Spark's folder."""
+    disk, numbers = tmp_path / "disk", "SELECT id FROM shop__t ORDER BY id"
+    disk.mkdir()
+    with small_disk(disk, 60):
+        replica = Replica(disk)
+        tables = ("--relay-log-info-repository", "table", "--master-info-repository", "table")
+        replica.set_up(source, "--target", f"sqlite:///{tmp_path}/target.db", *tables)
+        source.sql(SCHEMA)
+        try:
+            replica.run("start")
+            replica.wait_synced(source)
+            replica.run("stop", "--applier")
+            source.sql("INSERT INTO shop.t VALUES (1, '')")
+            wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == source.master_status()[1])
+            replica.run("stop")
+            fill(disk)
+            replica.run("start", "--applier")
+            wait_until(lambda: replica.pid("applier") is None)
+            status = replica.status()
+            assert (status["Last_SQL_Errno"], status["Slave_SQL_Running"]) == (1021, "No")
+            assert re.search("/run/@/spark[^:]*: No space left on device$", status["Last_SQL_Error"])
+            assert f"df {replica.datadir}" in status["Last_SQL_Hint"]
+            assert "Traceback" not in replica.logs()
+            for ballast in disk.glob(f"{BALLAST}*"):
+                ballast.unlink()
+            replica.run("start")
+            replica.wait_synced(source)
+            with closing(sqlite3.connect(tmp_path / "target.db")) as target:
+                assert target.execute(numbers).fetchall() == [(1,)]
+        finally:
+            replica.close()

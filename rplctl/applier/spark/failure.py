@@ -15,7 +15,7 @@ from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
 from rplctl.channel import Channel
-from rplctl.errors import RplError
+from rplctl.errors import RplError, file_error
 from rplctl.own_process import signal_name
 
 if TYPE_CHECKING:
@@ -134,8 +134,12 @@ def failure_of(error: Exception, death: str, kills_before: int, channel: Channel
     """Return the RplError to report if the applier ended with another error.
 
     `death`: the sentence about the end of Spark's JVM, of which other code only sees closed sockets. `kills_before`:
-    the parameter of `end_of_java`. An error with a known cause needs no traceback.
+    the parameter of `end_of_java`. An error with a known cause, such as a full disk, needs no traceback.
     """
+    if isinstance(error, OSError) and error.filename and not death:
+        failure = file_error(error, channel.name)
+        failure.__suppress_context__ = True
+        return failure
     again = "nothing is lost; to try again, run: rplctl start"
     if death:
         message, hint = death, f"{MEMORY_HINT}; {again}"
