@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -132,6 +133,28 @@ def signals_to(handler: Callable[[int, FrameType | None], object], *numbers: sig
     finally:
         for number, previous in before.items():
             signal.signal(number, previous)
+
+
+def stop_on_signals(stop: Callable[[], None], *numbers: signal.Signals) -> None:
+    """Call `stop` in a thread at each of these signals, from now to the end of the process. Main thread only.
+
+    Python runs a signal handler only between two bytecode instructions of the main thread. There it must take no lock,
+    which the main thread may hold, and it waits for a library's C code. But Python writes a byte to the wakeup
+    descriptor as soon as the signal arrives, and a thread waits for this byte. The descriptor is set before the
+    handlers: until then, SIGTERM still ends the process, and no signal is lost in between.
+    """
+    receiving, sending = socket.socketpair()
+    sending.setblocking(False)
+    signal.set_wakeup_fd(sending.detach(), warn_on_full_buffer=False)  # open to the end of the process
+    for number in numbers:
+        signal.signal(number, lambda *_: None)
+
+    def wait() -> None:
+        while True:
+            if set(numbers) & set(receiving.recv(64)):
+                stop()
+
+    threading.Thread(target=wait, daemon=True, name="rplctl-signals").start()
 
 
 def ended_how(exit_code: int) -> str:

@@ -81,3 +81,24 @@ def test_another_users_process_is_said_to_be_that(tmp_path: Path) -> None:
 def test_how_a_process_ended_is_said_in_words(code: int, words: str) -> None:
     """40 is a real-time signal, which has no name."""
     assert ended_how(code) == words
+
+
+STOPPED = """
+import os, signal, threading
+from rplctl.own_process import stop_on_signals
+stopped, real = threading.Event(), signal.signal
+
+def at_once(number, handler):
+    real(number, handler)
+    os.kill(os.getpid(), number)
+
+signal.signal = at_once
+stop_on_signals(stopped.set, signal.SIGTERM, signal.SIGINT)
+print(stopped.wait(60))
+"""
+
+
+def test_a_signal_that_comes_right_after_its_handler_is_not_lost() -> None:
+    """The applier ignored such a SIGTERM, and `stop` killed it after 60 s."""
+    done = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("True\n", "", 0)

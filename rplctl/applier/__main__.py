@@ -12,10 +12,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import sys
-import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -26,7 +23,7 @@ from rplctl.channel import Channel, hold_lock
 from rplctl.config import load_config
 from rplctl.errors import RplError
 from rplctl.log_file import log_on_stderr
-from rplctl.own_process import collect_seldom, serve_many_threads
+from rplctl.own_process import collect_seldom, serve_many_threads, stop_on_signals
 
 LINE = "%(asctime)s %(levelname)s applier: %(message)s"
 EARLY_PATIENCE_S = 30.0  # to wait for the lock of an early applier that ends because its command was killed
@@ -80,7 +77,7 @@ def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early:
         from rplctl.applier.job import Applier
 
         applier = Applier(config, channel, options, spark)
-        stop_on_signals(applier.end)
+        stop_on_signals(applier.end, signal.SIGTERM, signal.SIGINT)
         applier.run()
 
 
@@ -97,28 +94,8 @@ def serve_several(datadir: Path, folder: str, channels: str) -> int:
 
     serve_many_threads()
     process = SharedProcess(datadir, Path(folder), json.loads(channels))
-    stop_on_signals(process.stop)
+    stop_on_signals(process.stop, signal.SIGTERM, signal.SIGINT)
     return process.run()
-
-
-def stop_on_signals(stop: Callable[[], None]) -> None:
-    """Call `stop` at SIGTERM or SIGINT, even while the main thread is inside a library's C code.
-
-    Python runs a signal handler only between two bytecode instructions, but it writes a byte to the wakeup descriptor
-    as soon as the signal arrives, and a thread waits for this byte.
-    """
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    receiving, sending = socket.socketpair()
-    sending.setblocking(False)
-    signal.set_wakeup_fd(sending.detach(), warn_on_full_buffer=False)  # open to the end of the process
-
-    def wait() -> None:
-        while True:
-            if {signal.SIGTERM, signal.SIGINT} & set(receiving.recv(64)):
-                stop()
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from rplctl.cli.text import clean
 from rplctl.config import Config
 from rplctl.deadline import Deadline
 from rplctl.errors import SourceError, UsageError
+from rplctl.own_process import stop_on_signals
 
 if TYPE_CHECKING:
     from rplctl.command.heartbeat import HeartbeatLag
@@ -73,7 +74,7 @@ def _beats(pause: float, limit: float | None) -> Callable[[], bool]:
     or SIGTERM.
     """
     ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    stop_on_signals(ended.set, signal.SIGTERM)
     until = None if limit is None else time.monotonic() + limit
 
     def beat() -> bool:
