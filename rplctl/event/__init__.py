@@ -1,4 +1,5 @@
-"""The binary log format (v4, MySQL and MariaDB): parsing, building and kernels over raw bytes.
+"""Parse, build and scan events of the binary log (format v4 of MySQL and MariaDB), with kernels over raw bytes.
 
-No module here opens a socket. Only kernel_cache and warm_up open files: the cache of compiled kernels, and a recording.
+No module here opens a socket. Only two modules open files: kernel_cache stores compiled kernels, and warm_up reads a
+recording.
 """

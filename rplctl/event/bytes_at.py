@@ -1,6 +1,7 @@
-"""Kernels for bytes at an offset: read little-endian numbers, compare and copy. The caller checks the bounds.
+"""Kernels that read little-endian numbers at an offset, or compare or copy bytes. The caller checks the bounds.
 
-Offsets are unsigned: for a signed index, Numba adds a branch for negative values, which count from the end.
+The kernels convert each offset to an unsigned number. For a signed index, Numba adds a branch, because a negative index
+counts from the end.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Cells of one column, copied out of row images: as integers, or as consecutive bytes.
+"""Copy the cells of one column out of row images, as integers or as consecutive bytes.
 
-Invariant: a cell that is NULL or not in its image is not copied. `Cells.valid` has the rows of the copied cells.
+Invariant: a cell is not copied if it is NULL or if its row image does not contain it. `Cells.valid` has the rows of the
+copied cells.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ LARGE_CELL = 1 << 20  # bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """The non-NULL cells of a column. `images`: the image of each cell; `valid`: its index among the `total` rows."""
+    """The cells of one column that are present and not NULL, as ranges of bytes in `data`.
+
+    `images` has the number of the row image of each cell. `valid` has the index of each cell among the `total` rows.
+    """
 
     data: ByteArray
     starts: Ints
@@ -35,7 +39,10 @@ class Cells:
 
 
 def cells_of(images: Images, rows: Ints, column: int) -> Cells:
-    """Return the cells of one column in the images with the numbers `rows`; -1 = no image. NULLs are skipped."""
+    """Return the cells of one column in the row images with the numbers `rows`.
+
+    The number -1 in `rows` means that there is no image. The result has no cell for such a row, and none for NULL.
+    """
     starts = images.cell_start[rows, column]
     valid = np.flatnonzero((starts >= 0) & (rows >= 0))
     chosen = rows if len(valid) == len(rows) else rows[valid]
@@ -52,12 +59,12 @@ def cells_of(images: Images, rows: Ints, column: int) -> Cells:
 
 
 def unsigned_cells(cells: Cells, *, big_endian: bool = False) -> npt.NDArray[np.uint64]:
-    """Return each cell as an unsigned integer. A cell has at most 8 bytes."""
+    """Return each cell as an unsigned integer. A cell must have at most 8 bytes."""
     return cast("npt.NDArray[np.uint64]", _load(cells.data, cells.starts, cells.lengths, big_endian))
 
 
 def signed_cells(cells: Cells, width: int) -> Ints:
-    """Return each cell as a little-endian integer in two's complement of `width` bytes."""
+    """Return each cell as a signed integer. A cell has `width` bytes, little-endian, in two's complement."""
     shift = 64 - 8 * width
     value: Ints = (unsigned_cells(cells) << np.uint64(shift)).view(np.int64) >> shift
     return value
@@ -68,7 +75,10 @@ def has_large_cell(cells: Cells) -> bool:
 
 
 def gather(cells: Cells) -> tuple[ByteArray, Ints]:
-    """Return (bytes, offsets[n + 1]): the cells without gaps between them, as Arrow needs them."""
+    """Copy the n cells into one buffer without gaps, as Arrow needs them, and return (buffer, offsets).
+
+    Cell i is `buffer[offsets[i] : offsets[i + 1]]`. So `offsets` has n + 1 numbers.
+    """
     offsets = np.zeros(len(cells) + 1, np.int64)
     np.cumsum(cells.lengths, out=offsets[1:])
     return cast(ByteArray, _gather(cells.data, cells.starts, offsets)), offsets
@@ -76,7 +86,7 @@ def gather(cells: Cells) -> tuple[ByteArray, Ints]:
 
 def raw_cells(cells: Cells) -> list[bytes]:
     """Return the bytes of each cell."""
-    if has_large_cell(cells):  # copy each cell once: memory may not hold large cells twice
+    if has_large_cell(cells):  # copy each cell only once: two copies may not fit into memory
         spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)
         return [cells.data[start : start + length].tobytes() for start, length in spans]
     buffer, offsets = gather(cells)
@@ -86,7 +96,7 @@ def raw_cells(cells: Cells) -> list[bytes]:
 
 
 def cell_views(cells: Cells) -> list[bytes | memoryview]:
-    """Return the bytes of each cell as `raw_cells` does, but each large cell as a view, without a copy."""
+    """Return the bytes of each cell. A cell above LARGE_CELL bytes is a view of the log's bytes, and not a copy."""
     if not has_large_cell(cells):
         return [*raw_cells(cells)]
     spans = zip(cells.starts.tolist(), cells.lengths.tolist(), strict=True)

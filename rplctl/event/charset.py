@@ -1,4 +1,4 @@
-"""MySQL's character sets: the charset of a collation id, and the text of bytes.
+"""Find the charset of a MySQL collation id, and decode the bytes of each charset to text.
 
 Invariant: a decoded text is the text that the server sends after CONVERT(… USING utf8mb4). Bytes that the server cannot
 convert raise an error (design D12) and never become "?". This module lists the characters for which Python's codec and
@@ -61,7 +61,7 @@ _COLLATIONS: Final = {
     "utf32": "60-61 160-183 736-767 3072-3327",
 }
 CHARSETS: Final = tuple(name for name in _COLLATIONS if name != "binary")
-# The id of a NOPAD collation of MariaDB is the id of the PAD SPACE collation plus this start.
+# The id of a NOPAD collation of MariaDB is the id of the PAD SPACE collation plus the start of this range.
 _NOPAD: Final = range(1024, 2048)
 
 _UTF8: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii"})
@@ -100,7 +100,7 @@ _SINGLE_BYTE: Final[dict[str, tuple[str, dict[int, str]]]] = {
     "swe7": ("ascii", dict(zip(b"@[\\]^`{|}~", "ÉÄÖÅÜéäöåü", strict=True)) | {0x7F: "\ufffe"}),
     "tis620": ("tis_620", dict.fromkeys((0xA0, *range(0xDB, 0xDF), *range(0xFC, 0x100)), "\ufffd")),
 }
-# Charsets that Python does not have: the characters of the codes from the given code to 255; a space = no character.
+# Charsets that Python does not have: a first code, and the characters of the codes from it to 255 (space: none).
 _UPPER_HALVES: Final = {
     "armscii8": (
         0xA0,
@@ -176,16 +176,17 @@ def is_single_byte(charset: str) -> bool:
 
 
 def whole_characters(raw: bytes, charset: str) -> int:
-    """Return the number of bytes in `raw` that hold complete characters, for a text that continues after `raw`.
+    """Return the number of bytes at the start of `raw` that are complete characters.
 
-    `raw` has at least 8 bytes. At most three bytes are cut off, or five if `raw` ends within a surrogate pair.
+    The text continues after `raw`, so the last character may be incomplete. `raw` must have at least 8 bytes. At most
+    four bytes at its end are not counted. These may also be a complete character.
     """
     length = len(raw)
     if is_utf8(charset):
         lead = next((back for back in range(1, _LONGEST + 1) if raw[-back] & 0xC0 != 0x80), 0)
         return length - lead if lead and raw[-lead] & 0x80 else length
     if charset in _CUTS:
-        start = 1 + max(raw.rfind(character) for character in (b" ", b"\n", b"\0"))  # never part of a longer character
+        start = 1 + max(raw.rfind(character) for character in (b" ", b"\n", b"\0"))  # never inside a longer one
         starts = (found.start() for found in _CUTS[charset].finditer(raw, start))
         return next((at for at in starts if at > length - _LONGEST), length)
     if charset in ("utf16", "utf16le", "ucs2"):
@@ -215,9 +216,10 @@ def decode_text(raw: bytes, charset: str) -> str:
 
 @cache
 def decoder(charset: str) -> Decoder:
-    """Return the function that decodes bytes; it raises UnicodeDecodeError.
+    """Return the function that decodes bytes of a charset to text.
 
-    Raises BinlogFormatError if the charset is unknown.
+    The returned function raises UnicodeDecodeError if the bytes are not text in this charset. `decoder` itself raises
+    BinlogFormatError if the charset is unknown.
     """
     if charset in _CODECS:
         return partial(str, encoding=_CODECS[charset])
@@ -254,7 +256,10 @@ _ASCII: Final = "".join(map(chr, range(128)))
 
 
 def _single_byte_table(charset: str) -> str:
-    """Return 256 characters; U+FFFE marks a code without a character."""
+    """Return the 256 characters of a single-byte charset, in the order of their codes.
+
+    U+FFFE marks a code without a character.
+    """
     if charset in _UPPER_HALVES:
         first, upper = _UPPER_HALVES[charset]
         return "".join(map(chr, range(first))) + upper.replace(" ", "\ufffe")
@@ -269,7 +274,10 @@ def _single_byte_table(charset: str) -> str:
 
 
 def _big5_exceptions() -> dict[bytes, str]:
-    """Return the characters of the ETEN extension, and U+FFFD for the codes that the server reserves."""
+    """Return the text of each Big5 code for which Python's codec and the server differ.
+
+    These codes are the ETEN extension, and the codes that the server reserves. The text of a reserved code is U+FFFD.
+    """
     eten = {bytes([0xF9, 0xD6 + i]): character for i, character in enumerate("碁銹裏墻恒粧嫺")}
     nothing = ("a15a", "a1c3", "a1c5", "a1fe", "a240", "a2cc", "a2ce")
     return eten | {bytes.fromhex(code): "\ufffd" for code in nothing}
@@ -280,7 +288,7 @@ def _euc_rows(first: int) -> Iterable[tuple[int, int]]:
 
 
 def _euc_private_use() -> dict[bytes, str]:
-    """Return the private-use characters: rows F5-FE of both planes are U+E000 onwards."""
+    """Return the private-use characters of the EUC charsets: rows F5-FE of both planes, numbered from U+E000."""
     cells = list(_euc_rows(0xF5))
     two = {bytes([row, column]): chr(0xE000 + i) for i, (row, column) in enumerate(cells)}
     three = {bytes([0x8F, row, column]): chr(0xE000 + len(cells) + i) for i, (row, column) in enumerate(cells)}
@@ -288,7 +296,10 @@ def _euc_private_use() -> dict[bytes, str]:
 
 
 def _eucjpms_exceptions() -> dict[bytes, str]:
-    """Return JIS X 0208 as cp932 has it (with NEC's row 13), IBM's extensions in plane 2, and private use."""
+    """Return the characters of eucjpms that do not come from Python's codec euc_jp.
+
+    These are JIS X 0208 as in cp932 (with NEC's row 13), IBM's extensions in plane 2, and the private-use characters.
+    """
     found = _euc_private_use()
     for row, column in _euc_rows(0xA1):
         r, c = row - 0xA1, column - 0xA1

@@ -1,13 +1,15 @@
-"""CRC32 of many events at once, for the receiver and for recovery. `checksum_trailer` handles one event.
+"""Verify the CRC32 checksums of many events at once, for the receiver and for recovery.
 
-The events are first checked as one run. Bytes that end with their own CRC32 always have the CRC32 RESIDUE. So the CRC32
-of a run of valid events depends only on their lengths. zlib reads one long run three times as fast as single events.
-Only if the run fails, the kernel checks each event, with eight table accesses per eight bytes (slice-by-8). A
-FORMAT_DESCRIPTION changes the checksum algorithm in force. This event always has a checksum, which is computed with the
-in-use flag cleared. Before MySQL 5.6.1, no event has a checksum.
+`checksum_trailer` handles single events. `verify_events` first checks all events as one run of bytes. Bytes that end
+with their own CRC32 always have the same CRC32, the RESIDUE. So the CRC32 of a run of valid events depends only on
+their lengths. zlib reads one long run three times as fast as single events. If the run has another CRC32, a kernel
+checks each event, with eight table accesses per eight bytes (slice-by-8).
 
-In the middle of a log without checksums, a server sends a changed FORMAT_DESCRIPTION (`created` is 0) with the old
-checksum (MariaDB 10.11, MySQL 9.7). The kernel accepts such an event unchecked, and no other event.
+A FORMAT_DESCRIPTION changes the checksum algorithm for the events after it. This event always has a checksum, which is
+computed with the in-use flag cleared. Before MySQL 5.6.1 and MariaDB 5.3, no event has a checksum.
+
+If a server sends a log without checksums from the middle, the first event is a changed FORMAT_DESCRIPTION. Its
+`created` is 0, but its checksum is the old one (MariaDB 10.11, MySQL 9.7). The kernel does not verify this checksum.
 """
 
 from __future__ import annotations
@@ -44,9 +46,10 @@ def _tables() -> NDArray[np.uint32]:
 
 
 def _zeros_tables(byte_table: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return tables [k, j, v]: the CRC32 after 2^k zero bytes, if byte j of the CRC32 is v and the other bytes are 0.
+    """Return the tables that continue a CRC32 over zero bytes, as an array with the indexes [k, j, v].
 
-    The result for any CRC32 is the XOR of the entries for its four bytes.
+    An entry is the CRC32 after 2^k more zero bytes. It applies if byte j of the CRC32 before them is v, and its other
+    bytes are 0. For any other CRC32, the result is the XOR of the entries for its four bytes.
     """
     tables = np.zeros((32, 4, 256), np.uint32)
     values = np.arange(256, dtype=np.uint32)
@@ -71,9 +74,10 @@ _SHORTEST: Final = HEADER_LENGTH + CHECKSUM_LENGTH
 
 
 def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) -> int:
-    """Return the index of the first event `data[offsets[i]:offsets[i + 1]]` with a wrong checksum, or -1.
+    """Return the index of the first event with a wrong checksum, or -1. Event i is `data[offsets[i]:offsets[i + 1]]`.
 
-    `algorithm` is the checksum algorithm before the first event. 0: unchecked until a FORMAT_DESCRIPTION sets another.
+    `algorithm` is the checksum algorithm before the first event: 1 is CRC32. With 0, events are not checked until a
+    FORMAT_DESCRIPTION sets another algorithm.
     """
     view, offsets = byte_view(data), np.ascontiguousarray(offsets, dtype=np.int64)
     if algorithm and len(offsets) > 1:
@@ -85,7 +89,10 @@ def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) 
 
 @lean_kernel
 def _crc_if_good(offsets: NDArray[np.int64], zeros: NDArray[np.uint32]) -> Any:
-    """Return the CRC32 of all events as one run if each event ends with its own CRC32; -1 if an event is too short."""
+    """Return the CRC32 that all events have as one run if each event ends with its own CRC32.
+
+    Only the lengths of the events are necessary for this. Return -1 if an event is too short to have a checksum.
+    """
     crc = np.uint32(0)
     low = np.uint32(0xFF)
     for index in range(len(offsets) - 1):

@@ -1,6 +1,7 @@
-"""The last four bytes of one event: the CRC32 of all bytes before them, little-endian. `checksum` handles many events.
+"""Compute, append, remove or check the checksum of one event. `checksum` verifies many events at once.
 
-The checksum of a FORMAT_DESCRIPTION is computed with its in-use flag cleared.
+The checksum is the last four bytes of an event: the CRC32 of all bytes before them, little-endian. The CRC32 of a
+FORMAT_DESCRIPTION is computed with its in-use flag cleared.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _FLAGS_AT = 17
 
 
 def event_crc(event_without: bytes) -> int:
-    """Return the CRC32 of one event without its trailer."""
+    """Return the CRC32 of one event. `event_without` is the event without its checksum."""
     if len(event_without) >= HEADER_LENGTH and event_without[4] == EventType.FORMAT_DESCRIPTION:
         flags = event_without[_FLAGS_AT] & ~FLAG_BINLOG_IN_USE & 0xFF
         event_without = event_without[:_FLAGS_AT] + bytes([flags]) + event_without[_FLAGS_AT + 1 :]
@@ -23,7 +24,10 @@ def event_crc(event_without: bytes) -> int:
 
 
 def append_checksum(event_without: bytes) -> bytes:
-    """Return the event with its checksum. The length in the header must already include the checksum."""
+    """Return the event with its checksum. The length in the header must already include the checksum.
+
+    Raises BinlogFormatError if it does not.
+    """
     length = int.from_bytes(event_without[_LENGTH_AT], "little")
     if length != len(event_without) + CHECKSUM_LENGTH:
         raise format_error(f"event length {length} does not count the checksum", event_without)
@@ -31,7 +35,10 @@ def append_checksum(event_without: bytes) -> bytes:
 
 
 def without_checksum(event: bytes, checksum_length: int) -> bytes:
-    """Return the event as in a log without checksums; `checksum_length` is the event's own, in bytes."""
+    """Return the event without its checksum, and with the shorter length in its header.
+
+    `checksum_length` is the number of checksum bytes at the end of `event`: 4 or 0.
+    """
     length = len(event) - checksum_length
     return event[:9] + length.to_bytes(4, "little") + event[13:length]
 

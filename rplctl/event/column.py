@@ -24,10 +24,12 @@ from rplctl.event.table_map import COUNTED, ColumnType, TableMap, of_trait, real
 class ColumnFormat:
     """The format in which one column's cells are stored.
 
-    `type_code`, `metadata`: the values of the table map (`TableMap`). `charset`: MySQL's name; None or 'binary' =
-    bytes. `labels`: the members of an ENUM or SET. `sql_type`: MySQL's type word if the wire type is ambiguous:
-    'inet4', 'inet6', 'uuid', 'year(2)'; or 'time(3)', 'datetime(6)', 'timestamp(2)' for columns in MariaDB's old
-    temporal format.
+    `type_code` and `metadata` are the values of the table map (`TableMap`). `charset` is MySQL's name; None and
+    'binary' mean that the cells are bytes. `labels` has the members of an ENUM or SET.
+
+    `sql_type` is MySQL's word for the type if several types have the same `type_code`. It is 'inet4', 'inet6', 'uuid'
+    or 'year(2)'. For a column in MariaDB's old temporal format, it also has the fraction digits, for example 'time(3)',
+    'datetime(6)' or 'timestamp(2)'.
     """
 
     type_code: int
@@ -48,7 +50,7 @@ _COUNTED: Final = of_trait(COUNTED)
 _MOST_METADATA: Final = 0xFFFF  # a table map has at most two bytes of metadata per column
 _MOST_PRECISION, _MOST_SCALE = 65, 38  # limits of DECIMAL
 _VARIABLE: Final = frozenset({ColumnType.VARCHAR, ColumnType.VAR_STRING, ColumnType.VARCHAR_COMPRESSED})
-# MariaDB's temporal types with mysql56_temporal_format=OFF: bytes of a cell by fraction digits, big-endian
+# MariaDB's temporal types with mysql56_temporal_format=OFF (big-endian): bytes of a cell for 0 to 6 fraction digits
 _OLD_TEMPORAL: Final[dict[int, tuple[int, ...]]] = {
     ColumnType.TIMESTAMP: (4, 5, 5, 6, 6, 7, 7),
     ColumnType.TIME: (3, 4, 4, 5, 5, 5, 6),
@@ -57,7 +59,10 @@ _OLD_TEMPORAL: Final[dict[int, tuple[int, ...]]] = {
 
 
 def fraction_digits(column: ColumnFormat) -> int:
-    """Return the fraction digits of the seconds: from the table map, or from `sql_type` for MariaDB's old format."""
+    """Return the number of fraction digits of the seconds, 0 for other types.
+
+    The number is in the table map. Only for MariaDB's old temporal format, it is in `sql_type`.
+    """
     if column.type_code in _WITH_FRACTION:
         return column.metadata
     digits = re.search(r"\((\d)\)", column.sql_type) if column.type_code in _OLD_TEMPORAL else None
@@ -67,16 +72,17 @@ def fraction_digits(column: ColumnFormat) -> int:
 def char_length(metadata: int) -> int:
     """Return the length of the longest CHAR or BINARY value in bytes.
 
-    The high byte holds bits 8 and 9 of the length, inverted (see `real_type`).
+    The high byte of `metadata` contains bits 8 and 9 of the length, inverted (see `real_type`).
     """
     return (metadata & 0xFF) | (((metadata >> 8) & 0x30) ^ 0x30) << 4
 
 
 def cell_layout(column: ColumnFormat) -> tuple[int, int]:
-    """Return (bytes of the cell's length prefix, bytes of the cell if it has no length prefix).
+    """Return (bytes of the length prefix, bytes of the cell) for the cells of a column.
 
-    Every definition from a table map or a result set is checked here before a kernel reads it. Raises BinlogFormatError
-    if no server writes this type or metadata.
+    A cell has either a length prefix or a fixed length; the other number is 0. Every definition from a table map or a
+    result set is checked here, before a kernel reads the cells. Raises BinlogFormatError if no server writes this type
+    or this metadata.
     """
     kind, metadata = column.real_type, column.metadata
     if not 0 <= metadata <= _MOST_METADATA:
@@ -112,10 +118,11 @@ def _unknown(column: ColumnFormat) -> BinlogFormatError:
 
 
 def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = None) -> list[ColumnFormat]:
-    """Return one format per column of a table map.
+    """Return one format for each column of a table map.
 
-    The source's metadata wins. `known` (from the table model, design D18) adds what the source did not log: signedness,
-    charset, labels, type words. Raises BinlogFormatError if `known` has another number of columns.
+    The values in the table map have priority. `known` contains the formats of the table model (design D18). They supply
+    the values that the source did not log: signedness, charset, labels, type words. Raises BinlogFormatError if `known`
+    has another number of columns.
     """
     if known is not None and len(known) != table_map.column_count:
         name = f"{table_map.database}.{table_map.table}"
@@ -144,10 +151,11 @@ def column_formats(table_map: TableMap, known: Sequence[ColumnFormat] | None = N
 
 
 def _logged_labels(raw: tuple[bytes, ...], charset: str, known: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Return the members as text, or None if they are not text in `charset`: not every target needs them.
+    """Return the members of an ENUM or SET as text, or None if the bytes are not text in `charset`.
 
-    After a change of charset, MySQL and MariaDB log the members in the old charset. If the bytes are the `known`
-    members in any charset, the result is `known`.
+    None is not an error, because not every target needs the members. After a change of the charset, MySQL and MariaDB
+    log the members in the old charset. So if the bytes are the `known` members in any other charset, the result is
+    `known`.
     """
     try:
         found = tuple(decode_text(label, charset) for label in raw)

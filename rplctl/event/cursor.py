@@ -1,4 +1,4 @@
-"""A bounds-checked reader of one event's bytes: each length field is compared with the remaining bytes before use."""
+"""Read the fields of one event. Each length field is compared with the remaining bytes before it is used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rplctl.event.header import HEADER_LENGTH, format_error, parse_header
 
 
 class EventCursor:
-    """A reader of little-endian fields in `data[position:end]`; a read past `end` raises BinlogFormatError."""
+    """A reader of little-endian fields in `data[position:end]`. A read past `end` raises BinlogFormatError."""
 
     __slots__ = ("data", "end", "position", "start")
 
@@ -43,7 +43,10 @@ class EventCursor:
         return int.from_bytes(self.take(width), "big")
 
     def packed_length(self) -> int:
-        """Return MySQL's length-encoded integer: 1, 3, 4 or 9 bytes. 251 (NULL) and 255 are not lengths."""
+        """Read a length-encoded integer of MySQL's protocol, which has 1, 3, 4 or 9 bytes.
+
+        Raises BinlogFormatError if the first byte is 251 (NULL) or 255, because these are not lengths.
+        """
         first = self.unsigned(1)
         if first < 251:
             return first
@@ -52,7 +55,7 @@ class EventCursor:
         return self.unsigned({252: 2, 253: 3, 254: 8}[first])
 
     def counted(self) -> bytes:
-        """Return the bytes that follow a length-encoded count."""
+        """Read a length-encoded integer, and return as many of the bytes after it."""
         return self.take(self.packed_length())
 
     def rest(self) -> bytes:

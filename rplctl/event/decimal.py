@@ -1,4 +1,4 @@
-"""DECIMAL in row images and in JSON: the exact text of a number in the server's packed decimal format.
+"""Convert DECIMAL values in row images and in JSON to text. The server stores them in its packed decimal format:
 
     bytes                          field
     leading                        the integer digits that do not fill a group of 9, in 0-4 bytes
@@ -6,9 +6,9 @@
     4 each                         groups of 9 fraction digits
     trailing                       the remaining fraction digits, in 0-4 bytes
 
-The highest bit of the first byte is inverted; in a negative number, all bits are inverted as well (manual: DECIMAL
-Data Type Characteristics). Invariant: the text is as the server prints it: all fraction digits, no leading zeros, no
-"-0".
+The highest bit of the first byte is inverted. In a negative number, all bits are inverted as well (manual: DECIMAL Data
+Type Characteristics). Invariant: the text is exact and as the server prints it: all fraction digits, no leading zeros,
+no "-0".
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def decimal_text(packed: bytes, precision: int, scale: int) -> str:
 
 
 def _groups(precision: int, scale: int) -> list[int]:
-    """Return the number of digits in each stored group, in order."""
+    """Return the number of digits in each stored group, in the order of the bytes."""
     whole, part = divmod(precision - scale, DIGITS_PER_GROUP)
     groups, rest = divmod(scale, DIGITS_PER_GROUP)
     sizes = [part] if part else []
@@ -60,7 +60,7 @@ def _groups(precision: int, scale: int) -> list[int]:
 
 
 def decimal_sheet(packed: npt.NDArray[np.uint8], precision: int, scale: int) -> TextSheet:
-    """Return the texts of n packed decimals: an array of [n, decimal_size(precision, scale)] bytes."""
+    """Return the texts of n packed decimals. `packed` has the shape [n, decimal_size(precision, scale)]."""
     raw = packed.copy()
     raw[:, 0] ^= 0x80
     negative = packed[:, 0] < 0x80

@@ -1,4 +1,7 @@
-"""Find equal byte ranges: table maps repeat with every statement, and rplctl parses each distinct table map once."""
+"""Find the distinct byte ranges among many, so that rplctl parses each distinct table map only once.
+
+A source repeats the table maps with every statement.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,11 @@ _RECENT: Final = 64  # power of two
 
 
 def distinct_ranges(data: ByteArray, starts: Ints, lengths: Ints) -> tuple[Ints, Ints]:
-    """Return (the index of the first range of each kind, for each range the index of its kind in that list)."""
+    """Divide byte ranges into kinds of equal ranges, and return (firsts, kinds).
+
+    `firsts` has the index of the first range of each kind. `kinds` has an entry for each range: the index of its kind
+    in `firsts`.
+    """
     slots = np.full(max(16, 1 << (2 * len(starts)).bit_length()), -1, np.int64)  # at most half used
     recent = np.full(_RECENT, -1, np.int64)
     firsts, kinds = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
@@ -38,7 +45,11 @@ def _hash(data: Any, start: Any, length: Any) -> Any:
 
 @lean_kernel
 def _classify(data: Any, starts: Any, lengths: Any, slots: Any, recent: Any, firsts: Any, kinds: Any) -> Any:
-    """Return (the number of kinds, a number without meaning). `recent`: by first byte, the last kind with this byte."""
+    """Write `firsts` and `kinds` as `distinct_ranges` returns them. Return (the number of kinds, a meaningless sum).
+
+    The sum keeps the compiler from removing the reads ahead. `slots` is a hash table of the kinds. `recent` has the
+    last kind for each value of the low bits of the first byte.
+    """
     count = np.int64(0)
     fetched = np.int64(0)
     mask = np.uint64(len(slots) - 1)

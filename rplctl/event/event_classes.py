@@ -1,4 +1,7 @@
-"""The classes of event types that the group kernel distinguishes (`types`), as plain numbers for kernels."""
+"""The classes into which the group kernel divides the event types, as plain numbers for kernels.
+
+`types` has the class of each type.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ XA_PREPARE: Final = 9
 ROWS: Final = 10
 TABLE_MAP: Final = 11
 NEUTRAL: Final = 12
-STATEMENT: Final = 13  # belongs to a statement that follows
-STATEMENT_END: Final = 14  # LOAD DATA: is the statement
+STATEMENT: Final = 13  # a part of a statement whose end follows
+STATEMENT_END: Final = 14  # the end of LOAD DATA, which executes it
 INCIDENT: Final = 15
 PAYLOAD: Final = 16
 ENCRYPTION: Final = 17

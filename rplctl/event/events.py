@@ -1,9 +1,9 @@
-"""The small events as values: `parse_event` converts one complete raw event into the dataclass of its type.
+"""Parse one complete raw event into the dataclass of its type, with `parse_event`.
 
 Row events, TABLE_MAP, QUERY and GTIDs have their own modules (`rows`, `table_map`, `query`, `gtid_event`). This module
 also exports the parse functions of these modules. An undefined event type raises an error, unless the event is marked
-as ignorable (D12). Each parse function documents its layout; all numbers are little-endian, and offsets start after the
-19-byte header.
+as ignorable (D12). The docstring of each parse function has the layout of the event after its 19-byte header. All
+numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Rotate:
 
 @dataclass(frozen=True, slots=True)
 class XidEvent:
-    """The commit of a transaction; `xid` is the server's own number, not an XA identifier."""
+    """The commit of a transaction. `xid` is the server's own number of the transaction, and not an XA identifier."""
 
     xid: int
 
@@ -75,14 +75,17 @@ class PreviousGtids:
 
 @dataclass(frozen=True, slots=True)
 class GtidList:
-    """The GTIDs before the start of a MariaDB binary log: (domain, server id, sequence), several per domain."""
+    """The last GTIDs before the start of a MariaDB binary log, each as (domain, server id, sequence number).
+
+    A domain has one GTID for each server that wrote to it.
+    """
 
     gtids: tuple[tuple[int, int, int], ...]
     flags: int
 
     @property
     def state(self) -> MariadbGtidState:
-        """The state with the last GTID of each domain; the server writes this GTID last."""
+        """The GTID state with one GTID for each domain: the one that the server listed last for this domain."""
         return MariadbGtidState({domain: (server_id, sequence) for domain, server_id, sequence in self.gtids})
 
 
@@ -93,7 +96,7 @@ class BinlogCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class AnnotateRows:
-    """The statement that caused the next row events: ANNOTATE_ROWS of MariaDB, ROWS_QUERY of MySQL."""
+    """The text of the statement that caused the next row events: ANNOTATE_ROWS of MariaDB, ROWS_QUERY of MySQL."""
 
     sql_bytes: bytes
 
@@ -129,7 +132,11 @@ class Rand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserVar:
-    """A user variable. `value` has the log's form by `kind`: 0 string, 1 double, 2 integer, 4 decimal; None = NULL."""
+    """A user variable that the next statement uses.
+
+    `value` has the bytes of the log, or None for NULL. `kind` is their format: 0 string, 1 double, 2 integer, 4
+    decimal.
+    """
 
     name: str
     kind: int
@@ -140,7 +147,11 @@ class UserVar:
 
 @dataclass(frozen=True, slots=True)
 class LoadBlock:
-    """A block of LOAD DATA's file: BEGIN_LOAD_QUERY (the first), APPEND_BLOCK, or DELETE_FILE (drop the file)."""
+    """A block of the file that LOAD DATA loads.
+
+    The first block is in a BEGIN_LOAD_QUERY, and each later block in an APPEND_BLOCK. A DELETE_FILE has no data: the
+    replica discards the file.
+    """
 
     file_id: int
     data: bytes
@@ -148,7 +159,7 @@ class LoadBlock:
 
 @dataclass(frozen=True, slots=True)
 class Ignorable:
-    """An event without meaning for a replica: marked as ignorable, or an event of group replication."""
+    """An event that a replica ignores: it is marked as ignorable, or belongs to group replication."""
 
     type_code: int
 
@@ -179,7 +190,7 @@ Event: TypeAlias = (
 
 
 def parse_event(event: bytes, description: FormatDescription) -> Event:
-    """Return the value of one complete event.
+    """Parse one complete event, and return the dataclass of its type.
 
     Raises BinlogFormatError if the event is damaged, unknown, encrypted, or a row event.
     """
@@ -199,7 +210,10 @@ def parse_event(event: bytes, description: FormatDescription) -> Event:
 
 
 def build_rotate(server_id: int, log_name: str, log_pos: int, checksum_algorithm: int = CHECKSUM_CRC32) -> bytes:
-    """Return a ROTATE like a dump thread's: artificial, without a time. It sets the position of the next event."""
+    """Return an artificial ROTATE event without a timestamp, as a dump thread sends it.
+
+    The event sets the position in the source's log at which the next event begins.
+    """
     name = log_name.encode("utf-8", "surrogateescape")
     checksum = CHECKSUM_LENGTH if checksum_algorithm == CHECKSUM_CRC32 else 0
     length = HEADER_LENGTH + 8 + len(name) + checksum
@@ -218,7 +232,7 @@ def build_rotate(server_id: int, log_name: str, log_pos: int, checksum_algorithm
 
 
 def _rotate(body: EventCursor, header: EventHeader) -> Rotate:
-    """Parse u64 position, then the name of the next log up to the end."""
+    """Parse a ROTATE: u64 position, then the name of the next log up to the end."""
     log_pos = body.unsigned(8)
     if not body.remaining:
         raise body.error("ROTATE without a log name")
@@ -228,14 +242,17 @@ def _rotate(body: EventCursor, header: EventHeader) -> Rotate:
 
 
 def _xa_prepare(body: EventCursor, header: EventHeader) -> XaPrepare:
-    """Parse u8 one phase, i32 format id, u32 gtrid length, u32 bqual length, gtrid, bqual."""
+    """Parse an XA_PREPARE: u8 one phase, i32 format id, u32 gtrid length, u32 bqual length, gtrid, bqual."""
     one_phase, format_id = bool(body.unsigned(1)), body.signed(4)
     gtrid_length, bqual_length = body.unsigned(4), body.unsigned(4)
     return XaPrepare(Xid(format_id=format_id, gtrid=body.take(gtrid_length), bqual=body.take(bqual_length)), one_phase)
 
 
 def _gtid_list(body: EventCursor, header: EventHeader) -> GtidList:
-    """Parse u32 count (low 28 bits) and flags, then (u32 domain, u32 server id, u64 sequence) per GTID."""
+    """Parse a GTID_LIST: u32 with the count (low 28 bits) and the flags (high 4 bits), then the GTIDs.
+
+    Each GTID has u32 domain, u32 server id and u64 sequence number.
+    """
     head = body.unsigned(4)
     count = head & 0x0FFFFFFF
     if count * 16 > body.remaining:
@@ -246,14 +263,18 @@ def _gtid_list(body: EventCursor, header: EventHeader) -> GtidList:
 
 def _statement_text(body: EventCursor, header: EventHeader) -> AnnotateRows:
     if header.type_code == EventType.ROWS_QUERY:
-        body.skip(1)  # the length; unused, because one byte cannot hold long lengths
+        body.skip(1)  # the length byte, which is too small for long statements
     if not body.remaining:
         raise body.error("the text of a statement is missing")
     return AnnotateRows(body.rest())
 
 
 def _heartbeat_v2(body: EventCursor, header: EventHeader) -> HeartbeatEvent:
-    """Parse (packed type, packed length, value)*: 1 log name, 2 packed position; 0 ends the list."""
+    """Parse a HEARTBEAT_V2: a list of fields, each with type, length and value.
+
+    Type and length are length-encoded integers. Type 1 is the log name, and type 2 the position as a length-encoded
+    integer. Type 0 ends the list.
+    """
     log_name, log_pos = "", header.end_log_pos
     while body.remaining and (kind := body.packed_length()) != 0:
         value = body.sub(body.packed_length())
@@ -270,7 +291,10 @@ def _incident(body: EventCursor, header: EventHeader) -> IncidentEvent:
 
 
 def _user_var(body: EventCursor, header: EventHeader) -> UserVar:
-    """Parse u32 length, name, u8 NULL; then u8 type, u32 collation, u32 length, value, u8 flags (1 = unsigned)."""
+    """Parse a USER_VAR: u32 length, name, u8 is NULL.
+
+    If the value is not NULL, the event continues: u8 type, u32 collation, u32 length, value, u8 flags (1 = unsigned).
+    """
     name = body.take(body.unsigned(4)).decode("utf-8", "surrogateescape")
     if body.unsigned(1):
         return UserVar(name=name, kind=0, collation=63, value=None, unsigned=False)

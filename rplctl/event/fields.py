@@ -1,13 +1,15 @@
-r"""Rows of text in one of two forms, from which a reader gets the exact bytes of each field:
-*delimited*, the form of LOAD DATA and COPY: a tab ends a field, a newline ends a row, `\N` is NULL; backslash, tab,
-newline, carriage return and NUL are escaped, and every other byte is unchanged.
-*length-prefixed*, the form of the parameters of MariaDB's COM_STMT_BULK_EXECUTE:
+r"""Encode columns of row images as rows of text, in one of two forms that targets load.
+
+The *delimited* form is the form of LOAD DATA and COPY. A tab separates fields, a newline ends a row, and `\N` is NULL.
+Backslash, tab, newline, carriage return and NUL are escaped, and every other byte is unchanged. The *length-prefixed*
+form is the form of the parameters of MariaDB's COM_STMT_BULK_EXECUTE. Each field consists of:
 
     1 byte      0: a value, 1: NULL (nothing follows)
     1, 3, 4     the length: one byte up to 250, else 252 and two bytes or 253 and three, little-endian
     …           the bytes
 
-Invariant: a cell whose text equals its bytes is copied once, from the relay log into a part of the result.
+Invariant: if the text of a cell equals its bytes, they are copied only once: from the relay log into a part of the
+result.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _DATED = frozenset(
     }
 )
 PIECE_BYTES = 16 << 20
-LONGEST_LENGTH_PREFIXED = 1 << 16  # bytes of all cells in a row: a packet holds many such rows
+LONGEST_LENGTH_PREFIXED = 1 << 16  # bytes of all cells in a row: a packet has room for many such rows
 _NEWLINE = ord("\n")
 _DIGITS = 20  # the length of the longest 64-bit number, sign included
 _WITH_OWN_LENGTH = frozenset(
@@ -51,9 +53,10 @@ _TEXTUAL = _WITH_OWN_LENGTH - {ColumnType.GEOMETRY, ColumnType.VECTOR}
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """One column of n rows: the bytes data[starts : starts + lengths]; start -1 = NULL.
+    """The encoded values of one column, with one field for each row.
 
-    `plain`: True if no byte needs an escape.
+    Field i is `data[starts[i] : starts[i] + lengths[i]]`. It is NULL if `starts[i]` is -1. If `plain` is true, no byte
+    needs an escape; false means that nobody has checked this.
     """
 
     data: ByteArray
@@ -66,8 +69,8 @@ class Fields:
 class TextForm:
     """The form in which a target reads fields. `text_of` returns the text of a decoded value.
 
-    `takes_bytes`: the target accepts raw bytes, also text in the column's own charset. Otherwise text must be UTF-8,
-    and `text_of` converts binary values and invalid dates.
+    If `takes_bytes` is true, the target accepts raw bytes, also text in the column's own charset. Otherwise text must
+    be UTF-8, and `text_of` converts binary values and invalid dates.
     """
 
     text_of: Callable[[Any], bytes]
@@ -75,7 +78,10 @@ class TextForm:
 
 
 def fields_of(images: Images, rows: Ints, column: int, fmt: ColumnFormat, form: TextForm) -> Fields:
-    """Return the column in the images with the numbers `rows`. Raises BinlogFormatError as `decode_column` does."""
+    """Return the fields of one column in the row images with the numbers `rows`. The number -1 gives NULL.
+
+    Raises BinlogFormatError if a cell cannot be decoded.
+    """
     kind = fmt.real_type
     if kind in _WITH_OWN_LENGTH and fmt.sql_type not in TEXT_OF_BYTES and _is_text_already(fmt, form):
         starts = np.where(rows >= 0, images.cell_start[rows, column], IS_NULL)
@@ -103,17 +109,17 @@ def _is_text_already(fmt: ColumnFormat, form: TextForm) -> bool:
 
 
 def _are_real_dates(sheet: TextSheet) -> bool:
-    """False if a date has no year, month or day."""
+    """True if every date has a year, a month and a day, so that none of them is zero."""
     digits = sheet.sheet[:, :10] == ord("0")
     parts = (digits[:, 0:4], digits[:, 5:7], digits[:, 8:10])
     return not any(bool(part.all(axis=1).any()) for part in parts)
 
 
 class EncodedText:
-    """All rows of at least one column as consecutive bytes; `len` is their number.
+    """The rows of one or more columns as consecutive bytes. `len` is the number of bytes.
 
-    Iteration creates the bytes in parts, so that a row of 1 GB is never in memory as a whole. With `length_prefixed`,
-    the cells of a row must have at most LONGEST_LENGTH_PREFIXED bytes.
+    An iteration creates the bytes in parts of about PIECE_BYTES, so that a row of 1 GB is never in memory as a whole.
+    With `length_prefixed`, the cells of a row must have at most LONGEST_LENGTH_PREFIXED bytes together.
     """
 
     def __init__(self, columns: Sequence[Fields], *, length_prefixed: bool = False) -> None:
@@ -170,7 +176,7 @@ class EncodedText:
 
 
 def row_ends(text: ByteArray, columns: int, *, length_prefixed: bool) -> Ints:
-    """Return the end of each row in the bytes of an EncodedText."""
+    """Return the offset of the end of each row in the bytes of an EncodedText."""
     if not length_prefixed:
         return np.flatnonzero(text == _NEWLINE) + 1  # a newline within a field is escaped
     ends = np.empty(len(text) // columns, np.int64)
@@ -178,7 +184,8 @@ def row_ends(text: ByteArray, columns: int, *, length_prefixed: bool) -> Ints:
 
 
 def field_spans(text: ByteArray, count: int) -> tuple[Ints, Ints]:
-    """Return the start and the end of each of the `count` fields in a length-prefixed text; start IS_NULL = NULL."""
+    """Return the start and the end of each of the `count` values in a length-prefixed text. A start of IS_NULL is NULL.
+    """
     starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
     _find_fields(text, starts, ends)
     return starts, ends
@@ -187,7 +194,10 @@ def field_spans(text: ByteArray, count: int) -> tuple[Ints, Ints]:
 def _spread(
     cells: Cells, data: npt.NDArray[np.uint8], starts: Ints, lengths: npt.NDArray[np.int32], *, plain: bool = True
 ) -> Fields:
-    """Return the fields of all rows: the text of each cell, or NULL for a row without one."""
+    """Return the fields of all rows from the texts of `cells`, which are the cells that are not NULL.
+
+    The text of cell i is `data[starts[i] : starts[i] + lengths[i]]`. The field of a row without a cell is NULL.
+    """
     view = byte_view(data)
     if len(cells) == cells.total:
         return Fields(view, starts, lengths, plain)
@@ -236,8 +246,9 @@ def _print_integers(values: Any, unsigned: Any, sheet: Any, starts: Any, lengths
 
 @lean_kernel
 def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> Any:
-    """Add the encoded length of each row's field and its separator to `sizes`, one number per row. True if no byte
-    needs an escape. For the arguments see `_put`.
+    """Add the encoded length of each row's field, separator included, to the number of this row in `sizes`.
+
+    Return True if no byte needs an escape. The docstring of `_put` explains the arguments.
     """
     escapes = 0
     for i in range(len(starts)):
@@ -258,9 +269,11 @@ def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> An
 
 @lean_kernel
 def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: Any, cursor: Any) -> None:
-    """Write each field and its separator to `out` at the cursor of its row, and advance the cursor. `starts` (int64;
-    -1: NULL) and `lengths`: the bytes of each row's field in `data`. `plain`: no byte needs an escape. `cursor`: the
-    offset in `out` for each row. `_measure` has computed the size of `out`.
+    """Write each row's field and its separator to `out` at the cursor of the row, and advance the cursor.
+
+    The field of row i is `data[starts[i] : starts[i] + lengths[i]]`. It is NULL if `starts[i]` is -1. If `plain` is
+    true, no byte needs an escape. `cursor` has one offset in `out` for each row. `_measure` has computed the size of
+    `out`.
     """
     for i in range(len(starts)):
         p = starts[i]
@@ -294,7 +307,10 @@ def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: 
 
 @lean_kernel
 def _measure_length_prefixed(starts: Any, lengths: Any, sizes: Any) -> None:
-    """Add the length of each row's length-prefixed field to `sizes`. For the arguments see `_put`."""
+    """Add the length of each row's length-prefixed field to the number of this row in `sizes`.
+
+    The docstring of `_put` explains the arguments.
+    """
     for i in range(len(starts)):
         if starts[i] < 0:
             sizes[i] += 1
@@ -306,8 +322,9 @@ def _measure_length_prefixed(starts: Any, lengths: Any, sizes: Any) -> None:
 
 @lean_kernel
 def _put_length_prefixed(data: Any, starts: Any, lengths: Any, out: Any, cursor: Any) -> None:
-    """Write each length-prefixed field to `out` at the cursor of its row, and advance the cursor. For the arguments
-    see `_put`.
+    """Write each row's length-prefixed field to `out` at the cursor of the row, and advance the cursor.
+
+    The docstring of `_put` explains the arguments.
     """
     for i in range(len(starts)):
         p = starts[i]
@@ -334,7 +351,7 @@ def _put_length_prefixed(data: Any, starts: Any, lengths: Any, out: Any, cursor:
 
 @lean_kernel
 def _frame(text: Any, at: Any) -> Any:
-    """Return the start of the field at `at` (IS_NULL = NULL), and its end."""
+    """Return the start and the end of the value in the length-prefixed field at `at`. A start of IS_NULL is NULL."""
     if u8(text, at) == 1:
         return -1, at + 1
     length: Any = u8(text, at + 1)

@@ -1,4 +1,4 @@
-"""FORMAT_DESCRIPTION: the first event of every log file, which defines the format of the other events.
+"""FORMAT_DESCRIPTION is the first event of every log file, and defines the format of the other events.
 
     offset size field        (after the 19-byte header)
     0      2    binlog version, always 4
@@ -7,10 +7,10 @@
     56     1    header length, always 19
     57     n    length of the fixed part of each event type 1 … n
     57+n   1    checksum algorithm of the file: 0 off, 1 CRC32        (MySQL >= 5.6.1, MariaDB >= 5.3)
-    58+n   4    checksum of this event, always present
+    58+n   4    checksum of this event, also with algorithm 0         (the same versions)
 
-The in-use flag (header flag 1) is not part of that checksum: the server changes the flag in place when it opens or
-closes the file.
+The checksum of this event is computed with the in-use flag (header flag 1) cleared. The server changes this flag in
+place when it opens or closes the file.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class FormatDescription:
     binlog_version: int
     server_version: str
     created: int
-    header_lengths: tuple[int, ...]  # of the event types from 1: index 0 is type 1
+    header_lengths: tuple[int, ...]  # lengths of the fixed parts; index 0 is event type 1
     checksum_algorithm: int  # CHECKSUM_OFF or CHECKSUM_CRC32
     is_mariadb: bool
-    system_zone: SystemZone | None = None  # the server's; not in any event, the receiver queries it
+    system_zone: SystemZone | None = None  # the receiver queries it: no event contains it
 
     @property
     def checksum_length(self) -> int:
-        """The checksum bytes of every event in this file: 4 or 0. FORMAT_DESCRIPTION itself always has 4."""
+        """The number of checksum bytes of each event in this file: 4 or 0. FORMAT_DESCRIPTION itself always has 4."""
         return CHECKSUM_LENGTH if self.checksum_algorithm == CHECKSUM_CRC32 else 0
 
     @property
@@ -71,7 +71,7 @@ class FormatDescription:
         return _version_number(self.server_version)
 
     def fixed_length(self, type_code: int) -> int:
-        """Return the length of the fixed part of an event type; 0 if this server does not know the type."""
+        """Return the length of the fixed part of an event type in bytes, or 0 if this server does not know the type."""
         return self.header_lengths[type_code - 1] if 0 < type_code <= len(self.header_lengths) else 0
 
 
@@ -81,9 +81,9 @@ def _version_number(version: str) -> tuple[int, int, int]:
 
 
 def parse_format_description(event: bytes) -> FormatDescription:
-    """Return the description in one complete event.
+    """Parse one complete FORMAT_DESCRIPTION event.
 
-    Raises BinlogFormatError for any other event; for START_ENCRYPTION, the error states that the log is encrypted.
+    Raises BinlogFormatError for any other event. For START_ENCRYPTION, the error states that the log is encrypted.
     """
     if len(event) > 4 and event[4] == EventType.START_ENCRYPTION:
         raise encrypted_error(event)
@@ -126,7 +126,7 @@ def _with_lengths(body: EventCursor, server_version: str, created: int) -> Forma
 
 
 def encrypted_error(event: bytes) -> BinlogFormatError:
-    """Return the error for START_ENCRYPTION: the rest of the file is encrypted."""
+    """Return the error for a START_ENCRYPTION event. The rest of the file after this event is encrypted."""
     error = format_error(
         "the log is an encrypted binlog (encrypt_binlog=ON of MariaDB) and cannot be read as a file", event
     )
@@ -135,9 +135,10 @@ def encrypted_error(event: bytes) -> BinlogFormatError:
 
 
 def resent(event: bytes, *, in_place: bool = False, flags: int = 0) -> bytes:
-    """Return a log's FORMAT_DESCRIPTION as a dump thread sends it: not in use, with added `flags` and a new checksum.
+    """Return the FORMAT_DESCRIPTION of a log in the form in which a dump thread sends it.
 
-    Unless it is `in_place`, end_log_pos and `created` are 0. Such an event neither moves the position nor ends an open
+    The in-use flag is cleared, `flags` are added, and the checksum is new. With `in_place`, the event keeps its
+    end_log_pos and `created`. Otherwise both are 0, so that the event neither moves the position nor ends an open
     transaction.
     """
     header = parse_header(event)
@@ -160,8 +161,9 @@ def build_format_description(
 ) -> bytes:
     """Return rplctl's own FORMAT_DESCRIPTION, the event at position 4 of a log file.
 
-    A version with `MariaDB` selects MariaDB's layout; `header_lengths` selects the layout of another server. With
-    `relay_log`, the event has FLAG_RELAY_LOG, so that readers do not mistake its end position for the source's.
+    A version with `MariaDB` selects MariaDB's layout. `header_lengths` selects the layout of another server. With
+    `relay_log`, the event has FLAG_RELAY_LOG, so that readers do not mistake its end_log_pos for a position of the
+    source.
     """
     lengths = _MYSQL_LENGTHS
     if "mariadb" in server_version.lower():

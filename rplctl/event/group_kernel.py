@@ -1,10 +1,12 @@
-"""The state machine that finds transactions, as kernels over raw bytes. `groups` is its public interface.
+"""Find transactions in raw bytes with a state machine of kernels. `groups` is its public interface.
+
+A group is one transaction with all its events:
 
     IDLE ──GTID, INTVAR …──▶ PENDING ──BEGIN──▶ TRANSACTION ──XID, COMMIT, ROLLBACK──▶ group
       └──BEGIN──▶ TRANSACTION    │  └──XA START──▶ XA ──XA_PREPARE──▶ group
                                  └──any other statement, payload, incident──▶ group
-A MariaDB GTID without the standalone flag acts as BEGIN; with the prepared-XA flag, it acts as XA START.
-The kernels read only offsets inside a complete event; `run_groups` checks the lengths before.
+A MariaDB GTID without the standalone flag acts as BEGIN. With the prepared-XA flag, it acts as XA START. Before the
+kernels read an event, `run_groups` checks its length. So they read only offsets inside a complete event.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ def _open(registers: NDArray[np.int64], phase: int, at: int, timestamp: int) -> 
 
 @lean_kernel
 def _kind(flags: int) -> int:
-    """Return the GroupKind of a finished group; if several match, the kind that needs the most care wins."""
+    """Return the GroupKind of a finished group. If several kinds match, the kind that needs the most care wins."""
     if flags & FLAG_UNKNOWN:
         return 9
     if flags & FLAG_INCIDENT:
@@ -101,7 +103,11 @@ def _kind(flags: int) -> int:
 
 @lean_kernel
 def _mariadb_gtid(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> int:
-    """Open a group by the flags of a MariaDB GTID event: flags2 at body offset 12, then commit id, XID, more flags."""
+    """Set the phase and the flags of a new group from the flags of a MariaDB GTID event.
+
+    The first flags are at offset 12 of the body. After them come the group commit id, the XID and more flags, if
+    present.
+    """
     body = at + HEADER_LENGTH
     if end - body < HEADER_LENGTH:
         return _SHORT
@@ -125,7 +131,7 @@ def _mariadb_gtid(data: ByteArray, registers: NDArray[np.int64], at: int, end: i
 
 @lean_kernel
 def _query(data: ByteArray, registers: NDArray[np.int64], at: int, end: int) -> int:
-    """Process a QUERY event inside an open group; the caller has changed IDLE to PENDING."""
+    """Process a QUERY event of an open group. The caller has already changed the phase IDLE to PENDING."""
     body = at + HEADER_LENGTH
     if end - body < 13:
         return _SHORT
@@ -167,7 +173,10 @@ def _statement(registers: NDArray[np.int64]) -> int:
 
 @lean_kernel
 def step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int) -> int:
-    """Process one event of a group; `end` is before its checksum. Control events only occur here in an open group."""
+    """Process one event of a group. Return _GOES_ON or ENDS for the group, or an error (_NESTED, _SHORT).
+
+    `end` is the end of the event without its checksum. The caller passes control events only if a group is open.
+    """
     if event_class == c.GTID or event_class == c.MARIADB_GTID:
         if registers[PHASE] != IDLE:
             return _NESTED
@@ -234,7 +243,7 @@ def _same_bytes(first: ByteArray, second: ByteArray) -> bool:
 def _emit(
     table: NDArray[np.int64], count: int, registers: NDArray[np.int64], end: int, kind: int, log_index: int
 ) -> None:
-    """Write one group as row `count`, and set the machine to IDLE."""
+    """Write the current group as row `count` of `table`, and set the machine to IDLE."""
     table[count, 0] = registers[START]
     table[count, 1] = end
     table[count, 2] = kind
@@ -249,7 +258,10 @@ def _emit(
 
 @lean_kernel
 def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> int:
-    """Return 0, or the error of an incomplete or unreadable event. The caller checks that `data` contains the event."""
+    """Return 0, or the error of an event that is encrypted or too short for its type.
+
+    The caller has checked that `data` contains the whole event.
+    """
     length = u32(data, at + 9)
     if event_class == c.ENCRYPTION:
         return ENCRYPTED
@@ -263,7 +275,11 @@ def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: 
 def _cuts_open_group(
     data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int, log_name: ByteArray
 ) -> int:
-    """Return what cut the open transaction short: the source (ENDS), a reconnect (_NESTED), nothing (_GOES_ON)."""
+    """Return who cut the open transaction short before this event, if anyone did.
+
+    ENDS means that the source did, for example because it crashed. _NESTED means that the receiver reconnected in the
+    middle of the transaction. _GOES_ON means that the transaction is not cut short.
+    """
     flags = u16(data, at + 17)
     if registers[PHASE] == IDLE or flags & FLAG_RELAY_LOG != 0:
         return _GOES_ON
@@ -287,9 +303,10 @@ def run_groups(
     table: NDArray[np.int64],
     marks: NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
-    """Return (groups, marks, error or 0, offset of the error).
+    """Find the groups from `at` until they have `limit` bytes, and write them to `table`.
 
-    A mark is (offset, length of a new log name), or (offset of a description, 0).
+    Return (number of groups, number of marks, error or 0, offset of the error). A mark in `marks` is (offset of a
+    ROTATE, length of the new log name) or (offset of a FORMAT_DESCRIPTION, 0).
     """
     count, mark_count, log_index = 0, 0, 0
     begin = at

@@ -1,5 +1,6 @@
-"""The source position in the group kernel, and the effect of a FORMAT_DESCRIPTION on this position. The docstring of
-`groups` has the rules.
+"""Compute the source position in the group kernel, event by event. The docstring of `groups` has the rules.
+
+A FORMAT_DESCRIPTION also sets the checksum length of the events after it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ _BACKWARDS_FROM: Final = 3 << 30  # a step this large modulo 2^32 is a step back
 
 @lean_kernel
 def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags: int, event_class: int) -> bool:
-    """Move the source position in `registers` past an event that is not a ROTATE. False if the position would go
-    backwards.
+    """Move the source position in `registers` past an event that is not a ROTATE of the source.
+
+    Return False if the position would go backwards.
     """
     if flags & FLAG_RELAY_LOG:
         return True
@@ -51,7 +53,10 @@ def _advance(registers: NDArray[np.int64], end_log_pos: int, length: int, flags:
 
 @lean_kernel
 def has_checksum_field(data: ByteArray, at: int) -> bool:
-    """True if a FORMAT_DESCRIPTION ends with algorithm and checksum: not before MySQL 5.6.1 and MariaDB 5.3."""
+    """True if the FORMAT_DESCRIPTION at offset `at` ends with a checksum algorithm and a checksum.
+
+    MySQL before 5.6.1 and MariaDB before 5.3 do not write these fields.
+    """
     number, part, value = 0, 0, 0
     cursor = at + HEADER_LENGTH + 2
     while cursor < at + HEADER_LENGTH + 48:
@@ -78,8 +83,9 @@ def description_checksum(data: ByteArray, at: int, end: int) -> int:
 
 @lean_kernel
 def move_position(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: int) -> bool:
-    """Move the source position in `registers` past the event at offset `at`. False if the position would go backwards
-    or is too large.
+    """Move the source position in `registers` past the event at offset `at`.
+
+    Return False if the position would go backwards or is too large.
     """
     flags, length = u16(data, at + 17), u32(data, at + 9)
     if event_class == ROTATE and flags & FLAG_RELAY_LOG == 0:

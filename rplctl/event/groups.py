@@ -1,14 +1,15 @@
-"""Transactions ("event groups") in raw bytes: start, end and kind of each, and the source position after it.
+"""Find transactions ("event groups") in raw bytes: start, end and kind of each, and the source position at its end.
 
 Invariant: the groups of a scan cover [offset, complete_end) without gaps. An incomplete group at the end is not part of
-the scan. A transaction that the source itself cut short becomes a CONTROL group: the source crashed, and its next log
-or a STOP follows. The position moves past this group, and nothing is applied. An unknown event ends the scan with a
-group of kind UNKNOWN.
+the scan. If the source crashes in the middle of a transaction, its next log or a STOP follows. Such a transaction
+becomes a CONTROL group: the position moves past it, and the applier applies nothing. An unknown event ends the scan
+with a group of kind UNKNOWN.
 
-The source position has 64 bits, but the header holds only 32:
+The source position has 64 bits, but end_log_pos in the header has only the low 32. These rules give the position:
 * An artificial ROTATE sets the position.
 * An event with end_log_pos moves the position to the next one with these low 32 bits.
-* A non-artificial event without end_log_pos (MariaDB >= 11.4 inside groups) adds its length until the next exact event.
+* A non-artificial event without end_log_pos adds its length (MariaDB >= 11.4 writes such events inside groups). The
+  next event with end_log_pos sets the exact position again.
 * FORMAT_DESCRIPTION never moves the position backwards.
 * An event that the replica wrote itself (FLAG_RELAY_LOG) never moves the position.
 * A real ROTATE moves the position into the next log.
@@ -40,14 +41,14 @@ _MESSAGES = {
 
 
 class GroupKind(IntEnum):
-    """The ways in which the applier may apply a group (see design D1, D10, D11)."""
+    """The kinds of groups, which decide how the applier may apply a group (design D1, D10, D11)."""
 
-    CONTROL = 0  # only positions, nothing to apply; with a GTID: START ALTER or ROLLBACK ALTER of MariaDB
+    CONTROL = 0  # nothing to apply, only a position; also START ALTER and ROLLBACK ALTER of MariaDB
     ROWS = 1  # only row events; also a TRANSACTION_PAYLOAD, which may contain other events (FLAG_PAYLOAD)
     QUERY = 2  # one statement outside a transaction: DDL
-    STATEMENT = 3  # holds a statement event
+    STATEMENT = 3  # contains a statement event
     ORDERED = 4  # rows with SAVEPOINT or ROLLBACK TO between them
-    ROLLED_BACK = 5  # rows that end in ROLLBACK; with statements the kind is STATEMENT, as ROLLBACK does not undo DDL
+    ROLLED_BACK = 5  # rows and a final ROLLBACK; with a statement: STATEMENT, because ROLLBACK does not undo DDL
     XA = 6  # XA START … XA PREPARE, or XA COMMIT / XA ROLLBACK alone
     INCIDENT = 7  # the source reports that its binary log lost events
     UNKNOWN = 9  # contains an event of unknown type that is not marked as ignorable
@@ -55,7 +56,10 @@ class GroupKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupScan:
-    """The complete groups of a scan; group i is `data[start[i]:end[i]]` and ends at `source_position(i)`."""
+    """The complete groups of a scan.
+
+    Group i is `data[start[i]:end[i]]`. It ends at `source_position(i)` in the source's log.
+    """
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -69,8 +73,8 @@ class GroupScan:
     unpacks: NDArray[np.bool_]  # contains compressed events, which may be far larger after decompression
     log_names: tuple[str, ...]
     complete_end: int
-    first_source: BinlogPosition  # before the first group
-    descriptions: tuple[tuple[int, FormatDescription], ...]  # (offset at which it takes effect, description), ascending
+    first_source: BinlogPosition  # source position before the first group
+    descriptions: tuple[tuple[int, FormatDescription], ...]  # (first offset in force, description), ascending
 
     def __len__(self) -> int:
         return len(self.start)
@@ -95,11 +99,11 @@ class GroupScan:
 def scan_groups(
     data: Buffer, offset: int, source: BinlogPosition, limit_bytes: int, description: FormatDescription | None = None
 ) -> GroupScan:
-    """Return the complete groups from `offset` until they hold `limit_bytes`, always at least one group.
+    """Return the complete groups from `offset` on, until their total size is at least `limit_bytes`.
 
-    `source` is the source position at `offset`, and `description` is the description in force there. None: the data
-    begin with their own description, or have no checksums. Raises BinlogFormatError for lengths, positions and nesting
-    that no source writes.
+    `source` is the source position at `offset`, and `description` is the FORMAT_DESCRIPTION in force there. If
+    `description` is None, the data begin with their own, or have no checksums. Raises BinlogFormatError for lengths,
+    positions and nesting that no source writes.
     """
     view = byte_view(data)
     name = byte_view(source.log_name.encode("utf-8", "surrogateescape"))
@@ -137,7 +141,11 @@ def scan_groups(
 def _run(
     view: ByteArray, offset: int, limit: int, initial: tuple[int, int], name: ByteArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the kernel's groups and marks. Retry with larger tables until these fit: kernels do not allocate."""
+    """Return the kernel's groups and marks. `initial` is (source position, checksum length) at `offset`.
+
+    Kernels do not allocate memory. So if the tables for the result are too small, the kernel runs again with larger
+    tables.
+    """
     group_room, mark_room = 64 + min(len(view) - offset, limit) // _SMALL_GROUP, 16
     while True:
         registers = np.zeros(kernel.REGISTERS, np.int64)
