@@ -153,7 +153,7 @@ def _verify(data: ByteArray, offsets: NDArray[np.int64], algorithm: int, tables:
             if end + CHECKSUM_LENGTH < start + SHORTEST_DESCRIPTION:
                 return index
             checked = description_checksum(data, start, end + CHECKSUM_LENGTH) != 0
-            is_stale = u32(data, start + _CREATED) == 0 and u32(data, end) != 0  # four zero bytes are a torn end
+            is_stale = u32(data, start + _CREATED) == 0 and u32(data, end) != 0  # zeros: an incomplete write
             if not checked and (is_stale or not has_checksum_field(data, start)):
                 continue
             crc = crc_range(data, start, start + 17, tables, ones)

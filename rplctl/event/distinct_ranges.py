@@ -13,7 +13,7 @@ from rplctl.event.bytes_at import is_same, u32
 from rplctl.event.jit import ByteArray, lean_kernel
 from rplctl.event.rows import Ints
 
-_AHEAD: Final = 16  # ranges: one range is fetched from memory while the ranges before it are compared
+_AHEAD: Final = 16  # number of ranges by which memory is read ahead of the comparison
 _RECENT: Final = 64  # power of two
 
 

@@ -184,8 +184,7 @@ def row_ends(text: ByteArray, columns: int, *, length_prefixed: bool) -> Ints:
 
 
 def field_spans(text: ByteArray, count: int) -> tuple[Ints, Ints]:
-    """Return the start and the end of each of the `count` values in a length-prefixed text. A start of IS_NULL is NULL.
-    """
+    """Return the start and the end of each of the `count` values in a length-prefixed text. Start IS_NULL is NULL."""
     starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
     _find_fields(text, starts, ends)
     return starts, ends

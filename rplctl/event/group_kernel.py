@@ -70,7 +70,7 @@ _COMPLETED_XA: Final = 128
 _START_ALTER: Final = 2
 _ROLLBACK_ALTER: Final = 8
 _UNKNOWN_KIND: Final = 9
-_FIRST_COMPRESSED: Final = 165  # MariaDB's first compressed rows event; uncompressed rows events have lower codes
+_FIRST_COMPRESSED: Final = 165  # MariaDB's first compressed event; uncompressed rows events have lower codes
 
 
 @lean_kernel

@@ -1,13 +1,19 @@
-"""GTID sets of MySQL (`uuid[:tag]:intervals`) and the GTID state of MariaDB (`domain-server-sequence`), as values.
+"""Represent the GTID sets of MySQL (`uuid[:tag]:intervals`) and the GTID states of MariaDB (`domain-server-sequence`).
 
-Invariant: the intervals of a MysqlGtidSet are sorted, disjoint and not adjacent. `str()` is the server's text: sources
-in order, each with the untagged intervals first and then its tags. Sets are immutable; `add` and the set operations
-return new sets.
+Invariant: the intervals of a MysqlGtidSet are sorted, disjoint and not adjacent. `str()` returns the server's text: the
+sources are sorted, and each source has its untagged intervals before its tags. Sets are immutable, so `add` and the set
+operations return new sets.
 
-Binary form (PREVIOUS_GTIDS, COM_BINLOG_DUMP_GTID): u64 count; per source 16 bytes UUID, u64 number of intervals, then
-(u64 first, u64 last + 1) per interval. In a set with tags, the highest and the lowest byte of the count are 1, with the
-count between them. Each UUID is followed by its tag, with a length in the serialization format (twice the length, for
-lengths below 64).
+PREVIOUS_GTIDS and COM_BINLOG_DUMP_GTID contain a set in binary form:
+
+    u64               number of sources
+    for each source:
+    16 bytes          UUID
+    u64               number of intervals
+    u64, u64          for each interval: first number, last number + 1
+
+If a set has tags, the first field has 1 in its highest and its lowest byte, and the number of sources between them.
+Each UUID is then followed by one byte (twice the length of the tag) and the tag.
 """
 
 from __future__ import annotations
@@ -49,7 +55,7 @@ def merged(intervals: Iterable[Interval]) -> Intervals:
 
 
 def _minus(intervals: Intervals, removed: Intervals) -> Intervals:
-    """Subtract intervals in one pass; both sequences are ascending."""
+    """Return the intervals without the numbers in `removed`. Both arguments must be ascending and disjoint."""
     result: list[Interval] = []
     begin = 0
     for first, last in intervals:
@@ -71,13 +77,13 @@ def _minus(intervals: Intervals, removed: Intervals) -> Intervals:
 
 @dataclass(frozen=True, slots=True)
 class MysqlGtidSet:
-    """A set of transactions: the intervals of the transaction numbers by (uuid, tag)."""
+    """A set of MySQL transactions. `intervals` has the intervals of transaction numbers for each source (uuid, tag)."""
 
     intervals: Mapping[Source, Intervals] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> MysqlGtidSet:
-        """Parse the server's text form; blanks and empty parts are allowed.
+        """Parse the text form of the server. Blanks and empty parts are allowed.
 
         Raises UsageError with ER_MALFORMED_GTID_SET_SPECIFICATION if the text is not a set.
         """
@@ -88,7 +94,10 @@ class MysqlGtidSet:
         return cls({source: merged(intervals) for source, intervals in found.items() if intervals})
 
     def encode(self) -> bytes:
-        """Return the binary form, tagged only if the set has a tag: servers before 8.3 do not know the tagged form."""
+        """Return the binary form of the set. The docstring of the module describes this form.
+
+        Servers before 8.3 do not know tags. So the form with tags is used only if the set has a tag.
+        """
         sources = self._sorted()
         tagged = any(tag for _, tag in sources)
         count = len(sources)
@@ -162,7 +171,7 @@ def _malformed(text: str) -> UsageError:
 
 
 def _parse_source(part: str, text: str, found: dict[Source, list[Interval]]) -> None:
-    """Add `uuid:1-5:7:tag:1` to `found`."""
+    """Parse one source of the set `text`, like `uuid:1-5:7:tag:1`, and add its intervals to `found`."""
     server, *rest = (piece.strip().lower() for piece in part.split(":"))
     if not _UUID.fullmatch(server) or not rest:
         raise _malformed(text)
@@ -195,8 +204,10 @@ class MariadbGtidState:
 
     @classmethod
     def parse(cls, text: str) -> MariadbGtidState:
-        """Parse `0-1-5,1-2-7`; '' is the empty state. Raises UsageError with ER_INCORRECT_GTID_STATE if the text is
-        not a list of GTIDs, or ER_DUPLICATE_GTID_DOMAIN if two GTIDs have the same domain.
+        """Parse a list of GTIDs like `0-1-5,1-2-7`. '' is the empty state.
+
+        Raises UsageError with ER_INCORRECT_GTID_STATE if the text is not a list of GTIDs. If two GTIDs have the same
+        domain, the error has ER_DUPLICATE_GTID_DOMAIN.
         """
         domains: dict[int, tuple[int, int]] = {}
         for part in text.split(",") if text.strip() else []:
@@ -225,15 +236,21 @@ class MariadbGtidState:
         return hash(frozenset(self.domains.items()))
 
     def add(self, domain: int, server_id: int, sequence: int) -> MariadbGtidState:
-        """Return the state after this transaction: it becomes the last one of its domain, whatever its number."""
+        """Return the state after one more transaction, which becomes the last one of its domain.
+
+        Its sequence number may be lower than that of the transaction before.
+        """
         return self.add_last({domain: (server_id, sequence)})
 
     def add_last(self, last: Mapping[int, tuple[int, int]]) -> MariadbGtidState:
-        """Return the state after many transactions, given the last one of each domain. Copies the state only once."""
+        """Return the state after many transactions. `last` has the last of these transactions in each domain.
+
+        The state is copied only once.
+        """
         return MariadbGtidState({**self.domains, **last})
 
     def union(self, other: MariadbGtidState) -> MariadbGtidState:
-        """Return the later GTID of each domain; if the numbers are equal, the GTID of `other`."""
+        """Return the state with the higher GTID of each domain. If the numbers are equal, the GTID of `other` wins."""
         result = dict(self.domains)
         for domain, (server_id, sequence) in other.domains.items():
             if domain not in result or result[domain][1] <= sequence:
@@ -241,7 +258,7 @@ class MariadbGtidState:
         return MariadbGtidState(result)
 
     def contains(self, domain: int, sequence: int) -> bool:
-        """True if the state has reached this number of the domain."""
+        """True if the state has reached this sequence number in the domain."""
         return domain in self.domains and sequence <= self.domains[domain][1]
 
     def is_subset_of(self, other: MariadbGtidState) -> bool:
@@ -249,7 +266,10 @@ class MariadbGtidState:
 
 
 def is_executed(gtid: str, executed: str) -> bool:
-    """True if the executed set contains `gtid`: a GTID or, for MySQL, a set. False if the notations differ."""
+    """True if the set `executed` contains `gtid`, which is one GTID or, for MySQL, a set.
+
+    False if one of them is MySQL's and the other MariaDB's.
+    """
     if (":" in gtid) != (":" in executed):
         return False
     if ":" in gtid:
@@ -258,7 +278,11 @@ def is_executed(gtid: str, executed: str) -> bool:
 
 
 def as_far_as(retrieved: str, executed: str) -> str:
-    """Return the retrieved set with the later executed transactions of the same sources or domains."""
+    """Add to the set `retrieved` the executed transactions that are newer, and return the result.
+
+    A transaction is added only if `retrieved` has a transaction of the same source or domain, and only if its number is
+    higher. If one set is MySQL's and the other MariaDB's, the result is `retrieved`.
+    """
     if (":" in retrieved) != (":" in executed):
         return retrieved
     if ":" not in retrieved:

@@ -1,6 +1,7 @@
-"""The GTIDs of many events at once, as arrays of numbers: one part of a log may hold a hundred thousand transactions.
+"""Read the GTIDs of many events at once into arrays. A part of a log may have a hundred thousand transactions.
 
-GTID (33) body: u8 flags, 16 bytes UUID, i64 number. MARIADB_GTID (162) body: u64 sequence, u32 domain.
+The body of a GTID event (33) begins with u8 flags, 16 bytes UUID, i64 number. The body of a MARIADB_GTID event (162)
+begins with u64 sequence number, u32 domain.
 
 Invariant: the run time grows with the number of events, not with the number of sources or domains.
 """
@@ -29,9 +30,9 @@ NUMBER: Final = slice(HEADER_LENGTH + 17, HEADER_LENGTH + 25)
 
 
 def gtids_at(data: ByteArray, offsets: Ints, describe: Describe) -> tuple[MysqlGtidSet, MariadbGtidState]:
-    """Return the GTIDs of the GTID events at these offsets; for MariaDB, the last GTID of each domain in log order.
+    """Return the GTIDs of the GTID events at these offsets, as a set of MySQL and a state of MariaDB.
 
-    Raises BinlogFormatError if an event is cut short.
+    The state has the GTID of each domain that comes last in the log. Raises BinlogFormatError if an event is cut short.
     """
     spans = {source: _spans(numbers) for source, (_, numbers) in _mysql_numbers(data, offsets, describe).items()}
     which = offsets[_of_type(data, offsets, EventType.MARIADB_GTID)][::-1]
@@ -46,8 +47,8 @@ def gtids_at(data: ByteArray, offsets: Ints, describe: Describe) -> tuple[MysqlG
 def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dict[Source | int, tuple[Ints, Ints]]:
     """Group the GTID events at these offsets by MySQL's (uuid, tag) or MariaDB's domain.
 
-    Each group has the indexes of its events, ascending, and the numbers of these events. Anonymous GTIDs are skipped.
-    Raises BinlogFormatError if an event is cut short.
+    Each group is (indexes of its events, ascending; numbers of these events). Anonymous GTIDs are skipped. Raises
+    BinlogFormatError if an event is cut short.
     """
     found: dict[Source | int, tuple[Ints, Ints]] = {}
     found.update(_mysql_numbers(data, offsets, describe).items())
@@ -63,7 +64,10 @@ _LEAST: Final = {EventType.GTID: NUMBER.stop, EventType.MARIADB_GTID: HEADER_LEN
 
 
 def _of_type(data: ByteArray, offsets: Ints, kind: EventType) -> Ints:
-    """Return the indexes of the events that have this type."""
+    """Return the indexes of the events that have the type `kind`.
+
+    Raises BinlogFormatError if one of them is cut short.
+    """
     which = np.flatnonzero(data[offsets + 4] == kind)
     at = offsets[which]
     short = np.flatnonzero((unsigned(data, at + 9, 4) < _LEAST[kind]) | (at + _LEAST[kind] > len(data)))
@@ -73,7 +77,10 @@ def _of_type(data: ByteArray, offsets: Ints, kind: EventType) -> Ints:
 
 
 def _alike(*keys: npt.NDArray[Any]) -> list[Ints]:
-    """Return the indexes of equal keys, ascending, for each distinct key."""
+    """Return, for each distinct key, the indexes at which the key occurs, ascending.
+
+    Key i consists of element i of each array.
+    """
     order = np.lexsort(keys)
     if not len(order):
         return []
@@ -118,7 +125,7 @@ def _mysql_numbers(data: ByteArray, offsets: Ints, describe: Describe) -> dict[S
             tagged.setdefault((gtid.server_uuid, gtid.tag), []).append((number, gtid.number))
     for source, pairs in tagged.items():
         events, numbers = np.array(pairs, np.int64).T
-        if source in found:  # events of the newer type that have no tag
+        if source in found:  # some GTID_TAGGED events have no tag
             order = np.argsort(np.append(found[source][0], events))
             events = np.append(found[source][0], events)[order]
             numbers = np.append(found[source][1], numbers)[order]

@@ -1,11 +1,13 @@
-"""The event before every transaction: GTID (33), ANONYMOUS_GTID (34) and GTID_TAGGED (42) of MySQL, MARIADB_GTID (162).
+"""Parse the event that begins every transaction: GTID (33), ANONYMOUS_GTID (34), GTID_TAGGED (42), MARIADB_GTID (162).
 
-    33, 34: u8 flags, 16 bytes UUID, i64 number, u8 2, i64 last committed, i64 sequence, 7 bytes commit time (µs;
-            bit 55: 7 more for the original commit), packed transaction length, u32 server version (bit 31: u32 more)
+    33, 34: u8 flags, 16 bytes UUID, i64 number; since MySQL 5.7: u8 2, i64 last committed, i64 sequence; since 8.0:
+            7 bytes commit time (µs; bit 55: 7 bytes of the original commit time follow), length-encoded transaction
+            length, u32 server version (bit 31: u32 original version follows), u64 commit group ticket
     42:     serialization format: varint version, size, last field that may not be ignored; then (field id, value)*
     162:    u64 sequence, u32 domain, u8 flags, [u64 commit id], [i32 format id, u8, u8, XID], [u8 more flags, …],
-            padded with zeros to 19 bytes
-A varint has as many further bytes as its first byte has trailing ones. In a signed varint, the lowest bit is the sign.
+            padded with zeros to 19 bytes; a flag states if a field in brackets is present
+The first byte of a varint has as many one bits at its low end as bytes follow. In a signed varint, the lowest bit is
+the sign.
 """
 
 from __future__ import annotations
@@ -63,7 +65,11 @@ class Xid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MysqlGtid:
-    """A GTID of MySQL. Times are microseconds since 1970, 0 = not logged; versions are like 80036 for 8.0.36."""
+    """A GTID of MySQL, with the other fields of its event.
+
+    Times are in microseconds since 1970; 0 means that the time is not logged. Versions are numbers like 80036 for
+    8.0.36.
+    """
 
     server_uuid: str
     number: int  # 0 for an anonymous transaction
@@ -109,8 +115,9 @@ Gtid: TypeAlias = MysqlGtid | MariadbGtid
 
 
 def parse_gtid(event: bytes, description: FormatDescription) -> Gtid:
-    """Return the GTID of one complete event of MySQL or MariaDB. Raises BinlogFormatError for another type of event,
-    or if the event is damaged.
+    """Return the GTID in one complete event of MySQL or MariaDB.
+
+    Raises BinlogFormatError for another type of event, or if the event is damaged.
     """
     body = open_event(event, description.checksum_length)
     type_code = event[4]
@@ -219,7 +226,7 @@ def _parse_tagged(body: EventCursor) -> MysqlGtid:
 
 
 def _tag(body: EventCursor, length: int) -> str:
-    """Return the tag; '' if the event has no tag."""
+    """Read a tag of `length` bytes. '' means that the GTID has no tag. Raises BinlogFormatError for an invalid tag."""
     raw = body.take(length)
     tag = raw.decode("latin-1")
     if raw and not is_tag(tag):
@@ -263,7 +270,10 @@ def _parse_mariadb(body: EventCursor, server_id: int) -> MariadbGtid:
 
 
 def decode_gtid_set(data: bytes) -> MysqlGtidSet:
-    """Decode a set; the inverse of `MysqlGtidSet.encode`. Raises BinlogFormatError if the bytes are not such a set."""
+    """Decode a GTID set from the binary form that `MysqlGtidSet.encode` returns.
+
+    Raises BinlogFormatError if the bytes do not have this form.
+    """
     body = EventCursor(data)
     head = body.unsigned(8)
     tagged = head >> 56 == TAGGED_FORMAT

@@ -1,15 +1,16 @@
-"""The first 19 bytes of every event, and the flags (binary log format v4).
+"""Parse and build the header of an event: its first 19 bytes (binary log format v4).
 
     offset size field            (all little-endian)
     0      4    timestamp        seconds since 1970 on the source; 0 in artificial events
     4      1    type code        types.EventType
     5      4    server id
     9      4    event length     header, body and checksum
-    13     4    end_log_pos      low 32 bits of the position after it; 0: artificial, or in a group of MariaDB >= 11.4
+    13     4    end_log_pos      low 32 bits of the position after the event; 0 if the event is artificial or in a
+                                 group of MariaDB >= 11.4
     17     2    flags
 
-A log file begins with the magic `fe 62 69 6e`; `fd 62 69 6e` is a file that MySQL encrypted.
-An unknown event stops the reader (D12): `format_error` reports offset, type code and a hex dump.
+A log file begins with the magic `fe 62 69 6e`. A file that MySQL encrypted begins with `fd 62 69 6e`. An unknown event
+stops the reader (D12): `format_error` reports offset, type code and a hex dump.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ BINLOG_MAGIC: Final = b"\xfebin"
 ENCRYPTED_MAGIC: Final = b"\xfdbin"
 MAX_EVENT_LENGTH: Final = 1 << 31  # servers write and send events of at most 1 GiB; the rest is a safety margin
 
-FLAG_BINLOG_IN_USE: Final = 0x0001  # on a FORMAT_DESCRIPTION: the file was not closed; not part of its checksum
+FLAG_BINLOG_IN_USE: Final = 0x0001  # of FORMAT_DESCRIPTION: the file is not closed; cleared for the checksum
 FLAG_THREAD_SPECIFIC: Final = 0x0004  # a QUERY that uses temporary tables
 FLAG_SUPPRESS_USE: Final = 0x0008
 FLAG_ARTIFICIAL: Final = 0x0020  # created by the dump thread; in no file of the source
@@ -54,7 +55,10 @@ class EventHeader:
 
 
 def format_error(message: str, data: bytes | memoryview, offset: int = 0) -> BinlogFormatError:
-    """Return the error of design D12 for the event at `offset`: reason, offset, type code, first 64 bytes in hex."""
+    """Return the error for an event that cannot be read (design D12).
+
+    The text has the reason, the type code, the offset, and the first 64 bytes of the event in hex.
+    """
     head = bytes(data[offset : offset + _DUMP_BYTES])
     type_text = f", event type {head[4]} ({event_name(head[4])})" if len(head) > 4 else ""
     return BinlogFormatError(
@@ -65,7 +69,7 @@ def format_error(message: str, data: bytes | memoryview, offset: int = 0) -> Bin
 
 
 def parse_header(data: bytes | memoryview, offset: int = 0) -> EventHeader:
-    """Return the header at `offset`. Raises BinlogFormatError if it is cut short or has an impossible length."""
+    """Return the header at `offset`. Raises BinlogFormatError if it is incomplete, or states an impossible length."""
     if offset < 0 or len(data) - offset < HEADER_LENGTH:
         raise format_error("event header is cut short", data, max(offset, 0))
     header = EventHeader(*_HEADER.unpack_from(data, offset))
@@ -82,7 +86,7 @@ def build_header(header: EventHeader) -> bytes:
 
 
 def check_magic(data: bytes | memoryview) -> None:
-    """Raise BinlogFormatError unless `data` begins like a binary log; an encrypted log has its own error text."""
+    """Raise BinlogFormatError if `data` does not begin like a binary log. An encrypted log has its own error text."""
     magic = bytes(data[:4])
     if magic == ENCRYPTED_MAGIC:
         raise BinlogFormatError(

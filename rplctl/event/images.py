@@ -1,6 +1,7 @@
-"""Row images: the offset of every cell in every row of one table.
+"""Find the offset of every cell in the row images of one table.
 
-Byte table of one image (manual: MySQL Internals, Rows_event; WL#2955 for value options):
+Byte table of one image (manual: MySQL Internals, Rows_event; WL#2955 for value options). It has p of the table's
+columns, and the table has j JSON columns:
 
     length            field
     1-9               PARTIAL_UPDATE_ROWS, after image only: value options, length-encoded; bit 0: JSON diffs follow
@@ -9,7 +10,7 @@ Byte table of one image (manual: MySQL Internals, Rows_event; WL#2955 for value 
     ..                cells of the columns that are in the image and not NULL: fixed length, or 1-4 bytes length + bytes
 
 Invariant: a cell is inside its event, and the last image of an event ends exactly at the end of the event. Otherwise,
-the walk raises BinlogFormatError (design D12). Cells are offsets into `data`; no byte is copied.
+the walk raises BinlogFormatError (design D12). The result has offsets into `data`; no byte is copied.
 """
 
 from __future__ import annotations
@@ -35,12 +36,15 @@ _AHEAD, _MOST_AHEAD, _CACHE_LINE = 6, 512, 64  # events, bytes of each, bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Images:
-    """The images of one table in log order, and the changes between them.
+    """The row images of one table in log order, and the changes to which they belong.
 
-    `cell_start`, `cell_length`: [images, columns]; start -1 = NULL, -2 = not in the image. `is_diff`: [images,
-    columns], True if a cell is a JSON diff against the change's before image; [0, 0] without diffs. `ops`: 1 insert, 2
-    update, 3 delete, one per change. `before` and `after`: image numbers or -1. `event_of_change`: the index of the
-    change's event. `before_of_image`: the before image for the after image of an update; else -1.
+    cell_start, cell_length   [images, columns]: the bytes of each cell; start -1 = NULL, -2 = not in the image
+    is_diff                   [images, columns]: True for a JSON diff against the before image of the change;
+                              no rows if there are no diffs
+    ops                       [changes]: 1 insert, 2 update, 3 delete
+    before, after             [changes]: the numbers of the two images, or -1
+    event_of_change           [changes]: the index of the event
+    before_of_image           [images]: for the after image of an update, the number of the before image; else -1
     """
 
     data: ByteArray
@@ -123,7 +127,7 @@ def first_columns(images: Images, count: int) -> Images:
 
 
 def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the same rows with undefined space for as many more rows."""
+    """Return a copy of the array with twice as many rows. The second half is undefined."""
     larger = np.empty((2 * len(array), array.shape[1]), array.dtype)
     larger[: len(array)] = array
     return larger
@@ -133,7 +137,11 @@ def _doubled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _walk_image(
     data: Any, p: Any, end: Any, bitmap: Any, partial: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, row: Any
 ) -> Any:
-    """Walk one image from `p`, and return its end, or -1 if it does not fit into the event."""
+    """Find the cells of the image at offset `p`, and write them to row `row` of the arrays.
+
+    Return the end of the image, or -1 if the image does not fit into the event. `bitmap` is the offset of the bitmap of
+    the columns that are in the image.
+    """
     n = shape.shape[1]
     json_bits = np.int64(-1)
     if partial:
@@ -191,9 +199,11 @@ def _walk_image(
 
 @lean_kernel
 def _walk(data: Any, where: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, changes: Any, progress: Any) -> Any:
-    """Continue the walk from `progress` = [event, offset, images, changes, a number without meaning].
+    """Find the images from `progress` on, and return True after the last event.
 
-    False if the space is used up, or if a row does not fit into its event. In the second case, progress[0] is ~event.
+    `progress` is [event, offset, number of images, number of changes, a meaningless sum]. The sum keeps the compiler
+    from removing the reads ahead. Return False if the arrays are full, or if a row does not fit into its event. In the
+    second case, progress[0] is ~event.
     """
     for i in range(progress[0], where.shape[1]):
         kind = where[0, i] & 3

@@ -1,4 +1,4 @@
-"""MariaDB's INET4, INET6 and UUID: fixed-length binary columns in the log, but text for every reader.
+"""Convert MariaDB's INET4, INET6 and UUID to text. In the log, they are binary columns of a fixed length.
 
 Invariant: the text is MariaDB's own text, which differs from Python's: MariaDB also shortens a single zero group, as in
 `1::2:0:3:0:4:0`.
@@ -18,7 +18,10 @@ def inet4_text(raw: bytes) -> str:
 
 
 def inet6_text(raw: bytes) -> str:
-    """Return 16 bytes as text: `::` for the first longest run of zero groups; an IPv4 address ends as `1.2.3.4`."""
+    """Return 16 bytes as text. `::` replaces the first of the longest runs of zero groups.
+
+    If the bytes contain an IPv4 address, the text ends like `1.2.3.4`.
+    """
     if raw[:12] == bytes(10) + b"\xff\xff":
         return f"::ffff:{inet4_text(raw[12:])}"
     if raw[:12] == bytes(12) and raw[12:14] != bytes(2):
@@ -32,7 +35,10 @@ def inet6_text(raw: bytes) -> str:
 
 
 def uuid_text(raw: bytes) -> str:
-    """Return 16 bytes as text. Versions 1-5 (RFC 4122) store the groups in reverse order, so that they sort by time."""
+    """Return 16 bytes as text. MariaDB stores versions 1-5 (RFC 4122) with the groups in reverse order.
+
+    In this order, the stored bytes sort by time.
+    """
     text = raw.hex()
     if raw[6] & 0x80 and 0 < raw[8] < 0x60:
         text = text[24:] + text[20:24] + text[16:20] + text[12:16] + text[:12]

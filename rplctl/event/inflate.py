@@ -1,10 +1,10 @@
-"""MariaDB's compressed records: the end of QUERY_COMPRESSED and of compressed row events.
+"""Decompress the compressed record at the end of a QUERY_COMPRESSED or compressed rows event of MariaDB.
 
     u8     0x80 | algorithm << 4 | n      algorithm 0 = zlib, the only algorithm
     n      length of the plain bytes, big-endian, n = 1 … 4
     …      zlib stream
 
-Invariant: the output never exceeds `max_bytes`, whatever length the record states.
+Invariant: the output never exceeds `max_bytes`, even if the record states a larger length.
 """
 
 from __future__ import annotations
@@ -27,12 +27,18 @@ _PIECE_BYTES = 1 << 20
 
 
 def inflate(record: bytes, max_bytes: int, event: bytes) -> bytes:
-    """Return the plain bytes of a record in `event`. Raises BinlogFormatError if it is damaged or over `max_bytes`."""
+    """Return the plain bytes of a compressed record in `event`.
+
+    Raises BinlogFormatError if the record is damaged, or if it has more than `max_bytes` plain bytes.
+    """
     return b"".join(inflated(record, max_bytes, event))
 
 
 def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterator[bytes]:
-    """Yield the plain bytes of `inflate` in parts. A wrong length is only detected at the end."""
+    """Yield the plain bytes of a compressed record in parts. Raises BinlogFormatError as `inflate` does.
+
+    A wrong length is detected only after the last part.
+    """
     length = plain_length(record, event)
     if length > max_bytes:
         raise format_error(f"a compressed record has {length} plain bytes, more than {max_bytes}", event)
@@ -41,7 +47,7 @@ def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterat
         for at in range(1 + (record[0] & _LENGTH_MASK), len(record), _PIECE_BYTES):
             rest: memoryview | bytes = record[
                 at : at + _PIECE_BYTES
-            ]  # in parts: zlib copies the unconsumed rest in each step
+            ]  # in parts, because zlib copies the unconsumed rest in each step
             piece = b" "
             while left >= 0 and not stream.eof and (piece or rest):
                 piece = stream.decompress(rest, min(left + 1, _PIECE_BYTES))
@@ -56,7 +62,7 @@ def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterat
 
 
 def plain_length(record: memoryview | bytes, event: bytes) -> int:
-    """Return the plain length that the record states. Raises BinlogFormatError if its head is unknown."""
+    """Return the number of plain bytes that the record states. Raises BinlogFormatError if the head is unknown."""
     width = record[0] & _LENGTH_MASK if record else 0
     if not 1 <= width <= 4 or not record[0] & 0x80 or record[0] & _ALGORITHM_MASK or len(record) < 1 + width:
         raise format_error("a compressed record has an unknown head", event)
@@ -64,9 +70,10 @@ def plain_length(record: memoryview | bytes, event: bytes) -> int:
 
 
 def plain_sizes(data: Buffer, offsets: NDArray[np.int64], types: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the unpacked size of each event data[offsets[i]:offsets[i + 1]] of MariaDB.
+    """Return the decompressed size of the compressed record in each event of MariaDB.
 
-    The size is 0 for an uncompressed event, and for a damaged event, which its reader rejects.
+    Event i is `data[offsets[i]:offsets[i + 1]]`. The size is 0 for an uncompressed event. It is also 0 for a damaged
+    event, which its reader rejects later.
     """
     sizes = np.zeros(len(types), np.int64)
     _plain_sizes(byte_view(data), offsets, types, sizes)
@@ -89,13 +96,13 @@ def _plain_sizes(
 
 @lean_kernel
 def _record_offset(data: ByteArray, at: int, end: int, type_code: int) -> int:
-    """Return the start of the record in a body from `at`; -1 if the body is cut short."""
+    """Return the offset of the compressed record in the event body `data[at:end]`, or -1 if the body is cut short."""
     if end - at < 13:
         return -1
     if type_code == 165:
         return at + 13 + u16(data, at + 11) + int(data[at + 8]) + 1
     at += 8
-    if type_code >= 169:  # version 2: more fields, with their length
+    if type_code >= 169:  # version 2 has extra data after their length
         at += u16(data, at)
     if end - at < 4:
         return -1

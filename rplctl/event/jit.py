@@ -1,8 +1,7 @@
-"""The only use of Numba: `kernel` compiles a function over bytes, once per machine.
+"""Compile functions over bytes with Numba, once per machine (`kernel`, `lean_kernel`). No other module imports Numba.
 
-Invariant: a kernel gets read-only C-contiguous byte arrays (`byte_view`). So Numba compiles exactly one version,
-whether the caller has bytes, a socket buffer or a memory map. The compiled code is saved if a folder for it exists
-(`kernel_cache`).
+Invariant: a kernel gets read-only C-contiguous byte arrays (`byte_view`). So Numba compiles exactly one version for
+bytes, socket buffers and memory maps. The compiled code is saved if a folder for it exists (`kernel_cache`).
 """
 
 from __future__ import annotations
@@ -75,9 +74,10 @@ def kernel(function: F) -> F:
 
 
 def lean_kernel(function: F) -> F:
-    """Compile a kernel that creates no array: without reference counts, it runs twice as fast and compiles sooner.
+    """Compile a kernel that creates no array. It has no reference counts, runs twice as fast and compiles sooner.
 
-    Slices of its arguments are allowed, because the caller keeps the arguments alive. An allocation does not compile.
+    Slices of the arguments are allowed, because the caller keeps the arguments alive. A function that allocates memory
+    does not compile.
     """
     return cast(F, _cached(numba.njit(**_LEAN)(function)))
 

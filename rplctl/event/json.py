@@ -1,4 +1,4 @@
-"""MySQL's binary JSON: convert it to the server's text, and apply partial updates to it.
+"""Convert MySQL's binary JSON to the server's text, and apply partial updates to documents.
 
     type  value                                    type  value
     00    small object (2-byte sizes)              07    int32          08  uint32
@@ -8,11 +8,16 @@
     04    literal: 0 null, 1 true, 2 false         0f    opaque: column type, length in 7-bit groups, bytes
     05    int16          06  uint16
 
-A container: element count, size in bytes; objects: (key offset, 2-byte key length)*; (type, offset or inlined value)*;
-keys and values. Offsets count from the element count. (WL#8132; partial updates: WL#2955.)
+An object or array has these parts, in this order (WL#8132; partial updates: WL#2955):
+* the number of elements, and the size in bytes
+* for each element of an object: key offset, 2-byte key length
+* for each element: type, and offset or inlined value
+* the keys and the values
 
-Invariant: keys stay in stored order (by length, then bytes), and numbers keep their kind (1 is not 1.0), so the text
-equals the output of SELECT. Each offset is checked before use, and no document may hold more nodes than bytes.
+Offsets count from the number of elements.
+
+Invariant: keys stay in stored order (by length, then bytes), and numbers keep their kind (1 is not 1.0). So the text
+equals the output of SELECT. Each offset is checked before use, and no document may have more nodes than bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ from rplctl.event.decimal import decimal_size, decimal_text
 from rplctl.event.table_map import ColumnType
 from rplctl.event.temporal import packed_date_text, packed_datetime_text, packed_time_text
 
-# A scalar is the printed text of the value
+# A str is the printed text of a scalar value
 Node: TypeAlias = "dict[str, Node] | list[Node] | str"
 
 _LITERALS: Final = {0: "null", 1: "true", 2: "false"}
@@ -62,7 +67,7 @@ class _Reader:
         return int.from_bytes(self.take(offset, width), "little", signed=signed)
 
     def counted(self, offset: int) -> bytes:
-        """Return the bytes that follow a length of up to 5 groups of 7 bits."""
+        """Return the bytes that follow a length. The length has up to 5 groups of 7 bits."""
         length = 0
         for group in range(5):
             byte = self.integer(offset + group, 1)
@@ -149,12 +154,12 @@ def parse_json(raw: bytes) -> Node:
 
 
 def text_of_57(text: str) -> str:
-    """Return a document as MySQL 5.7 prints it: the DOUBLE 3.0 is printed as 3."""
+    """Return the text of a document as MySQL 5.7 prints it. This version prints the DOUBLE 3.0 as 3."""
     return _DOUBLES.sub(lambda found: found[1] or found[0], text)
 
 
 def print_json(node: Node) -> str:
-    """Return the server's text of a document: `{"a": 1, "b": [true]}`."""
+    """Return the server's text of a document, for example `{"a": 1, "b": [true]}`."""
     if isinstance(node, dict):
         return "{" + ", ".join(f"{quoted(key)}: {print_json(value)}" for key, value in node.items()) + "}"
     if isinstance(node, list):
@@ -163,11 +168,11 @@ def print_json(node: Node) -> str:
 
 
 class _Number(str):
-    """The text of a number, as a type that differs from a string."""
+    """The text of a number, in a type of its own because a JSON string is a str."""
 
 
 def parse_text(text: str) -> Node:
-    """Return the document of a text that a server printed, with all digits of its numbers.
+    """Parse the JSON text that a server printed. Numbers keep all their digits.
 
     Raises ValueError if the text is not JSON.
     """
@@ -185,17 +190,17 @@ def _nodes(value: object) -> Node:
 
 
 def json_text(raw: bytes) -> str:
-    """Return the server's text of one cell."""
+    """Return the server's text of the document in one cell. Raises BinlogFormatError if the cell is damaged."""
     return print_json(parse_json(raw))
 
 
 def quoted(text: str) -> str:
-    """Return a JSON string as the server writes it."""
+    """Return the text as a JSON string, with quotes and with the escapes of the server."""
     return '"' + _ESCAPED.sub(lambda match: _ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}", text) + '"'
 
 
 def double_text(value: float) -> str:
-    """Return a double as in the server's JSON, with the shortest digits: `1.0`, `1e20`, `1.5e-7`."""
+    """Return the text of a double in the server's JSON, with the shortest exact digits: `1.0`, `1e20`, `1.5e-7`."""
     mantissa, _, exponent = f"{value!r}e0".partition("e")
     sign = "-" if mantissa.startswith("-") else ""
     whole, _, part = mantissa.lstrip("-").partition(".")
@@ -214,10 +219,11 @@ def double_text(value: float) -> str:
 
 
 def apply_diffs(document: Node, raw: bytes) -> Node:
-    """Return `document` after the diffs of one cell of a PARTIAL_UPDATE_ROWS event; changes the argument in place.
+    """Apply the diffs in one cell of a PARTIAL_UPDATE_ROWS event to `document`, and return the new document.
 
-    Each diff: operation (0 replace, 1 insert, 2 remove), path (counted), value (counted, not for remove); lengths are
-    length-encoded integers. Raises BinlogFormatError if a path does not exist in the document.
+    The argument is changed in place. A diff has an operation (0 replace, 1 insert, 2 remove), a path and, except for
+    remove, a value. A length-encoded length precedes the path and the value. Raises BinlogFormatError if a path does
+    not exist in the document.
     """
     reader = _Reader(raw)
     position = 0
@@ -245,7 +251,7 @@ def _counted(reader: _Reader, position: int) -> tuple[bytes, int]:
 
 
 def _legs(reader: _Reader, path: str) -> list[str | int]:
-    """Return the legs of a path: `$.a."b c"[3]` as ["a", "b c", 3]."""
+    """Return the legs of a JSON path. The legs of `$.a."b c"[3]` are ["a", "b c", 3]."""
     legs: list[str | int] = []
     position = 1
     while position < len(path) and path[0] == "$":
@@ -290,7 +296,7 @@ def _apply(reader: _Reader, document: Node, operation: int, legs: list[str | int
             _sort_keys(parent)
     elif isinstance(parent, list) and isinstance(last, int) and (operation == INSERT or last < len(parent)):
         if operation == INSERT:
-            parent.insert(last, value)  # an index past the end appends
+            parent.insert(last, value)  # an index after the end appends the value
         elif operation == REPLACE:
             parent[last] = value
         else:
@@ -309,7 +315,7 @@ def _child(reader: _Reader, parent: Node, leg: str | int) -> Node:
 
 
 def _sort_keys(node: dict[str, Node]) -> None:
-    """Sort keys in the server's order: shorter keys first, then by bytes."""
+    """Sort the keys of an object in the server's order: shorter keys first, then by bytes."""
     ordered = sorted(node.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))
     node.clear()
     node.update(ordered)

@@ -1,13 +1,13 @@
-"""The folder of the compiled kernels, and whether they are compiled. Loads neither numba nor numpy.
+"""Choose the folder of the compiled kernels, and check if the kernels are compiled. Imports neither numba nor numpy.
 
-The folder is the first writable one of these; child processes inherit the choice:
+The folder is the first of these that is writable. Child processes inherit the choice:
 * `__pycache__` next to the modules, which is read-only in a system-wide install
 * `$XDG_CACHE_HOME/rplctl/numba`, which a service without a home does not have
 * `<datadir>/cache/numba`
 
-Invariants: an operator's NUMBA_CACHE_DIR wins. Otherwise, no code is loaded from a folder that another user can write
-to, or replace through one of its parent folders: loading code runs it. Without a folder, each process compiles for
-itself.
+Invariants: if the operator sets NUMBA_CACHE_DIR, this folder is used. Loading code runs the code. So any other folder
+is used only if no other user can write to it, or replace it through a parent folder. Without a folder, each process
+compiles for itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WRITE = os.W_OK | os.X_OK
 
 
 def choose_folder(datadir: Path | None = None) -> None:
-    """Set a writable folder for Numba; must run before Numba is imported. Creates no folder.
+    """Set NUMBA_CACHE_DIR to a writable folder, before Numba is imported. Does not create the folder.
 
     `datadir` is the data directory of the instance that the command uses.
     """
@@ -43,18 +43,21 @@ def choose_folder(datadir: Path | None = None) -> None:
 
 
 def users_cache() -> str:
-    """Return the folder of files that are created once per machine and user, and may be removed at any time."""
+    """Return rplctl's folder in the cache of the user. Its files may be removed at any time."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache_home, "rplctl")
 
 
 def is_private(folder: Path) -> bool:
-    """True if code may be loaded from the folder, which need not exist yet."""
+    """True if only this account can write to the folder, so that code may be loaded from it.
+
+    The folder may be missing.
+    """
     return folder.is_absolute() and _is_safe(folder, folder)
 
 
 def cache_folder() -> Path | None:
-    """Return the cache folder; None if no folder can be used or created."""
+    """Return the folder of the compiled kernels, or None if no folder can be used or created."""
     choose_folder()
     chosen = os.environ.get(VARIABLE)
     if chosen:
@@ -63,7 +66,10 @@ def cache_folder() -> Path | None:
 
 
 def made_folder() -> Path | None:
-    """Return the cache folder after creating it; None if that is impossible."""
+    """Create the folder of the compiled kernels if it is missing.
+
+    Return the folder, or None if this is impossible.
+    """
     folder = cache_folder()
     try:
         return None if folder is None else private_folder(private_folder(folder.parent) / folder.name)
@@ -87,7 +93,8 @@ def is_kept_beside() -> bool:
 def _is_safe(above: Path, folder: Path) -> bool:
     """True if only this account can write to the folder.
 
-    Existing folders below `above` must belong to this account, and nobody else may be able to replace `above`.
+    Existing folders from `above` down to `folder` must belong to this account. Nobody else may be able to replace
+    `above`.
     """
     inside = [path for path in (folder, *folder.parents) if path.is_relative_to(above)]
     is_ours = all(_is_ours(path) for path in inside if os.path.lexists(path))
@@ -96,7 +103,10 @@ def _is_safe(above: Path, folder: Path) -> bool:
 
 
 def _keeps_entries(folder: Path) -> bool:
-    """True if only root and this account can replace the folder's entries, or if it is missing (created with 0700)."""
+    """True if only root and this account can replace entries of the folder.
+
+    A missing folder is safe, because it is created with mode 0700.
+    """
     try:
         found = folder.stat()
     except FileNotFoundError:

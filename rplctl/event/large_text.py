@@ -1,4 +1,4 @@
-"""Text that is too large for memory: a view of its bytes, and its UTF-8 in parts.
+"""Represent text that is too large for memory: a view of its bytes, from which its UTF-8 is created in parts.
 
 Invariant: the parts together are the UTF-8 of the text that `decode_text` returns. Each part has complete characters.
 """
@@ -16,7 +16,11 @@ PIECE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LargeText:
-    """A large text. Iteration yields its UTF-8. `size`: bytes of the UTF-8; `raw`: checked text in `charset`."""
+    """A large text. An iteration yields its UTF-8 in parts.
+
+    `raw` has the bytes of the text in `charset`, which are known to be valid. `size` is the number of bytes of the
+    UTF-8.
+    """
 
     raw: memoryview
     charset: str
@@ -34,9 +38,10 @@ class LargeText:
 
 
 def large_text(raw: memoryview, charset: str) -> LargeText | str:
-    """Return the text of a cell; as a str if UTF-8 cannot encode it: ucs2 has halves of surrogate pairs.
+    """Check the bytes of a cell, and return the text as a LargeText.
 
-    Raises BinlogFormatError as `decode_text` does.
+    The result is a str if UTF-8 cannot encode the text, because ucs2 has halves of surrogate pairs. Raises
+    BinlogFormatError if the bytes are not text in `charset`.
     """
     try:
         size = sum(len(decode_text(bytes(piece), charset).encode()) for piece in _pieces(raw, charset))
@@ -46,7 +51,7 @@ def large_text(raw: memoryview, charset: str) -> LargeText | str:
 
 
 def checked_text(text: str) -> LargeText:
-    """Return a LargeText of text in memory. Raises UnicodeEncodeError if UTF-8 cannot encode the text."""
+    """Return a LargeText for a text in memory. Raises UnicodeEncodeError if UTF-8 cannot encode the text."""
     raw = memoryview(text.encode())
     return LargeText(raw, "utf8mb4", len(raw))
 

@@ -1,11 +1,13 @@
-"""Net changes of a table without a key, which is a multiset of rows: only the number of copies of each row counts.
+"""Compute the net changes of a table without a key. It is a multiset: only the number of copies of each row counts.
 
-For each distinct row, in log order: a change that removes a copy first cancels a copy that an earlier change inserted.
-If there is none, the copy must be in the target. Invariant: the changes can be applied one by one, in their order,
-exactly if the target has at least `gone` copies of each row. The result is then the same as after removing `gone`
-copies and inserting `come` copies. (`gone` is the largest shortage of copies during the changes; equal rows are
-interchangeable.)
-Rows are compared byte by byte. Two spellings of one value are two rows: the target then has too few copies of one of
+The changes of each distinct row are processed in log order. A change that removes a copy first cancels a copy that an
+earlier change inserted. If there is none, the copy must be in the target, and `gone` counts it.
+
+Invariant: the changes can be applied one by one, in their order, exactly if the target has at least `gone` copies of
+each row. The result is then the same as after removing `gone` copies and inserting `come` copies, because equal rows
+are interchangeable.
+
+Rows are compared byte by byte, so two spellings of one value are two rows. The target then has too few copies of one of
 them.
 """
 
@@ -24,7 +26,11 @@ from rplctl.event.rows import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultisetChanges:
-    """Changes by distinct row, in order of the first change: an image of the row, copies removed, copies inserted."""
+    """The changes of each distinct row, in the order of the first change of the row.
+
+    `image` has the number of an image of the row. `gone` has the number of copies to remove, and `come` the number of
+    copies to insert.
+    """
 
     image: Ints
     gone: Ints
@@ -32,7 +38,10 @@ class MultisetChanges:
 
 
 def with_old_cells(images: Images) -> Images:
-    """Fill cells that only the before image has into the after image (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP)."""
+    """Return images in which each after image also has the cells that only its before image has.
+
+    Such cells are missing with binlog_row_image MINIMAL, NOBLOB and FULL_NODUP.
+    """
     before = images.before_of_image
     fill = (images.cell_start == NOT_IN_IMAGE) & (before >= 0)[:, None]
     if not fill.any():
@@ -44,7 +53,7 @@ def with_old_cells(images: Images) -> Images:
 
 
 def multiset_changes(images: Images) -> MultisetChanges:
-    """Return the changes of a keyless table's rows; every image must be full."""
+    """Return the net changes of the rows of a table without a key. Every image must be full."""
     if (images.before < 0).all():  # only inserts: keep them in log order
         return MultisetChanges(image=images.after, gone=np.zeros_like(images.after), come=np.ones_like(images.after))
     most = len(images.cell_start)

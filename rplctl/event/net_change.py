@@ -1,13 +1,12 @@
-"""Net changes: the effect of a run of row changes in one table on each key.
+"""Compute net changes: the effect of a run of row changes in one table on each key.
 
-Invariant (design D2): every entry states if the key must be present in the target before (`expect_present`), and the
-final row of the key. Entries are in the order of the first change to each key. An UPDATE that changes the key is a
-delete of the old key and an insert of the new key. Keys are compared byte by byte, so two spellings that a collation
-treats as equal are two entries. The target then gets the delete of one before the insert of the other.
+Invariant (design D2): every entry states the final row of its key, and if the key must be present in the target before
+(`expect_present`). Entries are in the order of the first change to each key. An UPDATE that changes the key is a delete
+of the old key and an insert of the new key. Keys are compared byte by byte, so two spellings that a collation treats as
+equal are two entries. The target then gets the delete of one before the insert of the other.
 
 Partial images (binlog_row_image MINIMAL, NOBLOB): `cell_image` has, for each column, the image with its last value. A
-column without such an image keeps the value of the target's row. `origin` has the key under which the target has this
-row.
+column without such an image keeps the value of the target's row. `origin` has the key of this row in the target.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from rplctl.event.rows import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetChanges:
-    """The net changes of k keys, one entry per key.
+    """The net changes of k keys, with one entry for each key.
 
-    expect_present[k]  the first operation found the key present (update, delete) or absent (insert)
-    key_image[k]       an image with the key's cells; image key_fallback[k] has the key cells that it lacks
+    expect_present[k]  True if the first operation needs the key (update, delete), False if it creates the key
+    key_image[k]       an image with the key's cells; image key_fallback[k] has the cells that this image lacks
     final_image[k]     the last image of the row, -1 if the row is absent at the end
     first_change[k]    the index of the first change to the key
-    origin[k]          the entry with the key under which the target has the row that supplies missing columns; -1 if
-                       these changes inserted the row, or if the row is absent at the end
+    origin[k]          the entry whose key the row has in the target before these changes, for the columns that no
+                       image has; -1 if these changes inserted the row, or if the row is absent at the end
     cell_image[k, c]   the image that supplies column c, -1 if no image does; None if all images are full
     conflict           the first change that contradicts the changes before it (insert of a present key, update or
                        delete of an absent key), or -1; the change at `conflict` and all later changes are excluded
@@ -55,25 +54,31 @@ class NetChanges:
         return len(self.key_image)
 
     def rows_for(self, column: int) -> Ints:
-        """Return the image with the final value of `column` for each entry; -1: value unknown here, or row absent."""
+        """Return, for each entry, the number of the image that has the final value of `column`.
+
+        -1 means that no image has this value, or that the row is absent at the end.
+        """
         if self.cell_image is None:
             return self.final_image
         return self.cell_image[:, column].astype(np.int64)
 
     def key_rows_for(self, images: Images, column: int) -> Ints:
-        """Return, for each entry, the image with the cell of key column `column`."""
+        """Return, for each entry, the number of the image that has the cell of key column `column`."""
         missing = images.cell_start[self.key_image, column] == NOT_IN_IMAGE
         return np.where(missing & (self.key_fallback >= 0), self.key_fallback, self.key_image)
 
 
 def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
-    """Return the net changes of `images` by the key of `key_columns` (column numbers, at least one)."""
+    """Return the net changes of `images`. `key_columns` has the numbers of the columns that are the key.
+
+    Raises ValueError if `key_columns` is empty.
+    """
     if not key_columns:
         raise ValueError("a table without a key has no net changes; apply its rows one by one")
     full = images.are_full()
     changes = len(images.ops)
     most = 2 * changes  # an update may change two keys
-    key_images = np.empty((most, 2), np.int64)  # the image of the key, and the image for key columns that it lacks
+    key_images = np.empty((most, 2), np.int64)  # an image of the key, and an image with its missing cells
     expect = np.zeros(most, np.uint8)
     state = np.empty((most, 3), np.int64)  # final image (-1 = absent), first change, origin
     cell_image = np.empty((0, 0) if full else (most, images.column_count), np.int32)
@@ -104,10 +109,11 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
 
 
 def telling_hashes(images: Images, columns: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Return a hash of each image if different keys have different hashes; otherwise, no hashes.
+    """Return a hash of the key in each image, or no hashes if different keys could have the same hash.
 
-    With hashes, keys are compared without reading the cells again. `_hash_key` processes 8 bytes at a time in
-    reversible steps, and here all cells of the one key column have the same length.
+    With hashes, keys are compared without reading the cells again. The hashes are exact if the key is one column, and
+    if all its cells have the same length of at most 8 bytes: `_hash_key` processes 8 bytes at a time in reversible
+    steps.
     """
     none = np.empty(0, np.uint64)
     if len(columns) != 1 or not len(images.cell_start):
@@ -122,7 +128,7 @@ def telling_hashes(images: Images, columns: Sequence[int]) -> npt.NDArray[np.uin
 
 @lean_kernel
 def _hash_key(data: Any, starts: Any, lengths: Any, image: Any, other: Any, keys: Any) -> Any:
-    """Return the hash of a key's cells. A cell that `image` lacks is taken from `other` (the before image)."""
+    """Return the hash of a key's cells. A cell that `image` lacks is taken from `other`, the before image."""
     h = np.uint64(1469598103934665603)
     for i in range(len(keys)):
         row = image
@@ -170,7 +176,11 @@ def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any
 
 @lean_kernel
 def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any, exact_hashes: Any) -> Any:
-    """Return the entry of a key; a new key becomes entry `size`. `exact_hashes` is the result of `telling_hashes`."""
+    """Return the number of the entry of a key. A key that is not in `table` becomes entry `size`.
+
+    `image` has the cells of the key. A cell that it lacks is taken from `other`. `exact_hashes` is the result of
+    `telling_hashes`.
+    """
     starts, lengths = cells
     slots, hashes, key_images = table
     h = exact_hashes[image] if len(exact_hashes) else _hash_key(data, starts, lengths, image, other, keys)
@@ -208,7 +218,7 @@ def _overlay(starts: Any, image: Any, cell_image: Any, entry: Any) -> None:
 
 @lean_kernel
 def _copy_cells(cell_image: Any, target: Any, source: Any) -> None:
-    """Set the target's cells to the cells of entry `source`; -1 clears the target's cells."""
+    """Copy the cells of entry `source` to entry `target`. If `source` is -1, the cells of `target` are cleared."""
     for c in range(cell_image.shape[1]):
         cell_image[target, c] = cell_image[source, c] if source >= 0 else -1
 
@@ -233,7 +243,10 @@ def _net_changes(
     hashes: Any,
     entries: Any,
 ) -> Any:
-    """Fill the entries from all changes. Return (number of entries, conflict, first diff without a base)."""
+    """Write the entries of all keys. Return (number of entries, conflict, first diff without a before image).
+
+    The docstring of `NetChanges` explains these values.
+    """
     starts, lengths, diffs = where
     ops, before, after = changes
     key_images, expect, state, cell_image = entries

@@ -1,6 +1,6 @@
-"""The transaction whose end the receiver does not have yet, followed from batch to batch.
+"""Follow the transaction that the receiver has not received completely.
 
-It is the state machine of `group_kernel` for events that arrive in parts. A part may begin and end between any two
+This is the state machine of `group_kernel` for events that arrive in parts. A part may begin and end between any two
 events. Each event is read once, so a transaction of gigabytes has no extra cost.
 """
 
@@ -18,7 +18,7 @@ from rplctl.event.types import CLASS_TABLE
 
 
 class OpenGroup:
-    """A state machine that reports, after each part, if a transaction is open and which one it is."""
+    """A state machine that reports, after each part, if a transaction is open, and where its GTID event is."""
 
     def __init__(self) -> None:
         self._registers = np.zeros(REGISTERS, np.int64)
@@ -34,10 +34,11 @@ class OpenGroup:
         return int(self._registers[TIMESTAMP]) if self.is_open else 0
 
     def follow(self, data: Buffer, offsets: NDArray[np.int64], checksum_length: int) -> tuple[int, bool]:
-        """Walk complete events, and return (offset, has_ended).
+        """Process the complete events of one part, and return (offset, has_ended).
 
-        The offset in `data` is that of the open transaction's GTID event, or -1. `has_ended` is True if the transaction
-        that was open before has ended.
+        `offset` is the offset in `data` of the GTID event of the transaction that is open at the end of the part. It is
+        -1 if no transaction is open, or if `data` does not contain this event. `has_ended` is True if a transaction was
+        open before the part and has ended.
         """
         self._registers[GTID_AT] = -1  # a GTID event of an earlier part is not in these bytes
         was_open = self.is_open
@@ -45,7 +46,7 @@ class OpenGroup:
         return int(self._registers[GTID_AT]) if self.is_open else -1, was_open and bool(has_ended)
 
     def cut(self) -> None:
-        """Close the transaction that the source cut short: the source's next log follows."""
+        """Close the open transaction, because the source has cut it short and continues in its next log."""
         self._registers[PHASE] = IDLE
 
 

@@ -1,4 +1,4 @@
-"""The packets of a dump stream: `deframe` converts MySQL packets to complete events, and `as_packets` does the reverse.
+"""Convert the packets of a dump stream to complete events (`deframe`), and events to packets (`as_packets`).
 
     3 bytes payload length (little-endian), 1 byte sequence number, payload
     payload: 0x00, then one event; 0xff an error packet; 0xfe (shorter than 9 bytes) the end of the dump
@@ -29,7 +29,7 @@ _END: Final = 1
 
 
 class PacketEnd(IntEnum):
-    """The reason why the stream ended after the last event: NONE = it has not ended."""
+    """The reason why the stream ended after the last event. NONE means that the stream has not ended."""
 
     NONE = 0
     EOF = 0xFE
@@ -42,16 +42,16 @@ class Deframed:
     offsets: NDArray[np.int64]  # n + 1
     consumed: int  # processed bytes of the buffer
     sequence: int  # sequence number of the next packet
-    needed: int  # bytes from `consumed`; a call with fewer bytes is useless
+    needed: int  # bytes from `consumed` on that the next call needs at least
     end: PacketEnd
     end_payload: bytes  # the error or end packet, with its first byte; b'' if the stream has not ended
 
 
 def deframe(buffer: Buffer, length: int, sequence: int, *, in_place: bool = False) -> Deframed:
-    """Remove the framing of `buffer[:length]`; `sequence` is the number of its first packet.
+    """Extract the complete events from the packets in `buffer[:length]`. The first packet has the number `sequence`.
 
-    `in_place`: the events replace their packets from the start of the buffer; the bytes after `consumed` are unchanged.
-    Raises BinlogFormatError if packets are out of order, or if an event's length does not match its packet.
+    With `in_place`, the events replace their packets from the start of the buffer on. The bytes after `consumed` are
+    unchanged. Raises BinlogFormatError if packets are out of order, or if an event's length does not match its packet.
     """
     view = byte_view(buffer)[:length]
     events = np.frombuffer(buffer, np.uint8)[:length] if in_place else np.empty(length, np.uint8)
@@ -82,7 +82,10 @@ def deframe(buffer: Buffer, length: int, sequence: int, *, in_place: bool = Fals
 
 @lean_kernel
 def _measure(buffer: ByteArray, at: int, sequence: int) -> tuple[int, int, int]:
-    """Return (end of the logical packet at `at`, next sequence, status); if incomplete, (bytes needed, …)."""
+    """Return (end of the logical packet at `at`, next sequence number, status).
+
+    If the packet is incomplete, the first number is the number of bytes that are needed from `at` on.
+    """
     begin = at
     while True:
         if at + 4 > len(buffer):
@@ -102,7 +105,11 @@ def _measure(buffer: ByteArray, at: int, sequence: int) -> tuple[int, int, int]:
 def _deframe(
     buffer: ByteArray, events: ByteArray, offsets: NDArray[np.int64], sequence: int
 ) -> tuple[int, int, int, int, int, int]:
-    """Return (events, bytes of the events, consumed, sequence, status, needed or length of the end packet)."""
+    """Copy the events out of complete packets to `events`.
+
+    Return (events, bytes of the events, consumed bytes, next sequence number, status, size). If the status is _END,
+    `size` is the length of the end packet. Otherwise, it is the number of bytes that are needed.
+    """
     count, size, at = 0, 0, 0
     offsets[0] = 0
     while True:
@@ -136,9 +143,9 @@ def _deframe(
 def as_packets(
     data: ByteArray, starts: NDArray[np.int64], lengths: NDArray[np.int64], sequence: int, *, strips: bool
 ) -> tuple[ByteArray, int]:
-    """Return complete events as packets, with the next sequence number; `sequence` is the number of the first packet.
+    """Return (complete events as packets, next sequence number). The first packet gets the number `sequence`.
 
-    `strips` removes the checksums. Each event must fit into one packet.
+    With `strips`, the checksums are removed. Each event must fit into one packet.
     """
     packets = np.empty(int(lengths.sum()) + 5 * len(lengths), np.uint8)
     starts, lengths = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(lengths, np.int64)

@@ -1,12 +1,14 @@
 """Decompress events: MySQL's TRANSACTION_PAYLOAD (a complete transaction), and MariaDB's compressed rows and queries.
 
-    TRANSACTION_PAYLOAD body: (packed type, packed length, value)*: 1 payload size, 2 compression (0 zstd, 255 none),
-    3 plain size; 0 ends the list; then the payload, plain events one after another, without checksums.
-    Compressed MariaDB events: as the plain event, but one part is a compressed record: of a rows event, all that
-    follows the column bitmaps; of a query event, the statement.
+The body of a TRANSACTION_PAYLOAD has a list of fields, each with a type, a length and a value. These are length-encoded
+integers. Type 1 is the payload size, type 2 the compression (0 zstd, 255 none), and type 3 the plain size. Type 0 ends
+the list. The payload follows: when decompressed, it has plain events one after another, without checksums.
 
-Invariant: the output never exceeds `max_bytes`, whatever size the event states. The output is complete plain events
-without checksums.
+A compressed event of MariaDB is like the plain event, but one part is a compressed record. In a rows event, this part
+is everything after the column bitmaps. In a query event, it is the statement.
+
+Invariant: the output never exceeds `max_bytes`, even if the event states a larger size. The output is complete plain
+events without checksums.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _END_MARK: Final = 0
 _SIZE_FIELD: Final = 1
 _COMPRESSION_FIELD: Final = 2
 _PLAIN_SIZE_FIELD: Final = 3
-_MOST_HEAD_BYTES: Final = 1 << 18  # before a compressed record: a query's status variables, or two column bitmaps
+_MOST_HEAD_BYTES: Final = 1 << 18  # bytes before a compressed record: status variables, or two column bitmaps
 _MOST_FIELD_BYTES: Final = 64  # the list of fields in a payload event
 _PIECE_BYTES: Final = 1 << 20
 
@@ -39,7 +41,10 @@ _VERSION_2 = frozenset({EventType.WRITE_ROWS, EventType.UPDATE_ROWS, EventType.D
 
 
 def expand_event(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
-    """Return the plain events of one compressed event, without checksums. Raises BinlogFormatError for other types."""
+    """Return the plain events of one compressed event, without checksums.
+
+    Raises BinlogFormatError for other types of events, for damaged events, and for more than `max_bytes` plain bytes.
+    """
     type_code = event[4] if len(event) > 4 else -1
     if type_code == EventType.TRANSACTION_PAYLOAD:
         return decompress_payload(event, description, max_bytes)
@@ -53,7 +58,10 @@ def expand_event(event: bytes, description: FormatDescription, max_bytes: int = 
 
 
 def unpack_event(event: ByteArray, description: FormatDescription, out: BinaryIO) -> None:
-    """Decompress an event of MariaDB as `expand_event` does, but write it in parts: the event may exceed memory."""
+    """Decompress one compressed event of MariaDB, and write the plain event to `out` in parts.
+
+    The plain event may be larger than the memory. Raises BinlogFormatError if the event is damaged.
+    """
     head = event[: HEADER_LENGTH + _MOST_HEAD_BYTES].tobytes()
     body = EventCursor(head, HEADER_LENGTH, min(len(head), len(event) - description.checksum_length))
     plain_type = _skip_to_record(body, EventType(head[4]))
@@ -64,8 +72,9 @@ def unpack_event(event: ByteArray, description: FormatDescription, out: BinaryIO
 
 
 def decompress_payload(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
-    """Return the inner events of one TRANSACTION_PAYLOAD. Raises BinlogFormatError if the event is damaged, or of
-    another type.
+    """Return the inner events of one TRANSACTION_PAYLOAD.
+
+    Raises BinlogFormatError if the event is damaged, or of another type.
     """
     if event[4] != EventType.TRANSACTION_PAYLOAD:
         raise format_error("a TRANSACTION_PAYLOAD event was expected", event)
@@ -73,7 +82,7 @@ def decompress_payload(event: bytes, description: FormatDescription, max_bytes: 
     out = io.BytesIO()
     unpack_payload(byte_view(event), description, out, max_bytes)
     plain = out.getvalue()
-    if scan_events(plain).end != len(plain):  # else a reader would continue into the next event
+    if scan_events(plain).end != len(plain):  # otherwise, a reader would continue into the next event
         raise format_error("the payload ends inside an event", event)
     return plain
 
@@ -86,7 +95,10 @@ def payload_size(event: ByteArray, description: FormatDescription) -> int:
 
 
 def unpack_payload(event: ByteArray, description: FormatDescription, out: BinaryIO, max_bytes: int) -> None:
-    """Write the inner events of one TRANSACTION_PAYLOAD in parts: the payload may exceed memory."""
+    """Write the inner events of one TRANSACTION_PAYLOAD to `out` in parts, because they may be larger than the memory.
+
+    Raises BinlogFormatError if the payload is damaged, or has more than `max_bytes` plain bytes.
+    """
     head = event[: HEADER_LENGTH + _MOST_FIELD_BYTES].tobytes()
     body = EventCursor(head, HEADER_LENGTH, len(head))
     fields = _payload_fields(body)

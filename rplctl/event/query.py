@@ -1,10 +1,11 @@
-"""QUERY (2), QUERY_COMPRESSED (165), EXECUTE_LOAD_QUERY (18, LOAD DATA): a statement and its session variables.
+"""Parse a statement and its session variables from QUERY (2), QUERY_COMPRESSED (165) or EXECUTE_LOAD_QUERY (18).
 
     u32 thread id, u32 execution seconds, u8 database length, u16 error code, u16 status length   (after the header)
     18 adds: u32 file id, u32 start and u32 end of the file name in the statement, u8 duplicate handling
     status variables: (u8 code, value)*; database, NUL; the statement to the end (165: compressed, see `payload`)
 
-An unknown status variable is an error (D12): its length is unknown, and it may change the effect of the statement.
+EXECUTE_LOAD_QUERY is a LOAD DATA statement. An unknown status variable is an error (D12): its length is unknown, and it
+may change the effect of the statement.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ _MARIADB_LOGS_DEFAULTS, _MYSQL_HAS_DEFAULTS = 100802, 80000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
-    """The session variables of a statement; None = not logged: the server's default applies."""
+    """The session variables of a statement. None: the variable is not logged, and the server's default applies."""
 
     flags2: int | None = None  # bits: 14 sql_auto_is_null, 19 autocommit=0, 26 foreign_key_checks=0, 27 unique_checks=0
     sql_mode: int | None = None
     catalog: str | None = None
     auto_increment: tuple[int, int] | None = None  # increment, offset
-    client_collation: int | None = None  # the charset triple, as collation ids
+    client_collation: int | None = None  # of client, connection and server: collation ids
     connection_collation: int | None = None
     server_collation: int | None = None
     database_collation: int | None = None
@@ -60,9 +61,10 @@ class QueryContext:
     character_set_collations: tuple[tuple[int, int], ...] = ()  # MariaDB: (charset's default, chosen collation)
 
     def has_explicit_defaults(self, *, is_mariadb: bool, version: int) -> bool:
-        """Return the session's explicit_defaults_for_timestamp, or the default of a source that does not log it.
+        """Return the value of explicit_defaults_for_timestamp in the session that executed the statement.
 
-        MariaDB logs it since 10.8.2, and its default is ON since 10.10. MySQL logs it since 8.0, with default ON.
+        MariaDB logs the variable since 10.8.2; before, it was OFF by default. If MySQL does not log it, the result is
+        the default: ON since 8.0, OFF before. `version` is a number like 80036 for 8.0.36.
         """
         if is_mariadb:
             return version >= _MARIADB_LOGS_DEFAULTS and bool((self.flags2 or 0) >> _EXPLICIT_DEFAULTS & 1)
@@ -84,7 +86,7 @@ class Query:
 
     @property
     def charset(self) -> str:
-        """The client's character set, in which the server read the statement; the servers read binary as UTF-8."""
+        """The client's character set, in which the statement is written. Servers read `binary` statements as UTF-8."""
         collation = self.context.client_collation or _UTF8MB4
         return charset_of(_UTF8MB4 if collation == BINARY_COLLATION else collation)
 
@@ -92,7 +94,8 @@ class Query:
     def sql(self) -> str:
         """The statement as text. Raises BinlogFormatError if its bytes are not in the client's charset.
 
-        Servers log literals in other charsets unchanged; such a statement can only run from `sql_bytes`.
+        Servers log literals in other charsets unchanged. A statement with such a literal can only be executed as
+        `sql_bytes`.
         """
         charset = self.charset
         try:
@@ -110,7 +113,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteLoadQuery:
-    """A LOAD DATA INFILE statement. `sql_bytes[name_start:name_end]` is the file name; the file's blocks precede it."""
+    """A LOAD DATA INFILE statement. Earlier events have the blocks of the file (`LoadBlock`).
+
+    `query.sql_bytes[name_start:name_end]` is the file name in the statement.
+    """
 
     query: Query
     file_id: int
@@ -120,8 +126,9 @@ class ExecuteLoadQuery:
 
 
 def parse_query(event: bytes, description: FormatDescription) -> Query:
-    """Return the statement of one complete QUERY or QUERY_COMPRESSED event. Raises BinlogFormatError for another type
-    of event, or if the event is damaged.
+    """Return the statement of one complete QUERY or QUERY_COMPRESSED event.
+
+    Raises BinlogFormatError for another type of event, or if the event is damaged.
     """
     if event[4:5] not in (bytes([EventType.QUERY]), bytes([EventType.QUERY_COMPRESSED])):
         raise format_error("a QUERY event was expected", event)
@@ -129,8 +136,9 @@ def parse_query(event: bytes, description: FormatDescription) -> Query:
 
 
 def parse_execute_load(event: bytes, description: FormatDescription) -> ExecuteLoadQuery:
-    """Return the statement of one complete EXECUTE_LOAD_QUERY event. Raises BinlogFormatError for another type of
-    event, or if the event is damaged.
+    """Return the statement of one complete EXECUTE_LOAD_QUERY event.
+
+    Raises BinlogFormatError for another type of event, or if the event is damaged.
     """
     query, load = _parse(event, open_event(event, description.checksum_length))
     if load is None or not load[1] <= load[2] <= len(query.sql_bytes):

@@ -1,7 +1,7 @@
-"""The SQL words that begin or end a transaction, for the group kernel.
+"""Recognize the SQL words that begin or end a transaction, for the group kernel.
 
-A word is its first eight bytes in upper case, padded with zeros, as one little-endian number. No SQL is parsed, and no
-Python code runs per event.
+A word is compared as one little-endian number: its first eight bytes in upper case, padded with zeros. No SQL is
+parsed, and no Python code runs per event.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SEVEN_BYTES: Final = (1 << 56) - 1
 
 @lean_kernel
 def query_word(data: ByteArray, start: int, end: int) -> int:
-    """Return the WORD_ constant of the word with which the statement `data[start:end]` begins."""
+    """Return the WORD_ constant of the word that begins the statement `data[start:end]`."""
     word = 0
     for index in range(min(8, end - start)):
         byte = int(data[start + index])

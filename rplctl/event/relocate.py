@@ -1,8 +1,8 @@
-"""Copy events to another offset of another file: only end_log_pos (header offset 13) and the checksum change.
+"""Copy events to another offset in another file. Only end_log_pos (header offset 13) and the checksum change.
 
 Invariant: a copied event keeps its length, and its end_log_pos is the end of the copy. Events in groups of MariaDB >=
-11.4, which have 0 there, also get this end_log_pos. FORMAT_DESCRIPTION is never copied, because its checksum has other
-rules.
+11.4, which have no end_log_pos (0), also get this value. FORMAT_DESCRIPTION is never copied, because its checksum has
+other rules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rplctl.event.jit import ByteArray, lean_kernel
 def relocated(
     data: ByteArray, starts: NDArray[np.int64], lengths: NDArray[np.int64], position: int, *, has_checksum: bool
 ) -> ByteArray:
-    """Return these complete events as consecutive bytes for a file, in which they begin at offset `position`."""
+    """Return copies of complete events as consecutive bytes. The first copy begins at `position` in the new file."""
     copied = np.empty(int(lengths.sum()), np.uint8)
     starts, lengths = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(lengths, np.int64)
     _relocate(data, starts, lengths, position, has_checksum, CRC_TABLES, copied)

@@ -1,4 +1,4 @@
-"""Rows events: WRITE/UPDATE/DELETE_ROWS v1 and v2, PARTIAL_UPDATE_ROWS; start and end of their images.
+"""Find the row images in rows events: WRITE_ROWS, UPDATE_ROWS, DELETE_ROWS (v1 and v2) and PARTIAL_UPDATE_ROWS.
 
 Byte table of one event (manual: MySQL Internals, Rows_event; MariaDB Knowledge Base, ROWS_EVENT_V1/V2):
 
@@ -14,8 +14,8 @@ Byte table of one event (manual: MySQL Internals, Rows_event; MariaDB Knowledge 
     ..                       row images up to the end of the event
     end-4    4               CRC32 if the format description defines it
 
-Invariant: the result has only offsets, and nothing is copied. Every returned offset is inside its event.
-`payload` expands MariaDB's compressed events (166-171) before this module reads them.
+Invariant: the result has only offsets, and nothing is copied. Every returned offset is inside its event. `payload`
+expands MariaDB's compressed events (166-171) before this module reads them.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ CASCADES_LOGGED = 0x10  # MySQL 9.6: the SQL layer handles foreign keys and logs
 
 @dataclass(frozen=True, slots=True)
 class RowsEvents:
-    """Many rows events as arrays, one element per event; offsets count from the start of `data`.
+    """Many rows events as arrays, one element per event. Offsets count from the start of `data`.
 
-    `event_start` is the start of an event; its row images are in `data_start`..`data_end`. `before_bitmap` and
-    `after_bitmap` are offsets of the column bitmaps; -1 if the event has no such image.
+    `event_start` is the start of an event. Its row images are in `data_start`..`data_end`. `before_bitmap` and
+    `after_bitmap` are the offsets of the column bitmaps, or -1 if the event has no such image.
     """
 
     data: ByteArray
@@ -60,7 +60,7 @@ class RowsEvents:
         return len(self.kind)
 
     def select(self, wanted: npt.NDArray[np.bool_] | Ints) -> RowsEvents:
-        """Return the events of a mask or of event numbers, in that order (usually the events of one table)."""
+        """Return the events that `wanted` selects, a mask or event numbers: usually the events of one table."""
         arrays = (getattr(self, field.name)[wanted] for field in fields(self)[1:])
         return RowsEvents(self.data, *arrays)
 
@@ -68,7 +68,7 @@ class RowsEvents:
 def parse_rows_events(
     data: Buffer, starts: Ints, lengths: Ints, type_codes: npt.NDArray[np.uint8], checksum_length: int
 ) -> RowsEvents:
-    """Find the images of many rows events; `starts` and `lengths` (checksum included) are in bytes.
+    """Find the row images of many rows events. `starts` and `lengths` (checksum included) are in bytes.
 
     Raises BinlogFormatError if a type is not a rows event, or if a body extends beyond its event.
     """
@@ -111,7 +111,7 @@ def _parse(
     partial: npt.NDArray[np.bool_],
     found: Ints,
 ) -> int:
-    """Fill the output arrays, and return the number of the first damaged event, or -1."""
+    """Fill the output arrays, and return the index of the first damaged event, or -1."""
     for i in range(len(starts)):
         code = type_codes[i]
         p = starts[i] + 19

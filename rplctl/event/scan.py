@@ -1,8 +1,10 @@
-"""Event boundaries in raw bytes, for the receiver, the relay log reader and the planner.
+"""Find the boundaries of events in raw bytes, for the receiver, the relay log reader and the planner.
 
-Invariant: only complete events are indexed. A torn end is skipped, because it may be completed later; an impossible
-length raises an error. `groups` finds transactions, `split` cuts them for Spark, `packets` removes the protocol's
-framing. This module also exports the functions of these modules.
+Invariant: only complete events are indexed. An incomplete event at the end is skipped, because the rest may follow. An
+impossible length raises an error. This module also exports functions of three other modules:
+* `groups` finds transactions.
+* `split` cuts row transactions for Spark.
+* `packets` extracts events from the packets of the protocol.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventIndex:
-    """The boundaries and headers of n complete events: event i is `data[offsets[i]:offsets[i + 1]]`."""
+    """The boundaries and headers of n complete events. Event i is `data[offsets[i]:offsets[i + 1]]`."""
 
     offsets: NDArray[np.int64]  # n + 1
     type_codes: NDArray[np.uint8]
@@ -57,7 +59,10 @@ class EventIndex:
 
 
 def scan_events(data: Buffer, offset: int = 0) -> EventIndex:
-    """Index the complete events from `offset`. Raises BinlogFormatError for impossible lengths and encrypted logs."""
+    """Index the complete events from `offset` on.
+
+    Raises BinlogFormatError for impossible lengths and encrypted logs.
+    """
     view = byte_view(data)
     offsets, type_codes = event_offsets(view, offset)
     count = len(type_codes)
@@ -75,7 +80,10 @@ def scan_events(data: Buffer, offset: int = 0) -> EventIndex:
 
 
 def event_offsets(data: Buffer, offset: int = 0) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return (offsets[n + 1], type codes[n]) of the complete events from `offset`. Raises as `scan_events` does."""
+    """Return (offsets[n + 1], type codes[n]) of the n complete events from `offset` on.
+
+    Raises BinlogFormatError for impossible lengths and encrypted logs.
+    """
     view = byte_view(data)
     room = max(0, len(view) - offset) // HEADER_LENGTH
     offsets, type_codes = np.empty(room + 1, np.int64), np.empty(room, np.uint8)  # unused pages take no memory
@@ -92,7 +100,10 @@ def event_offsets(data: Buffer, offset: int = 0) -> tuple[NDArray[np.int64], NDA
 def _find_events(
     data: ByteArray, offset: int, offsets: NDArray[np.int64], type_codes: NDArray[np.uint8]
 ) -> tuple[int, int]:
-    """Return (number of complete events, offset of the first impossible event or -1)."""
+    """Write the offset and the type code of each complete event to the arrays.
+
+    Return (number of complete events, offset of the first impossible event or -1).
+    """
     count = 0
     end = len(data)
     while offset + HEADER_LENGTH <= end:

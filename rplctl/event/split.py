@@ -1,4 +1,4 @@
-"""Cut a range of row transactions into splits for Spark tasks.
+"""Cut a range of row transactions into splits, so that each Spark task can decode one of them.
 
 Invariant: splits cover [start, end) without gaps. Each split has the TABLE_MAP events in force at its start, which are
 those since the last end-of-statement flag. So a split can be decoded without its neighbours, even inside one huge
@@ -21,7 +21,7 @@ from rplctl.event.jit import Buffer, ByteArray, byte_view, lean_kernel
 from rplctl.event.types import CLASS_TABLE, EventType
 
 _STATEMENT_END: Final = 1  # flag of a row event: after it, no table map is in force
-_SHORT_TABLE_ID: Final = 6  # fixed-part length up to MySQL 5.1.3: 4-byte table ids
+_SHORT_TABLE_ID: Final = 6  # fixed-part length of TABLE_MAP with 4-byte table ids (up to MySQL 5.1.3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ def split_rows(
 ) -> list[RowSplit]:
     """Cut `data[start:end]` (complete events) into splits of about `split_bytes`.
 
-    A split of that size ends at the next transaction; a split of 1.25 times that size ends before the next TABLE_MAP or
-    row event. Raises BinlogFormatError for impossible lengths.
+    After `split_bytes`, a split ends before the next transaction. After 1.25 times `split_bytes`, it ends before the
+    next TABLE_MAP or row event. Raises BinlogFormatError for impossible lengths.
     """
     if description is not None:
         refuse_short_table_ids(description)
@@ -79,7 +79,8 @@ def _split(
 ) -> tuple[int, int]:
     """Return (number of splits or -1 if the tables are too small, offset of a damaged event or -1).
 
-    A row of `cuts` has the start of a split and the number of its table maps in maps[0]; maps[1] has the maps in force.
+    A row of `cuts` has the start of a split and the number of its table maps. maps[0] gets the offsets of the table
+    maps of all splits, one split after another. maps[1] has the maps in force at the current event.
     """
     pieces, used, in_force = 0, 0, 0
     after_xid = False

@@ -1,4 +1,4 @@
-"""TABLE_MAP: the table of a table id, and the format of its columns in the row events that follow.
+"""Parse TABLE_MAP: the table of a table id, and the format of its columns in the row events that follow.
 
     offset size field          (after the 19-byte header)
     0      6    table id
@@ -11,8 +11,9 @@
            (c+7)/8  null bits  bit set = may be NULL
            …    optional       (type, length, value)*: signedness, collations, names, labels, keys, visibility
 
-Invariant: every tuple of a TableMap has one entry per column; None = the source did not log it. By default, MariaDB
-logs no optional metadata, and MySQL only signedness and collations. Optional metadata of an unknown type are skipped.
+Invariant: every tuple of a TableMap has one entry per column. None means that the source did not log the values. By
+default, MariaDB logs no optional metadata, and MySQL only signedness and collations. Optional metadata of an unknown
+type are skipped.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ NUMBER, TEXT, COUNTED = 1, 2, 4
 
 
 class ColumnType(IntEnum):
-    """The type codes of the binary log, one per row (140 and 141 are MariaDB's compressed columns):
+    """The type codes of the binary log, with the properties of each type. 140 and 141 are MariaDB's compressed columns.
 
     metadata    bytes of metadata in a table map; negative: the high byte comes first
     width       bytes of a cell, if all cells have the same width
-    traits      NUMBER: signed or not; TEXT: has a charset, even if binary; COUNTED: metadata = width of the length
+    traits      NUMBER: signed or unsigned; TEXT: has a charset, even if it is binary;
+                COUNTED: the metadata is the width of the length
     """
 
     metadata: int
@@ -99,10 +101,16 @@ BINARY_COLLATION: Final = 63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMap:
-    """The table definition of one TABLE_MAP event.
+    """The table definition in one TABLE_MAP event.
 
-    `metadata` is one int per column: VARCHAR maximum bytes; BIT bits | bytes << 8; NEWDECIMAL precision << 8 | scale;
-    STRING, ENUM, SET real type << 8 | length byte (see `real_type`); BLOB, JSON width of the length; temporal digits.
+    `metadata` has one number per column. Its meaning depends on the type:
+
+        VARCHAR              the maximum length in bytes
+        BIT                  bits | bytes << 8
+        NEWDECIMAL           precision << 8 | scale
+        STRING, ENUM, SET    real type << 8 | length byte (see `real_type`)
+        BLOB, JSON           the width of the length
+        temporal types       the number of fraction digits
     """
 
     table_id: int
@@ -127,9 +135,10 @@ class TableMap:
 
 
 def real_type(type_code: int, metadata: int) -> int:
-    """Return the real type: ENUM (247), SET (248) and STRING (254) are logged as STRING with the type in the high byte.
+    """Return the real type of a column: the log has ENUM (247), SET (248) and STRING (254) all as STRING.
 
-    A CHAR of more than 255 bytes stores part of its length in bits 4 and 5 of the high byte of its metadata.
+    The real type is in the high byte of the metadata. A CHAR of more than 255 bytes stores part of its length in bits 4
+    and 5 of this byte.
     """
     if type_code != ColumnType.STRING or metadata < 256:
         return type_code
@@ -137,7 +146,7 @@ def real_type(type_code: int, metadata: int) -> int:
     return high if high & 0x30 == 0x30 else high | 0x30
 
 
-@lru_cache(maxsize=128)  # each step of a transaction requests its table maps again
+@lru_cache(maxsize=128)  # each step of a transaction parses its table maps again
 def parse_table_map(event: bytes, description: FormatDescription) -> TableMap:
     """Return the table map of one complete event. Raises BinlogFormatError for wrong lengths and unknown types."""
     body = open_event(event, description.checksum_length)

@@ -1,4 +1,4 @@
-"""Temporal cells: every format of MySQL and MariaDB, converted to the server's text (TIMESTAMP in UTC).
+"""Convert temporal cells of every format of MySQL and MariaDB to the server's text (TIMESTAMP in UTC).
 
     type             bytes
     DATE             3, little-endian: year << 9 | month << 5 | day
@@ -10,11 +10,11 @@
     DATETIME         8, little-endian: yyyymmddhhmmss as a decimal number
     TIMESTAMP        4, little-endian: seconds since 1970
     TIME, DATETIME,  with digits (MariaDB, mysql56_temporal_format=OFF; not visible in the table map): big-endian,
-    TIMESTAMP        see `_old_*`
+    TIMESTAMP        see `mariadb_*_sheet`
 
-Invariant: zero and partial dates are unchanged ('0000-00-00', '2024-00-10'); only TIMESTAMP uses a calendar.
-The functions process arrays of cells and write the digits into one byte matrix.
-(Manual: MySQL Internals, Date and Time Data Type Representation.)
+Invariant: zero and partial dates are unchanged ('0000-00-00', '2024-00-10'); only TIMESTAMP uses a calendar. The
+functions process arrays of cells, one integer per cell, and write the digits into one byte matrix (a sheet). (Manual:
+MySQL Internals, Date and Time Data Type Representation.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FRACTION: Final = 1 << 24
 
 
 def date_sheet(packed: Unsigned) -> TextSheet:
-    """Return the sheet for DATE and NEWDATE."""
+    """Return the texts of DATE and NEWDATE cells, which are little-endian integers."""
     value = packed.astype(np.int64)
     out = new_sheet(len(value), 10)
     _write_date(out, value >> 9, (value >> 5) & 15, value & 31)
@@ -42,7 +42,7 @@ def date_sheet(packed: Unsigned) -> TextSheet:
 
 
 def datetime2_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """Return the sheet for DATETIME2; `stored` is the whole cell, big-endian."""
+    """Return the texts of DATETIME2 cells. `stored` has each whole cell, fraction included, as a big-endian integer."""
     scale, fraction_bits = _fraction_of(digits)
     value = stored.astype(np.int64) - (np.int64(1) << (39 + fraction_bits))
     whole = value >> fraction_bits
@@ -50,7 +50,7 @@ def datetime2_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def time2_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """Return the sheet for TIME2; `stored` is the whole cell, big-endian."""
+    """Return the texts of TIME2 cells. `stored` has each whole cell, fraction included, as a big-endian integer."""
     scale, fraction_bits = _fraction_of(digits)
     value = stored.astype(np.int64) - (np.int64(1) << (23 + fraction_bits))
     size = np.abs(value)
@@ -60,14 +60,17 @@ def time2_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def timestamp2_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """Return the sheet for TIMESTAMP2 in UTC; zero is '0000-00-00 00:00:00'. `stored` is the cell, big-endian."""
+    """Return the texts of TIMESTAMP2 cells in UTC. Zero is '0000-00-00 00:00:00'.
+
+    `stored` has each whole cell, fraction included, as a big-endian integer.
+    """
     scale, fraction_bits = _fraction_of(digits)
     value = stored.astype(np.int64)
     return timestamp_sheet(value >> fraction_bits, (value & ((1 << fraction_bits) - 1)) * scale, digits)
 
 
 def timestamp_sheet(seconds: Signed, micros: Signed, digits: int) -> TextSheet:
-    """Return the sheet for seconds since 1970, in UTC."""
+    """Return the texts of times in UTC, from seconds since 1970 and microseconds. Zero is '0000-00-00 00:00:00'."""
     days, second = np.divmod(seconds, 86400)
     year, month, day = _civil(days)
     is_zero = (seconds == 0) & (micros == 0)
@@ -77,7 +80,7 @@ def timestamp_sheet(seconds: Signed, micros: Signed, digits: int) -> TextSheet:
 
 
 def old_datetime_sheet(value: Unsigned) -> TextSheet:
-    """Return the sheet for DATETIME before MySQL 5.6: yyyymmddhhmmss as a number."""
+    """Return the texts of DATETIME cells in the format before MySQL 5.6, which is the number yyyymmddhhmmss."""
     number = value.astype(np.int64)
     day, time = np.divmod(number, 1_000_000)
     packed_day = ((day // 10000 * 13 + day // 100 % 100) << 5) | day % 100
@@ -86,7 +89,7 @@ def old_datetime_sheet(value: Unsigned) -> TextSheet:
 
 
 def old_time_sheet(value: Unsigned) -> TextSheet:
-    """Return the sheet for TIME before MySQL 5.6: a signed 24-bit number hhmmss."""
+    """Return the texts of TIME cells in the format before MySQL 5.6, which is a signed 24-bit number hhmmss."""
     number = value.astype(np.int64)
     number = np.where(number >= 1 << 23, number - (1 << 24), number)
     size = np.abs(number)
@@ -94,13 +97,17 @@ def old_time_sheet(value: Unsigned) -> TextSheet:
 
 
 def old_timestamp_sheet(value: Unsigned) -> TextSheet:
-    """Return the sheet for TIMESTAMP before MySQL 5.6: seconds since 1970."""
+    """Return the texts of TIMESTAMP cells in the format before MySQL 5.6, which is the seconds since 1970."""
     seconds = value.astype(np.int64)
     return timestamp_sheet(seconds, np.zeros_like(seconds), 0)
 
 
 def mariadb_datetime_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """Return the sheet for MariaDB's old DATETIME(1-6): units of the last digit since year 0, in months of 32 days."""
+    """Return the texts of DATETIME(1-6) cells in MariaDB's old format.
+
+    A cell is a number of units of the last digit since year 0. In this number, every month has 32 days, and every year
+    has 13 months.
+    """
     unit = 10**digits
     value = stored.astype(np.int64)
     seconds, fraction = np.divmod(value, unit)
@@ -110,7 +117,10 @@ def mariadb_datetime_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def mariadb_time_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """Return the sheet for MariaDB's old TIME(1-6): units of the last digit since one second before -838:59:59."""
+    """Return the texts of TIME(1-6) cells in MariaDB's old format.
+
+    A cell is a number of units of the last digit since one second before -838:59:59.
+    """
     unit = 10**digits
     value = stored.astype(np.int64) - (838 * 3600 + 59 * 60 + 59 + 1) * unit
     seconds, fraction = np.divmod(np.abs(value), unit)
@@ -119,7 +129,10 @@ def mariadb_time_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def mariadb_timestamp_sheet(stored: Unsigned, digits: int) -> TextSheet:
-    """Return the sheet for MariaDB's old TIMESTAMP(1-6): seconds since 1970, then units of the last digit."""
+    """Return the texts of TIMESTAMP(1-6) cells in MariaDB's old format, in UTC.
+
+    A cell has the seconds since 1970, and then the fraction as a number of units of the last digit.
+    """
     width = (digits + 1) // 2
     value = stored.astype(np.int64)
     micros = (value & ((1 << (8 * width)) - 1)) * 10 ** (6 - digits)
@@ -127,18 +140,18 @@ def mariadb_timestamp_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def packed_datetime_text(packed: int) -> str:
-    """Return the text of a datetime in JSON, always with six fraction digits."""
+    """Return the text of a datetime in binary JSON, always with six fraction digits."""
     whole = np.array([packed >> 24], np.int64)
     return _datetimes(whole >> 17, whole & 0x1FFFF, np.array([packed % _FRACTION], np.int64), 6).texts()[0]
 
 
 def packed_date_text(packed: int) -> str:
-    """Return the text of a date in JSON."""
+    """Return the text of a date in binary JSON."""
     return packed_datetime_text(packed)[:10]
 
 
 def packed_time_text(packed: int) -> str:
-    """Return the text of a time in JSON, always with six fraction digits."""
+    """Return the text of a time in binary JSON, always with six fraction digits."""
     size = np.array([abs(packed)], np.int64)
     whole = size >> 24
     negative = np.array([packed < 0])
@@ -204,7 +217,7 @@ def _datetimes(packed_day: Signed, packed_time: Signed, micros: Signed, digits: 
 def _times(
     negative: npt.NDArray[np.bool_], hour: Signed, minute: Signed, second: Signed, micros: Signed, digits: int
 ) -> TextSheet:
-    """Return the sheet for `[-]hh[h]:mm:ss[.ffffff]`: hours have two or three digits."""
+    """Return the texts `[-]hh[h]:mm:ss[.ffffff]`. Hours have two or three digits."""
     width = 10 + (digits + 1 if digits else 0)
     out = new_sheet(len(hour), width)
     _write(out, 1, hour, 3)

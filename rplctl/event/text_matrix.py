@@ -1,4 +1,4 @@
-"""Texts of many cells as one byte matrix: the server's text of numbers and times, before it is cut into strings.
+"""Represent the texts of many cells as one byte matrix. Numbers and times are printed in this form first.
 
 Invariant: a row's text is the bytes from column `first` to the end of the row, and all bytes are ASCII.
 """
@@ -16,7 +16,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class TextSheet:
-    """The texts of n cells: `sheet` [n, width]; `first` [n], the column at which each text begins."""
+    """The texts of n cells. `sheet` has the shape [n, width]. `first` has the column at which each text begins."""
 
     sheet: Bytes
     first: Ints
@@ -28,7 +28,7 @@ class TextSheet:
         return [text[start:end] for start, end in zip(starts, range(width, len(text) + 1, width), strict=True)]
 
     def spans(self) -> tuple[Bytes, Ints, npt.NDArray[np.int32]]:
-        """Return (bytes, starts, lengths) of the texts."""
+        """Return (bytes, starts, lengths). Text i is `bytes[starts[i] : starts[i] + lengths[i]]`."""
         width = self.sheet.shape[1]
         starts = np.arange(len(self.sheet), dtype=np.int64) * width + self.first
         return self.sheet.reshape(-1), starts, (width - self.first).astype(np.int32)

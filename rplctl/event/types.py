@@ -1,12 +1,12 @@
-"""The table of event types: one row per type has every property of the type. All other lists are derived from it.
+"""Define the event types in one table, which has one row with all properties for each type.
 
     code, name      the type code of the header, the name in the manuals; 160 and above are MariaDB's
     shown           the name in SHOW RELAYLOG EVENTS; empty: `Unknown`
     event_class     the class of the type in the group kernel (`event_classes`)
     plain_code      for a compressed rows event: the type of the event inside it
 
-A new type needs one row, and a reader in `events` if its content is used. Invariant: a code without a row has the class
-UNKNOWN, which stops the channel (design D12).
+All other lists of types are derived from this table. A new type needs one row, and a reader in `events` if its content
+is used. Invariant: a code without a row has the class UNKNOWN, which stops the channel (design D12).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class EventType(IntEnum):
 
 
 def event_name(type_code: int) -> str:
-    """Return the name, like `QUERY`, or `type 99` for an undefined code."""
+    """Return the name of an event type, like `QUERY`, or `type 99` for an undefined code."""
     try:
         return EventType(type_code).name
     except ValueError:

@@ -1,10 +1,10 @@
-"""Convert cells to values, one column at a time: the server's printed values, as neutral Python objects.
+"""Convert the cells of one column to Python values, which do not depend on the target.
 
     integers, YEAR, BIT → int          FLOAT, DOUBLE → float        DECIMAL, temporal → str as the server prints it
     CHAR, VARCHAR, TEXT, ENUM, SET, JSON, INET4, INET6, UUID → str   BINARY, VARBINARY, BLOB, GEOMETRY, VECTOR → bytes
     NULL, or a column that is not in the image → None
 
-Invariant: a value that cannot be represented exactly raises BinlogFormatError; nothing is rounded, trimmed or replaced.
+Invariant: a value that cannot be represented exactly raises BinlogFormatError. Nothing is rounded, trimmed or replaced.
 GEOMETRY has the server's own form: 4 bytes SRID, then WKB.
 """
 
@@ -52,10 +52,11 @@ INTEGER_WIDTH: Final = {
 
 
 def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *, views: bool = False) -> list[Any]:
-    """Return the values of `column` in the images with the numbers `rows`; -1 gives None.
+    """Return the values of `column` in the images with the numbers `rows`. The number -1 gives None.
 
-    `views`: large binary values are views of `images.data`, and large text is LargeText. Raises BinlogFormatError if
-    bytes are not a value of the column, an ENUM or SET has no labels, or a JSON diff has no before image.
+    With `views`, large binary values are views of `images.data`, and large text is LargeText. Raises BinlogFormatError
+    in three cases: bytes are not a value of the column, an ENUM or SET has no labels, or a JSON diff has no before
+    image.
     """
     cells = cells_of(images, np.asarray(rows, np.int64), column)
     if fmt.real_type == ColumnType.JSON and images.is_diff.size and images.is_diff[cells.images, column].any():
@@ -93,7 +94,7 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 
 def _is_plain(fmt: ColumnFormat) -> bool:
-    """True if the cells are bytes or text as stored, neither padded nor compressed."""
+    """True if the cells are bytes or text as stored: not padded, not compressed, and no address or UUID."""
     is_string = _DECODERS.get(fmt.real_type) is _strings and fmt.real_type != ColumnType.STRING
     return is_string and fmt.sql_type not in TEXT_OF_BYTES
 
@@ -111,7 +112,7 @@ def _listed(array: npt.NDArray[Any]) -> list[Any]:
 
 
 def _finite(values: npt.NDArray[Any]) -> list[Any]:
-    """Return the values; raise BinlogFormatError for NaN and infinity.
+    """Return the values as a list. Raises BinlogFormatError for NaN and infinity.
 
     No server stores such a value, and in SQLite a NaN would become NULL.
     """
@@ -121,7 +122,7 @@ def _finite(values: npt.NDArray[Any]) -> list[Any]:
 
 
 def _years(cells: Cells, fmt: ColumnFormat) -> list[Any]:
-    """Return years. YEAR(2) is 0 to 99, as in the source's SELECT and dump."""
+    """Return the years as numbers. A YEAR(2) is 0 to 99, as in the source's SELECT and dump."""
     year = unsigned_cells(cells).astype(np.int64)
     full = np.where(year == 0, 0, year + 1900)
     return _listed(full % 100 if fmt.sql_type == "year(2)" else full)
@@ -155,7 +156,7 @@ def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
 
 
 def _enums(cells: Cells, fmt: ColumnFormat) -> list[Any]:
-    texts = ("", *_labels(fmt))  # index 0: the server's number for an invalid value
+    texts = ("", *_labels(fmt))  # 0 is the server's number for an invalid value
     numbers = unsigned_cells(cells).tolist()
     if max(numbers) >= len(texts):
         raise BinlogFormatError(
@@ -198,7 +199,10 @@ def _strings(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 
 def _texts(cells: Cells, charset: str) -> list[Any]:
-    """Return texts: decode all cells at once if each byte is one character, otherwise each cell separately."""
+    """Return the texts of the cells.
+
+    All cells are decoded at once if each byte is one character. Otherwise, each cell is decoded separately.
+    """
     if has_large_cell(cells):
         return [decode_text(bytes(view), charset) for view in cell_views(cells)]
     if is_utf8(charset) or is_single_byte(charset):
@@ -222,8 +226,9 @@ def _compressed(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 def expand_column(raw: bytes) -> bytes:
     """Return the plain bytes of a cell in a MariaDB COMPRESSED column.
 
-    The cell has the method and the width of the length, the big-endian length, and deflated bytes. Raises
-    BinlogFormatError for an unknown method or a wrong length.
+    A compressed cell has one byte with the method and the width of the length, the big-endian length, and deflated
+    bytes. An uncompressed cell has a zero byte before the plain bytes. Raises BinlogFormatError for an unknown method
+    or a wrong length.
     """
     if not raw or raw[0] == 0:
         return raw[1:]

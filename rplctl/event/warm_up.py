@@ -1,8 +1,8 @@
-"""Compile every kernel once per machine with a few recorded events; later calls load the kernels from the cache.
+"""Compile every kernel once per machine with a few recorded events. Later calls load the kernels from the cache.
 
 Compilation takes some seconds of CPU time. Receiver, applier and Spark's workers all need the kernels and start
 together. So one process compiles under a lock, and the others wait for its result (Spark's JVM starts in the meantime).
-Invariant: only the cache changes. Without the cache, everything works, but later.
+Invariant: only the cache changes. Without the cache, everything works, but starts later.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def warm_up() -> None:
 
 
 def run_kernels() -> None:
-    """Run the kernels of a receiver, a task and a binlog server over the first transactions of the recording."""
+    """Run the kernels that a receiver, a task and a binlog server need.
+
+    The kernels get the first transactions of the recording.
+    """
     data = np.fromfile(_RECORDING, np.uint8)[: 1 << 15]
     scan = scan_groups(data, 4, BinlogPosition("binlog.000001", 4), 1 << 14)
     end = int(scan.end[-1])
