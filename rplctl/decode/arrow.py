@@ -1,7 +1,7 @@
-"""Converts typed values of one column to an Arrow array, from the bytes of the log.
+"""Convert the cells of one column to an Arrow array, from the bytes of the log.
 
-Invariant: a value is exact or an error. Arrow has no invalid dates ('0000-00-00', '2024-02-00'): such a date is an
-error, or NULL with option zero_dates=null.
+Invariant: a value is exact, or it raises an error. Arrow has no invalid dates ('0000-00-00', '2024-02-00'). Such a date
+raises an error, or becomes NULL with the option zero_dates=null.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _ASCII: Final = bytes(range(128))
-_PADDED: Final = frozenset({Wire.STRING})  # BINARY(n): the log omits its trailing zeros
+_PADDED: Final = frozenset({Wire.STRING})  # BINARY(n), whose trailing zeros the log omits
 _AS_LOGGED: Final = frozenset(
     {Wire.VARCHAR, Wire.VAR_STRING, Wire.BLOB, Wire.TINY_BLOB, Wire.MEDIUM_BLOB, Wire.LONG_BLOB}
 )
 
 
-def column_array(  # noqa: PLR0913 - which cells, and how they are read
+def column_array(  # noqa: PLR0913 - the cells, and their format
     images: Images, rows: Ints, number: int, fmt: ColumnFormat, column: Column, wanted: pa.DataType, *, zero_null: bool
 ) -> pa.Array:
-    """Return one column of the images as an Arrow array of the type `wanted`. `number`: the column; `rows`: the images,
-    with -1 for a missing image, whose value is NULL.
+    """Return one column of row images as an Arrow array of the type `wanted`.
 
-    Raises BinlogFormatError for a damaged value, and RplError 1292 for an invalid date.
+    `number` is the number of the column. `rows` has the numbers of the images; -1 gives NULL. With `zero_null`, an
+    invalid date also gives NULL; otherwise, it raises RplError 1292. Raises BinlogFormatError for a damaged value.
     """
     cells, kind = cells_of(images, rows, number), fmt.real_type
     if not len(cells):
@@ -74,8 +74,9 @@ def column_array(  # noqa: PLR0913 - which cells, and how they are read
 
 
 def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int) -> bool:
-    """True if the logged bytes may be used unchanged: bytes, or text in a character set that extends ASCII. The caller
-    checks that such text is UTF-8 or only ASCII.
+    """True if the logged bytes can be used unchanged: bytes, or text in a character set that extends ASCII.
+
+    The caller must still check that such text is UTF-8, or has only ASCII characters.
     """
     if fmt.sql_type in TEXT_OF_BYTES or has_large_cell(cells):
         return False
@@ -86,7 +87,7 @@ def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int)
 
 @cache
 def _holds_ascii(charset: str) -> bool:
-    """True if each byte below 128 is the ASCII character in this character set."""
+    """True if each byte below 128 is the same character in this character set as in ASCII."""
     if is_utf8(charset):
         return True
     try:
@@ -104,8 +105,9 @@ def _numbers(values: npt.NDArray[Any], cells: Cells) -> pa.Array:
 
 
 def _strings(buffer: npt.NDArray[np.uint8], offsets: Ints, cells: Cells, wanted: pa.DataType) -> pa.Array | None:
-    """Return the cells as an Arrow array of strings; None if they are not UTF-8, or have too many bytes for 32-bit
-    offsets.
+    """Return the cells as an Arrow array of strings or bytes.
+
+    Return None if the cells are not UTF-8, or have too many bytes for 32-bit offsets.
     """
     if int(offsets[-1]) >= 1 << 31:
         return None
@@ -126,8 +128,9 @@ def _strings(buffer: npt.NDArray[np.uint8], offsets: Ints, cells: Cells, wanted:
 
 
 def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType, *, zero_null: bool) -> pa.Array:
-    """Return an Arrow array from values in the text form that a server prints. Raises RplError 1292 for an invalid date
-    unless `zero_null`.
+    """Return an Arrow array from the texts that a server prints for the values.
+
+    Raises RplError 1292 for an invalid date. With `zero_null`, such a date becomes NULL.
     """
     raw, starts, lengths = sheet.spans()
     count, width = sheet.sheet.shape
@@ -181,7 +184,7 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
         if pa.types.is_timestamp(wanted):
             return texts.cast(pa.timestamp("us")).cast(wanted)
         return texts.cast(wanted)
-    except pa.ArrowInvalid as error:  # 31 February, with ALLOW_INVALID_DATES
+    except pa.ArrowInvalid as error:  # for example 31 February, with ALLOW_INVALID_DATES
         raise RplError(
             f"Spark cannot store a value of column `{column.name}`: {error}",
             errno=er.TRUNCATED_WRONG_VALUE,
@@ -190,7 +193,7 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
 
 
 def _is_no_date(sheet: TextSheet) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows that are not a date: year 0, month 0, day 0, or a day that the month does not have."""
+    """Return a mask of the rows with an invalid date: year, month or day is 0, or the month does not have the day."""
     digits = sheet.sheet[:, :10].astype(np.int64) - ord("0")
     year = digits[:, 0] * 1000 + digits[:, 1] * 100 + digits[:, 2] * 10 + digits[:, 3]
     month, day = digits[:, 5] * 10 + digits[:, 6], digits[:, 8] * 10 + digits[:, 9]
@@ -204,7 +207,7 @@ def _is_no_date(sheet: TextSheet) -> npt.NDArray[np.bool_]:
 
 
 def _microseconds(text: str) -> int:
-    """Return the length of a TIME such as '-838:59:59.000001' in microseconds."""
+    """Return a TIME such as '-838:59:59.000001' as a number of microseconds."""
     hours, minutes, seconds = text.lstrip("-").split(":")
     whole, _, fraction = seconds.partition(".")
     size = (int(hours) * 3600 + int(minutes) * 60 + int(whole)) * 1_000_000 + int(fraction.ljust(6, "0") or 0)

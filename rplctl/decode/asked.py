@@ -1,6 +1,7 @@
-"""The request of a program that reads logs: which changes it needs. Other changes need not be decoded.
+"""The request of a program that reads logs: it names the changes that the program needs.
 
-Invariant: this is only a hint. A requested change is never excluded; more changes may be decoded.
+Other changes need not be decoded. Invariant: the request is only a hint. A requested change is never excluded, but more
+changes may be decoded.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from rplctl.schema.statement import DdlAction, DropDatabase, TableName, tables_o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request for changes, by databases, table names and times (seconds since 1970, both included).
+    """A request for the changes of some databases, tables and times.
 
-    If the set of databases or of names is empty, the request includes all of them.
+    `since` and `until` are in seconds since 1970, and both are included. If `databases` or `names` is empty, the
+    request includes all databases or all table names.
     """
 
     databases: frozenset[str] = frozenset()
@@ -27,7 +29,7 @@ class Asked:
 
     @classmethod
     def table(cls, name: TableName | None) -> Asked:
-        """Return a request for one table; None requests all tables."""
+        """Return a request for all changes of one table. None requests all tables."""
         return cls(databases=frozenset([name[0]]), names=frozenset([name[1]])) if name else cls()
 
     def __contains__(self, name: object) -> bool:
@@ -43,20 +45,21 @@ class Asked:
         return self.since == -math.inf and self.until == math.inf
 
     def has_of(self, database: str) -> bool:
-        """True if the request includes tables of the database."""
+        """True if the request includes tables of this database."""
         return not self.databases or database in self.databases
 
     def concerns(self, names: Sequence[TableName], database: str) -> bool:
-        """True if the request includes a statement that names these tables.
+        """True if the request includes a statement that names the tables `names`.
 
-        `database`: the current database of the statement. If the statement names no table, or several, a request for
-        all tables of this database also includes it.
+        `database` is the current database of the statement. A statement may also name no table, or several tables. A
+        request for all tables of `database` includes such a statement, too.
         """
         return any(name in self for name in names) or (len(names) != 1 and (database, "") in self)
 
     def concerns_ddl(self, actions: Sequence[DdlAction], database: str) -> bool:
-        """True if the request includes a statement with these actions, by the rules of `concerns`. DROP DATABASE
-        concerns all tables of its database.
+        """True if the request includes a statement with these actions, by the rules of `concerns`.
+
+        DROP DATABASE concerns all tables of its database.
         """
         if any(isinstance(action, DropDatabase) and self.has_of(action.name) for action in actions):
             return True

@@ -1,5 +1,6 @@
-"""Arrow columns that every change has besides the columns of its table: the first and the last columns of the format
-`binlog` and of a lake.
+"""The Arrow columns that every change has in addition to the columns of its table.
+
+They are the first and the last columns of the format `binlog` and of a lake's table.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def head_of(part: TableChanges, transactions: Transactions, log_name: str, of: s
 
 
 def tail_of(images: Images, of: slice = ALL) -> list[pa.Array]:
-    """Return the last two columns for these changes: `is_partial`, which is true if an image lacks columns, and
-    `statement`, which is NULL.
+    """Return the last two columns of the changes that `of` selects: `is_partial` and `statement`.
+
+    `is_partial` is true if an image of the change lacks columns. `statement` is NULL.
     """
     before, after = images.before[of], images.after[of]
     partial = np.zeros(len(before), np.bool_)
@@ -54,8 +56,9 @@ def tail_of(images: Images, of: slice = ALL) -> list[pa.Array]:
 
 
 def columns_of(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]:
-    """Return the columns of `schema` for statements, which are given as rows of plain values. Times are in
-    microseconds.
+    """Return the columns of `schema` for statements. `rows` has a sequence of plain values for each statement.
+
+    Times are in microseconds since 1970.
     """
     return [
         pa.array(values, pa.int64()).cast(TIME) if field.name == "ts" else pa.array(values, field.type)

@@ -1,8 +1,9 @@
-"""Decodes a piece of the log into the changes of each table, with their events and transactions, and into statements.
+"""Decode a piece of the log into statements and into the changes of each table, with their events and transactions.
 
-Invariant: (log, position of the event, number of the row in it) identifies a change, however the logs are cut. A
-compressed transaction is one event, whose rows are numbered consecutively. Changes that ROLLBACK TO a savepoint undid
-are removed, unless the table's engine cannot undo (manual: Rollback Failure for Nontransactional Tables).
+Invariant: (log, position of the event, number of the row in the event) identifies a change. These values are the same
+for all divisions of the logs into pieces. A compressed transaction is one event, whose rows are numbered consecutively.
+Changes that ROLLBACK TO a savepoint undid are removed, unless the table's engine cannot undo (manual: Rollback Failure
+for Nontransactional Tables).
 """
 
 from __future__ import annotations
@@ -48,10 +49,14 @@ _ROW_STATEMENT: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD|CAL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChanges:
-    """The changes of one table in the order of the log. `rows`: their images.
+    """The changes of one table in the order of the log.
 
-    The other fields are arrays with one value per change: `position` of its event, `number` within the event, `time` in
-    seconds since 1970, and `transaction`, the index into `Transactions` of the piece.
+    `rows` has their row images. The other fields are arrays with one value for each change:
+
+        position       the position of its event in the file
+        number         the number of the change in the event, from 0
+        time           seconds since 1970
+        transaction    the index of its transaction in `Transactions`
     """
 
     rows: TableRows
@@ -63,9 +68,10 @@ class TableChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedStatement:
-    """A statement in the log.
+    """A statement in the log that is not a part of the transaction control, like BEGIN.
 
-    `kind`: ddl, truncate, drop, or statement (it changes rows). `table`: '' if it names several tables.
+    `kind` is ddl, truncate, drop, or statement, which means that it changes rows. `table` is '' if the statement names
+    no table, or several tables. `position`, `time` and `transaction` are those of `TableChanges`.
     """
 
     kind: str
@@ -79,9 +85,9 @@ class LoggedStatement:
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """The transactions of a piece. `end`: their end positions in the log `end_log`.
+    """The transactions of a piece, with their end positions `end` in the log `end_log`.
 
-    `shift`: the number of bytes by which an offset in the file is larger than the position in the source's log.
+    `shift` is the offset of an event in the file minus its position in the source's log. It is not 0 for a relay log.
     """
 
     gtid: list[str]
@@ -98,10 +104,11 @@ class Changes:
 
 
 def changes_of(piece: Piece, asked: Asked = ALL, data: ByteArray | None = None) -> Changes:
-    """Return the changes and statements of the piece. `data`: bytes to read instead of the piece's file.
+    """Return the changes and statements of the piece that `asked` includes.
 
-    Raises SourceError if the piece's file cannot be opened, BinlogFormatError if an event is damaged, and RplError,
-    with the piece's position, if the events do not match the table.
+    `data` has the bytes to read; None means that they are in the piece's file. Raises SourceError if this file cannot
+    be opened, and BinlogFormatError if an event is damaged. Raises RplError, with the piece's position, if the events
+    do not match the table.
     """
     try:
         data = mapped_to(piece.path, piece.end) if data is None else data
@@ -141,8 +148,10 @@ def _name(rows: TableRows) -> TableName:
 
 
 def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
-    """Return a catalog with the models of the piece. Unless the file is a relay log, it also has models that are made
-    from table maps alone.
+    """Return a catalog with the models of the piece.
+
+    If the file is not a relay log, the catalog also has the other tables that `asked` includes. Their models are made
+    from the table map alone.
     """
     known = {(model.database, model.name): model for model in piece.models}
     if piece.is_relay:
@@ -155,7 +164,7 @@ def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
 
 
 def _transactions(piece: Piece, data: ByteArray) -> tuple[Ints, Transactions]:
-    """Return the offset in the file at which each transaction begins, and the transactions."""
+    """Return the offset in the file at which each transaction begins, and the transactions of the piece."""
     if (whole := piece.transaction) is not None:
         return np.array([0]), Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]), whole.shift)
     scan = scan_groups(data[: piece.end], piece.start, piece.source, piece.end - piece.start, piece.description)
@@ -175,7 +184,7 @@ def _origins(run: EventRun, event_starts: Ints) -> Ints:
 def table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
     rows = replace(rows, images=_without_lone_diffs(rows.images))
     event = rows.images.event_of_change
-    number = np.arange(len(event)) - np.searchsorted(event, event)  # the changes of an event are adjacent
+    number = np.arange(len(event)) - np.searchsorted(event, event)  # all changes of an event are adjacent
     own = rows.events.event_start
     time = unsigned(run.data, own, 4)[event]
     position = _origins(run, own)[event]
@@ -189,7 +198,7 @@ def table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
 
 
 def _without_lone_diffs(images: Images) -> Images:
-    """Mark a JSON diff as missing in the images if the log lacks the document to which the diff applies.
+    """Mark each JSON diff as missing if the log does not have the document to which the diff applies.
 
     Partial JSON with MINIMAL images logs such diffs.
     """
@@ -205,7 +214,7 @@ def _without_lone_diffs(images: Images) -> Images:
 
 
 def _counted_through(parts: list[TableChanges]) -> list[TableChanges]:
-    """Number the rows of each compressed event consecutively, in its order and across all tables."""
+    """Number the rows of each compressed event consecutively, across all tables and in the order of the event."""
     if not parts:
         return parts
     event = np.concatenate([part.rows.events.event_start[part.rows.images.event_of_change] for part in parts])
@@ -220,7 +229,7 @@ def _counted_through(parts: list[TableChanges]) -> list[TableChanges]:
 
 
 def _undone(run: EventRun) -> list[tuple[int, int]]:
-    """Return the (first, last) offsets of the ranges of events that a ROLLBACK TO has undone."""
+    """Return the ranges of events that a ROLLBACK TO has undone, as offsets (first, last)."""
     savepoints: dict[str, int] = {}
     found = []
     for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
@@ -245,7 +254,7 @@ def _without(part: TableChanges, undone: list[tuple[int, int]]) -> TableChanges:
 
 
 def chosen(part: TableChanges, numbers: Ints) -> TableChanges:
-    """Return only the changes with these numbers."""
+    """Return only the changes with the numbers `numbers`."""
     images = part.rows.images
     images = replace(
         images,
@@ -292,7 +301,7 @@ def _statements(run: EventRun, starts: Ints, asked: Asked) -> Iterator[LoggedSta
 
 
 def _kind(query: Query, run: EventRun) -> tuple[str, Sequence[DdlAction]]:
-    """Return the kind of a statement and, if it is DDL that can be parsed, its actions."""
+    """Return the kind of a statement (`LoggedStatement`), and its actions if it is DDL that can be parsed."""
     if _ROW_STATEMENT.match(query.sql_bytes.decode("latin-1")):
         return "statement", []
     try:

@@ -1,7 +1,7 @@
-"""Decodes packets of a chunk file into rows that a target inserts, with the encoders of row events.
+"""Decode packets of a chunk file, which contain rows of a SELECT, into rows that a target inserts.
 
-Invariant: a row larger than IN_MEMORY is in a mapped file without a name. Its text is created while it is sent or
-written, so the memory has only a few parts of it at a time.
+Invariant: a row larger than IN_MEMORY is in a mapped file without a name. Its text is created while the row is sent or
+written, so the memory has only a few parts of the text at a time. The encoders are those of row events.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from rplctl.result_set.rows import read_images
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import BulkRows, TableChunk
 
-IN_MEMORY: Final = 16 << 20  # most bytes of a batch in memory; a larger row is in a file
+IN_MEMORY: Final = 16 << 20  # bytes of a batch that may be in memory; a larger row is in a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyPiece:
-    """A part of a chunk file: the bytes from `start` to `end`, with the packets of `rows` rows.
+    """A part of a chunk file: the packets from byte `start` to byte `end`, which contain `rows` rows.
 
-    `inode`: the file's inode, because another file may get the name. `columns`: the source's; `model`: the target's.
-    The other fields say which form of rows the target takes, as in Split.
+    `inode` is the inode of the file, because another file may get the same name. `columns` are the columns of the
+    source, and `model` is the table of the target. The other fields state the form of rows that the target reads.
     """
 
     path: str
@@ -53,10 +53,10 @@ class CopyPiece:
 
 
 def copied_chunk(piece: CopyPiece) -> TableChunk:
-    """Return the rows of the piece as inserts.
+    """Decode the rows of the piece, and return them as inserts.
 
-    Raises FileNotFoundError if the chunk file is gone, BinlogFormatError if a row is damaged, and RelayLogError 1595
-    if a large row cannot be written to a file; this error is transient if the disk is full.
+    Raises FileNotFoundError if the chunk file does not exist any more, and BinlogFormatError if a row is damaged.
+    Raises RelayLogError 1595 if a large row cannot be written to a file. This error is transient if the disk is full.
     """
     columns = selected_columns(piece.columns, takes_numbers=piece.takes_numbers)
     folder = Path(piece.path).parent
@@ -74,13 +74,14 @@ def copied_chunk(piece: CopyPiece) -> TableChunk:
 
 
 def decode_here(pieces: Iterable[CopyPiece]) -> Iterator[TableChunk]:
-    """Decode the pieces in this process. Each is decoded when the caller requests its chunk."""
+    """Decode the pieces in this process, each when the caller requests its chunk."""
     return (with_whole_frames(copied_chunk(piece)) for piece in pieces)
 
 
 def with_whole_frames(chunk: TableChunk) -> TableChunk:
-    """Return the chunk with its length-prefixed rows joined to one text, because the target searches this text for the
-    lengths.
+    """Return the chunk with its length-prefixed rows joined to one text.
+
+    The target needs one text, because it searches the text for the lengths.
     """
     if chunk.bulk is None or not chunk.bulk.inserts.length_prefixed:
         return chunk
@@ -88,7 +89,7 @@ def with_whole_frames(chunk: TableChunk) -> TableChunk:
     return replace(chunk, bulk=BulkRows(*parts))
 
 
-def inserted_images(  # noqa: PLR0913 - what a target says of its wishes
+def inserted_images(  # noqa: PLR0913 - the wishes of a target
     images: Images,
     columns: Sequence[SelectedColumn],
     model: TableModel,
@@ -97,14 +98,18 @@ def inserted_images(  # noqa: PLR0913 - what a target says of its wishes
     *,
     length_prefixed: bool,
 ) -> TableChunk:
-    """Return the rows that a SELECT returned, as a chunk of inserts for a target of this kind."""
+    """Return the rows that a SELECT returned as a chunk of inserts for a target of this kind.
+
+    `bulk_rows` and `length_prefixed` are explained in `net_changes.net_chunks`.
+    """
     rows = TableRows(model, tuple(c.format for c in columns), images, unlogged_events(images), kind)
     return inserted_chunk(rows, bulk_rows, length_prefixed=length_prefixed)
 
 
 def unlogged_events(images: Images) -> RowsEvents:
-    """Return rows events for rows that a SELECT returned. They switch foreign key checks off, because parents are
-    copied separately.
+    """Return a set of rows events without an event, for rows that a SELECT returned.
+
+    It switches foreign key checks off, because the parent tables are copied separately.
     """
     none = np.zeros(0, np.int64)
     flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)

@@ -1,4 +1,4 @@
-"""The session in which a statement of the source ran, for parsing its DDL."""
+"""Describe the session that executed a statement on the source, so that the DDL in the statement can be parsed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rplctl.schema.context import DdlContext
 
 
 def ddl_context(query: Query, description: FormatDescription, lower_case_table_names: int) -> DdlContext:
-    """Return the session in which a statement ran, from the status variables of its event. `lower_case_table_names` is
-    not in events, so the caller gives it.
+    """Return the session that executed a statement, from the status variables of its event.
+
+    The event does not have lower_case_table_names, so this value is an argument.
     """
     session = query.context
     known: dict[str, Any] = {

@@ -1,10 +1,12 @@
-"""Removes the events that the channel's filters exclude from a run, and rewrites database names.
+"""Remove the events that the channel's filters exclude from a run of events, and rewrite database names.
 
-All strategies (tasks of a bulk batch, in order, one by one) filter first, so all act on the same events. The filter
-reads only names: `u8 length, name` after the 8 bytes of a TABLE_MAP's post-header; in a QUERY after 13 bytes (LOAD
-DATA: 26) and the status variables. Invariant: a rows event is kept or removed with its table map; INTVAR, RAND,
-USER_VAR and the blocks of LOAD DATA with their statement. BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA are kept whatever
-their database, as on MySQL.
+All strategies filter first, so all of them act on the same events. The filter reads only names. In a TABLE_MAP, the
+names (`u8 length, name`) are after the 8 bytes of the post-header. In a QUERY, the name of the database is after 13
+bytes (LOAD DATA: 26) and the status variables.
+
+Invariant: a rows event is kept or removed together with its table map. INTVAR, RAND, USER_VAR and the blocks of LOAD
+DATA are kept or removed together with their statement. BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA are always kept, as on
+MySQL.
 """
 
 from __future__ import annotations
@@ -46,8 +48,9 @@ _LOAD_FIXED = 13
 
 
 def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
-    """Return the events of the run that the rules accept, with rewritten database names. Raises BinlogFormatError for a
-    damaged name.
+    """Return the events of the run that the rules accept, with rewritten database names.
+
+    Raises BinlogFormatError for a damaged name.
     """
     if rules == ReplicationFilter() and not _holds_own(run):
         return run
@@ -63,9 +66,7 @@ def filtered(run: EventRun, rules: ReplicationFilter) -> EventRun:
 
 
 def _holds_own(run: EventRun) -> bool:
-    """True if a table map or statement may be about the database `rplctl`. This is checked for every event
-    of a batch.
-    """
+    """True if a table map or statement may name rplctl's own database. The function checks every event of the run."""
     begins = run.starts[run.types == EventType.TABLE_MAP] + HEADER_LENGTH + _TABLE_MAP_FIXED
     begins = begins[run.data[np.minimum(begins, len(run.data) - 1)] == len(_OWN)]
     begins = begins[begins + len(_OWN) < len(run.data)]
@@ -93,14 +94,14 @@ def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: d
     map_ids = table_ids(run.data, run.starts[maps])
     row_ids = table_ids(run.data, run.starts[rows])
     in_force = maps_in_force(maps, np.arange(len(maps)), map_ids, rows, row_ids)
-    has_map = in_force >= 0  # the reader raises an error for a rows event without a table map
+    has_map = in_force >= 0  # a rows event without a map is an error of its reader
     keep[rows[has_map]] = accepted[in_force[has_map]]
 
 
 def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
-    """Yield each distinct database and table name, as bytes, with the indexes into `maps` of its table maps.
+    """Yield each distinct (database, table) of the table maps, with the indexes of its table maps in `maps`.
 
-    Most names have one table id.
+    The names are bytes. Most names have only one table id, so the table maps are first grouped by table id.
     """
     ids = table_ids(run.data, run.starts[maps])
     order = np.argsort(ids, kind="stable")
@@ -117,7 +118,10 @@ def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
 
 
 def _names(event: bytes) -> bytes:
-    """Return the part of a TABLE_MAP with the database and table: `u8 length, name, NUL` twice."""
+    """Return the part of a TABLE_MAP with the names of database and table: `u8 length, name, NUL` twice.
+
+    Raises BinlogFormatError if the names exceed the event.
+    """
     at = HEADER_LENGTH + _TABLE_MAP_FIXED
     end = at
     for _ in range(2):
@@ -161,7 +165,7 @@ def _filter_statements(run: EventRun, rules: ReplicationFilter, keep: Mask, chan
 
 
 def _is_begin(run: EventRun, numbers: Ints) -> Mask:
-    """Return a mask of the events that are exactly `BEGIN`: a MySQL source writes one per transaction."""
+    """Return a mask of the events that are exactly `BEGIN`. A MySQL source writes one for each transaction."""
     starts, ends = run.starts[numbers], run.starts[numbers] + run.lengths[numbers] - run.description.checksum_length
     fixed = HEADER_LENGTH + _QUERY_FIXED
     found: Mask = (run.types[numbers] == EventType.QUERY) & (ends - starts >= fixed)
@@ -182,9 +186,10 @@ def _database_offset(event: bytes) -> int:
 
 
 def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules: ReplicationFilter) -> bool:
-    """True if the rules accept the tables that the statement updates, as its text shows them.
+    """True if the rules accept the tables that the statement updates.
 
-    Raises RplError 1064, with the position, if the rules need the tables and the text does not show them.
+    Only the text of the statement shows these tables. Raises RplError 1064, with the position, if the rules need the
+    tables and the text does not show them.
     """
     if not rules.reads_statements and not is_own(database) and not mentions_own(event):
         return True
@@ -199,8 +204,9 @@ def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules
 
 
 def _rebuilt(run: EventRun, keep: Mask, changed: dict[int, bytes]) -> EventRun:
-    """Return the events that `keep` marks in a new buffer, with `changed` events replaced, without checksums, but with
-    their offsets in the log.
+    """Copy the events that `keep` marks into a new buffer, with the events in `changed` replaced.
+
+    The copies have no checksums, but the run has their offsets in the log.
     """
     checksum_length = run.description.checksum_length
     kept = (changed.get(number) or run.event(number) for number in np.flatnonzero(keep).tolist())

@@ -1,21 +1,23 @@
-"""Replication filters of a channel: which row events and statements the applier acts on (MySQL manual).
+"""Replication filters of a channel: they decide which row events and statements the applier applies (MySQL manual).
 
 The rules are MySQL's (sql/rpl_filter.cc), for names that are compared bytewise (lower_case_table_names=0):
-* rewrite_db comes first: for a row event's database and a statement's current database, never for names in its text;
-* databases: with a do_db, the database must match one; otherwise it must match no ignore_db. The database is that of
-  the row event, or the statement's current one. A statement without one passes a do_db if it changes tables that are
-  all in such databases; MySQL excludes such a statement, and then lacks the table whose rows it applies;
-* tables, in the order in which the statement names them: the first that matches a rule decides: do_table → yes,
-  ignore_table → no, wild_do → yes, wild_ignore → no. Without a match: yes unless there is a do list. A statement that
-  names tables but updates none → no;
-* CREATE, ALTER, DROP DATABASE: by do_db and ignore_db if there are any, else by the wild patterns against `name.`;
-  a MySQL source's by the rewritten name, although the statement creates the written one, as MySQL does; a MariaDB
-  source's by both;
-* before all other rules, and without an option: rows of the database `rplctl`, and statements that update it, are
-  excluded. The source may be the target of another rplctl; mysqld never logs its own repository tables either. (If a
-  source has another database of this name, rewrite_db applies it under another name.)
-Invariant: pure and picklable; the decision is the same in a Spark task, in order and one by one. Excluded events are
-neither decoded nor parsed beyond their names, and the position moves past them.
+* rewrite_db comes first. It changes the database of a row event and the current database of a statement, but no name in
+  the text of a statement.
+* Databases: with a do_db, the database must match one. Otherwise, it must match no ignore_db. The database is that of
+  the row event, or the current one of the statement. A statement without a current database passes a do_db if all
+  tables that it changes are in such databases. MySQL excludes such a statement, and then lacks the table whose rows it
+  applies.
+* Tables, in the order in which the statement names them: the first that matches a rule decides. do_table → yes,
+  ignore_table → no, wild_do → yes, wild_ignore → no. Without a match: yes, but no if there is a do list. A statement
+  that names tables but updates none → no.
+* CREATE, ALTER, DROP DATABASE: do_db and ignore_db decide. Without them, the wild patterns decide, which are compared
+  with `name.`. For a MySQL source, the rewritten name counts, although the statement creates the written one, as on
+  MySQL. For a MariaDB source, both names count.
+* Before all other rules, and without an option: rows of the database `rplctl`, and statements that update it, are
+  excluded. The source may be the target of another rplctl, and mysqld does not log its own repository tables either.
+  If a source has another database of this name, rewrite_db can apply it under another name.
+Invariant: the rules are pure and picklable, so all strategies and tasks make the same decision. Of an excluded event,
+only the names are read, and the position moves past the event.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
 from rplctl.schema.updated_names import updated_names
 
-OWN_DATABASE = "rplctl"  # equals target.dialect.OWN_SCHEMA, a module that tasks do not load
-# the statement that a server logs at the end of a temporary table; its IF EXISTS would pass the other filters
+OWN_DATABASE = "rplctl"  # equal to target.dialect.OWN_SCHEMA, which tasks do not load
+# A server logs this statement at the end of a temporary table. Its IF EXISTS would pass the other filters.
 _OWN_TEMPORARY = re.compile(
     rf"DROP\s+(?:/\*!40005\s+)?TEMPORARY(?:\s+\*/)?\s+TABLE\s+(?:IF\s+EXISTS\s+)?`?{OWN_DATABASE}`?\s*\.[^,]*",
     re.IGNORECASE | re.DOTALL,
@@ -43,10 +45,10 @@ _OWN_TEMPORARY = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicationFilter:
-    """The filters of a channel.
+    """The replication filters of a channel.
 
-    The rules and patterns for tables are `db.table`. `rewrite_db` has pairs (from, to), of which the first that matches
-    counts.
+    The rules and patterns for tables have the form `db.table`. `rewrite_db` has pairs (from, to); the first pair that
+    matches counts.
     """
 
     do_db: tuple[str, ...] = ()
@@ -57,7 +59,7 @@ class ReplicationFilter:
     wild_ignore_table: tuple[str, ...] = ()
     rewrite_db: tuple[tuple[str, str], ...] = ()
     lower_case: int = field(default=0, compare=False)  # lower_case_table_names; not a rule
-    waiting: frozenset[TableName] = frozenset()  # tables that are not yet copied (rplctl clone): excluded until then
+    waiting: frozenset[TableName] = frozenset()  # excluded tables, because rplctl clone has not copied them yet
 
     @classmethod
     def from_config(cls, config: Config) -> ReplicationFilter:
@@ -91,8 +93,9 @@ class ReplicationFilter:
         return next((old for old, new in self.rewrite_db if new == database), database)
 
     def accepts_database(self, database: str) -> bool:
-        """True if the database rules accept the current database, whose name is already rewritten. '' is accepted,
-        because then the names in the statement decide.
+        """True if the database rules accept the current database, whose name is already rewritten.
+
+        '' means that there is no current database. It is accepted, because then the names in the statement decide.
         """
         if not database:
             return True
@@ -101,8 +104,9 @@ class ReplicationFilter:
         return database not in self.ignore_db
 
     def accepts_tables(self, names: Iterable[TableName]) -> bool:
-        """True if the table rules accept the tables that one statement or row event updates. `names`: in the order of
-        the text.
+        """True if the table rules accept the tables that one statement or row event updates.
+
+        `names` has the tables in the order of the text.
         """
         names = tuple(names)
         for database, table in names:
@@ -112,7 +116,7 @@ class ReplicationFilter:
         return bool(names) and not (self.do_table or self.wild_do_table)
 
     def accepts_rows(self, database: str, table: str) -> bool:
-        """True if all rules accept rows of the table. `database`: the rewritten name."""
+        """True if all rules accept rows of the table. `database` is the rewritten name."""
         return (
             not is_own(database)
             and (database, table) not in self.waiting
@@ -121,10 +125,10 @@ class ReplicationFilter:
         )
 
     def accepts_statement(self, sql: str, database: str, context: DdlContext, charset: str = "") -> bool:
-        """True if the rules accept a statement, whose current database `accepts_database` has accepted.
+        """True if the rules accept a statement. The caller has checked its current database with `accepts_database`.
 
-        `charset`: the character set of the statement's bytes, which are decoded as latin-1 in `sql`. Raises RplError
-        1064 if the rules need the changed tables and the text does not show them.
+        `sql` has the bytes of the statement decoded as latin-1, and `charset` is their real character set. Raises
+        RplError 1064 if the rules need the changed tables, and the text does not show them.
         """
         may_be_own = mentions_own(sql)
         if not self.reads_statements and not may_be_own and not is_own(database):
@@ -135,7 +139,7 @@ class ReplicationFilter:
         if may_be_own and _OWN_TEMPORARY.fullmatch(sql):
             return False
         if names.tables and self.waiting.issuperset(names.tables):
-            return False  # a statement that also names other tables: see tables_to_requeue.py
+            return False  # tables_to_requeue.py handles a statement that also names other tables
         if self.do_db and not database and names.database is None:
             changed = names.tables or names.some_of
             if not changed or not all(self.accepts_database(of) for of, _ in changed):
@@ -184,13 +188,13 @@ def is_own(database: str) -> bool:
 def mentions_own(sql: str | bytes) -> bool:
     """True if the statement's text contains the name of rplctl's own database.
 
-    Few statements contain it. Only in these statements are the names parsed.
+    Only the few statements that contain the name are parsed.
     """
     return OWN_DATABASE in sql.lower() if isinstance(sql, str) else OWN_DATABASE.encode() in sql.lower()
 
 
 def filtered_catalog(catalog: Catalog, rules: ReplicationFilter) -> Catalog:
-    """Return the source's tables whose rows the rules accept, with rewritten database names."""
+    """Return a catalog of the source's tables whose rows the rules accept, with rewritten database names."""
     tables = {}
     for model in (moved(model, rules) for model in catalog.tables.values()):
         if rules.accepts_rows(model.database, model.name):
@@ -200,15 +204,16 @@ def filtered_catalog(catalog: Catalog, rules: ReplicationFilter) -> Catalog:
 
 
 def moved(model: TableModel, rules: ReplicationFilter) -> TableModel:
-    """Return the model with the name that its database has on the target."""
+    """Return the model with the rewritten name of its database, as on the target."""
     keys = tuple(replace(key, ref_database=rules.rewritten(key.ref_database)) for key in model.foreign_keys)
     return replace(model, database=rules.rewritten(model.database), foreign_keys=keys)
 
 
 @lru_cache(maxsize=1024)
 def _pattern(rule: str) -> re.Pattern[bytes]:
-    """Return the regular expression of a wild rule: `%` matches any bytes, `_` one byte, and a backslash makes the next
-    byte literal.
+    """Return the regular expression of a wild rule.
+
+    In a rule, `%` matches any bytes and `_` matches one byte. A backslash makes the next byte literal.
     """
     raw, parts, i = rule.encode(), [], 0
     while i < len(raw):

@@ -1,4 +1,4 @@
-"""GTIDs of transactions as text, for a whole piece of the log at a time."""
+"""Print the GTIDs of the transactions in a whole piece of the log at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rplctl.event.scan import GroupScan
 
 
 def gtid_texts(data: ByteArray, scan: GroupScan, groups: Ints) -> list[str]:
-    """Return the GTIDs of the transactions with these numbers as text; '' for a transaction without one."""
+    """Return the GTIDs of the transactions with the numbers `groups` as text. '' means that a transaction has none."""
     texts = [""] * len(groups)
     have = np.flatnonzero(scan.gtid_offset[groups] >= 0)
     offsets = scan.gtid_offset[groups[have]]

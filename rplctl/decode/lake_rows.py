@@ -1,15 +1,15 @@
-"""Converts changes to rows of a lake's table: the columns of the format `binlog` for one table, in Arrow types that
-Delta has.
+"""Convert changes to rows of a lake's table. These are the columns, in Arrow types that Delta has:
 
     op            insert, update, delete; ddl, truncate, drop
-    log, pos, row_number       the position of its event in the source's log, and the row's number in the event
-    gtid, end_log, end_pos     the GTID of its transaction ('' without one), and the position after the transaction
+    log, pos, row_number       the position of the event in the source's log, and the row's number in the event
+    gtid, end_log, end_pos     the GTID of the transaction ('' without one), and the position after the transaction
     ts            the time at which the statement began on the source
     before, after     structs of the table's columns; NULL if there is no such image
     is_partial    true if an image lacks columns (binlog_row_image)
     statement     the text of DDL
 
-Types are those of arrow.py; TIME is text, because lakes have no interval longer than a day.
+The format `binlog` has the same columns. Types are those of arrow.py. TIME is text, because lakes have no interval
+longer than a day.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ def lake_schema(model: TableModel) -> pa.Schema:
 
 
 def change_rows(part: TableChanges, transactions: Transactions, log_name: str, *, zero_null: bool) -> pa.Table:
-    """Return all changes of one table in a piece as rows, in the order of the log. Raises the errors of
-    arrow.column_array.
+    """Return all changes of one table in a piece as rows, in the order of the log.
+
+    Raises the errors of arrow.column_array.
     """
     rows, images = part.rows, part.rows.images
     schema = lake_schema(rows.model)
@@ -66,7 +67,7 @@ def _structs(rows: TableRows, images: Ints, wanted: pa.StructType, *, zero_null:
     return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=pa.array(is_none) if is_none.any() else None)
 
 
-def statement_rows(  # noqa: PLR0913 - a statement and where it stood
+def statement_rows(  # noqa: PLR0913 - a statement and its position
     model: TableModel, op: str, text: str, *, log_name: str, position: int, gtid: str, end: int, time: int, number: int
 ) -> pa.Table:
     """Return the row of a lake's table for DDL that changed the table."""

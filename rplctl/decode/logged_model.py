@@ -1,8 +1,8 @@
-"""Makes the model of a table from its table map alone, for a table whose CREATE TABLE is unknown.
+"""Make the model of a table from its table map alone, for a table whose CREATE TABLE is unknown.
 
-Invariant: nothing is guessed. MySQL always logs signedness and character sets, and names with binlog_row_metadata=FULL;
-MariaDB logs signedness and character sets with MINIMAL and FULL only. Columns without names are called @1, @2, …, as in
-the dump tools of both vendors.
+Invariant: nothing is guessed. MySQL always logs signedness and character sets, but names only with
+binlog_row_metadata=FULL. MariaDB logs signedness and character sets only with MINIMAL and FULL. Columns without names
+are called @1, @2, …, as in the dump tools of both vendors.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LARGE: Final = ("longblob", "longtext")
 
 
 def logged_model(table_map: TableMap) -> TableModel:
-    """Return a table's model from its table map alone. Raises RplError 1146 if the source logged too little."""
+    """Return the model of a table from its table map. Raises RplError 1146 if the source logged too little."""
     name = f"{table_map.database}.{table_map.table}"
     if table_map.unsigned is None:
         raise RplError(

@@ -1,11 +1,10 @@
-"""Completes row images that lack columns (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), for targets that cannot
-complete them.
+"""Complete row images that lack columns (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), if the target cannot do it.
 
 An INSERT lacks the columns that it did not set: they have the column's default. An UPDATE lacks unchanged columns.
-Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images,
-MariaDB 11.8.9 no generated column with any UPDATE (seen in its log; 10.11 does). If such a column may have changed, the
-target computes it (`schema.generated`) or the channel stops. Net changes drop a value of a generated column that is
-older than the columns in its expression (`outdated`). (Manual: binlog_row_image.)
+Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images.
+MariaDB 11.8.9 logs no generated column with any UPDATE (seen in its log; 10.11 logs them). If such a column may have
+changed, the target computes it (`schema.generated`), or the channel stops. A logged value of a generated column may be
+older than the columns in its expression. Net changes drop such a value (`outdated`). (Manual: binlog_row_image.)
 """
 
 from __future__ import annotations
@@ -30,12 +29,13 @@ _HINT = (
     "On a MariaDB source this setting is not enough (11.8.9 never logs the column). To use a MariaDB target, which "
     f"computes the column, and to copy all tables into it, run: {NEW_TARGET}; rplctl clone{OR_EXCLUDE}"
 )
-_SESSION = DdlContext(time_zone="?", server_version="")  # values that depend on the session are always logged
+_SESSION = DdlContext(time_zone="?", server_version="")  # the log always has values that depend on the session
 
 
 def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
-    """Return the default of each column that an INSERT's image lacks, by the column's index. `held`: the columns that
-    the image has. Raises RplError 1364 if only the source can compute a default.
+    """Return the default of each column that the image of an INSERT lacks, by the column's index.
+
+    `held` has the columns that the image has. Raises RplError 1364 if only the source can compute a default.
     """
     known = set(held)
     found: dict[int, Value] = {}
@@ -49,14 +49,14 @@ def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
 
 
 def check_generated(model: TableModel, changed: Iterable[int]) -> None:
-    """Check that an UPDATE's image has the value of each generated column that may have changed.
+    """Check that the image of an UPDATE has the value of each generated column that may have changed.
 
-    `changed`: the columns that the image has. Raises RplError 1364 if the image lacks a generated column that depends
-    on one of them and that rplctl cannot compute.
+    `changed` has the columns that the image has. Raises RplError 1364 if the image lacks a generated column that
+    depends on one of them, and rplctl cannot compute its value.
     """
     held = set(changed)
     names = {model.columns[number].name.casefold() for number in held}
-    for number, column in enumerate(model.columns):  # a generated column may depend on one before it
+    for number, column in enumerate(model.columns):  # a generated column may depend on an earlier one
         if column.generated is None or number in held:
             continue
         if names_in(column.generated) & names:
@@ -68,8 +68,8 @@ def check_generated(model: TableModel, changed: Iterable[int]) -> None:
 def check_updates(model: TableModel, images: Images) -> None:
     """Call `check_generated` for each UPDATE of a table.
 
-    FULL_NODUP omits a virtual column from the after image if the before image, or an earlier INSERT of the row, has its
-    old value: net changes would keep the old value.
+    FULL_NODUP omits a virtual column from the after image if an earlier image has its old value: the before image, or
+    an earlier INSERT of the row. Without this check, net changes would keep the old value.
     """
     afters = images.after[(images.before >= 0) & (images.after >= 0)]
     held = images.cell_start[afters] != NOT_IN_IMAGE
@@ -80,11 +80,11 @@ def check_updates(model: TableModel, images: Images) -> None:
 
 
 def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
-    """Yield the index of each generated column that the target computes, with a mask of the rows whose logged value is
-    outdated.
+    """Yield (index, mask) for each generated column that the target computes.
 
-    A value is outdated if a column in its expression comes from a newer image: FULL_NODUP's after image has only
-    changed columns, so the value may come from the before image or an earlier INSERT.
+    The mask marks the rows whose logged value of the column is outdated: a column in its expression comes from a newer
+    image. FULL_NODUP's after image has only changed columns, so the value may come from the before image or an earlier
+    INSERT.
     """
     for column, expression in integer_expressions(model).items():
         terms = [part for part in expression if isinstance(part, int)]

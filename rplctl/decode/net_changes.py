@@ -1,12 +1,11 @@
-"""Decodes a piece of the relay log into net changes per table, as bytes. Pure: no database, no clock, no state between
-calls.
+"""Decode a piece of the relay log into net changes per table, as bytes.
 
-A Spark task runs this module (design D1). The task may run twice, or its result may be discarded, without harm. In a
-table with a key, the last image per key replaces earlier ones, and the net change also has the row that the first
-operation expects on the target (D2). In a table without a key, a net change is the number of copies of each row that
-are deleted and inserted (`event.multiset`). If that is unknown or not worthwhile, every change is kept, in order.
-Contradictory changes raise `Inconsistent`: the applier then applies the same range one source transaction at a time and
-finds the exact event.
+A Spark task runs this module (design D1). The code is pure: no database, no clock, no state between calls. So the task
+may run twice, or its result may be discarded, without harm. In a table with a key, the last image of each key replaces
+earlier ones. The net change also has the row that the first operation expects on the target (D2). In a table without a
+key, a net change is the number of copies of each row to delete and to insert (`event.multiset`). If these numbers are
+unknown or not worthwhile, every change is kept, in order. Contradictory changes raise `Inconsistent`. The applier then
+applies the same range one source transaction at a time, and finds the exact event.
 """
 
 from __future__ import annotations
@@ -50,18 +49,19 @@ from rplctl.target.column_rows import ColumnRows
 from rplctl.target.registry import DEFAULT_KIND, value_form
 
 _OPAQUE_TYPE = b"\x0f"
-FEW_REMOVALS = 3  # at most so many deleted rows of a keyless table are searched for one by one
-FEW_CHANGES = 200  # with so many changes or more, copies are counted even if few rows are deleted
-_PRINTED = 32  # most bytes of a printed number or time
+FEW_REMOVALS = 3  # with more deleted rows, the copies in a keyless table are counted
+FEW_CHANGES = 200  # with this many changes, copies are counted even if few rows are deleted
+_PRINTED = 32  # bytes: the longest printed number or time
 
 
 class Inconsistent(Exception):
-    """The error for a piece whose changes contradict each other, or whose images are partial. The changes must be
-    applied one by one.
+    """The error for a piece whose changes contradict each other, or whose row images are partial.
+
+    The applier must apply these changes one by one.
     """
 
 
-def net_chunks(  # noqa: PLR0913 - what a split says
+def net_chunks(  # noqa: PLR0913 - the values of a split
     run: EventRun,
     catalog: Catalog,
     target_kind: str = DEFAULT_KIND,
@@ -70,12 +70,12 @@ def net_chunks(  # noqa: PLR0913 - what a split says
     length_prefixed: bool = False,
     in_order: Collection[tuple[str, str]] = (),
 ) -> list[TableChunk]:
-    """Return the net changes of a run, one chunk per table. A chunk with `bulk_rows` changes or more is encoded (0:
-    never).
+    """Return the net changes of a run, with one chunk for each table.
 
-    `length_prefixed`: encode rows with length prefixes if possible. `in_order`: tables without a key whose changes are
-    not combined. Raises Inconsistent if the order of the events counts or if a table has two definitions,
-    BinlogFormatError if an event is damaged, and RplError 1146 or 1677 if a table has no model or another one.
+    A chunk is encoded if it has at least `bulk_rows` changes; 0 means never. With `length_prefixed`, it has length
+    prefixes if possible. `in_order` has the tables without a key whose changes are not combined. Raises Inconsistent if
+    the order of the events counts, or if a table has two definitions. Raises BinlogFormatError if an event is damaged,
+    and RplError 1146 or 1677 if a table has no model, or a different one.
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
@@ -91,15 +91,16 @@ def net_chunks(  # noqa: PLR0913 - what a split says
 def table_chunk(
     rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]] = (), *, length_prefixed: bool
 ) -> TableChunk:
-    """Return the net changes of one table, as `net_chunks` does for a run."""
+    """Return the net changes of one table. `net_chunks` explains the arguments and the errors."""
     return replace(
         _table_chunk(rows, bulk_rows, in_order, length_prefixed=length_prefixed), width=rows.images.column_count
     )
 
 
 def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) -> TableChunk:
-    """Return a chunk that inserts all these rows, which are complete and distinct, so no row of the target is searched
-    for.
+    """Return a chunk that inserts all these rows. `net_chunks` explains the other arguments.
+
+    The rows are complete and distinct, so the chunk does not search for rows of the target.
     """
     model, images, form = rows.model, rows.images, value_form(rows.target_kind)
     count, whole = len(images.ops), tuple(range(images.column_count))
@@ -132,9 +133,9 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) ->
 def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None = None) -> Iterator[RowChange]:
     """Yield every change of one table in the order of the log.
 
-    A JSON diff without its document (PARTIAL_JSON with MINIMAL images) needs the target's document. `current`: returns
-    it, for the row that an image identifies and a column; called when the change is yielded. Raises Inconsistent if
-    such a diff occurs and `current` is None.
+    The log may lack the document to which a JSON diff applies (PARTIAL_JSON with MINIMAL images). For such a diff,
+    `current` must return the target's document. Its arguments are the image that identifies the row, and the column. It
+    is called when the change is yielded. Raises Inconsistent if there is such a diff and `current` is None.
     """
     images = rows.images
     everything = np.arange(len(images.cell_start))
@@ -168,9 +169,7 @@ def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None 
 
 
 def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
-    """Return a mask [images, columns] of JSON diffs whose before image lacks the column; the mask has the shape [0, 0]
-    if there are no diffs.
-    """
+    """Return a mask [images, columns] of the JSON diffs whose before image lacks the column. It is empty without diffs."""
     if not images.is_diff.size:
         return images.is_diff
     lacks_base: npt.NDArray[np.bool_] = images.cell_start[images.before_of_image] == NOT_IN_IMAGE
@@ -178,7 +177,10 @@ def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
 
 
 def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Value]) -> RowSet:
-    """Return the row with its JSON diffs applied. `documents`: the target's document of each column with a diff."""
+    """Return the row with its JSON diffs applied. `documents` has the target's document of each column with a diff.
+
+    Raises BinlogFormatError if a document is not JSON.
+    """
     values = list(row.rows[0])
     for column, text in documents.items():
         diff = raw_cells(cells_of(images, np.array([image]), column))[0]
@@ -193,7 +195,7 @@ def _with_diffs(images: Images, image: int, row: RowSet, documents: dict[int, Va
 
 
 class _Completion:
-    """Completes partial after images, for targets whose database does not know a table's defaults and expressions."""
+    """A function that completes partial after images for targets that do not know the table's defaults."""
 
     def __init__(self, rows: TableRows) -> None:
         self._model = rows.model
@@ -202,8 +204,9 @@ class _Completion:
         self._updates: set[tuple[int, ...]] = set()
 
     def __call__(self, rows: RowSet, *, is_insert: bool) -> RowSet:
-        """Add the defaults of missing columns to inserted rows, and check updated rows. Raises RplError 1364 if rplctl
-        cannot compute a missing value.
+        """Add the defaults of missing columns to inserted rows, and check updated rows.
+
+        Raises RplError 1364 if rplctl cannot compute a missing value.
         """
         if self._form.knows_defaults:
             return rows
@@ -273,7 +276,7 @@ def _table_chunk(
     if net.cell_image is None and is_bulk and _is_encoded(rows, length_prefixed=length_prefixed):
         bulk = _bulk_rows(rows, net, key, length_prefixed=length_prefixed and _can_be_length_prefixed(rows))
         return replace(chunk, bulk=bulk, has_views=False)
-    numbers = _key_numbers(rows, net, key) if can_be_overwritten(model) else None  # without numbers the order stays
+    numbers = _key_numbers(rows, net, key) if can_be_overwritten(model) else None  # None: log order
     order = entries if numbers is None else np.argsort(numbers, kind="stable")  # neighbours share pages
     goes, stays, comes = (order[wanted[order]] for wanted in (deleted, kept, added))
     return replace(
@@ -288,8 +291,8 @@ def _table_chunk(
 def _as_multiset(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, length_prefixed: bool) -> TableChunk | None:
     """Return the chunk of a table without a key as the number of copies of each row to delete and insert.
 
-    None if the changes must stay in order, because the order counts or too few rows are deleted. An UPDATE deletes one
-    copy and inserts one, so its images must have all columns of the target.
+    Return None if the changes must stay in order, because the order counts or too few rows are deleted. An UPDATE
+    deletes one copy and inserts one, so its images must have all columns of the target.
     """
     model, form = rows.model, value_form(rows.target_kind)
     images = with_old_cells(rows.images)
@@ -347,7 +350,7 @@ def _rows(rows: TableRows, images: Ints, columns: tuple[int, ...]) -> list[Row]:
 
 
 def has_large_cell(images: Images) -> bool:
-    """True if a cell would exceed the target's max_allowed_packet, or fill the memory with its copies."""
+    """True if a cell may exceed the target's max_allowed_packet, or if copies of it may fill the memory."""
     return bool(len(images.cell_length)) and int(images.cell_length.max()) > LARGE_CELL
 
 
@@ -359,16 +362,15 @@ def _is_encoded(rows: TableRows, *, length_prefixed: bool) -> bool:
 
 
 def _can_be_length_prefixed(rows: TableRows) -> bool:
-    """True if the rows are short (printed JSON may be longer) and have no generated columns, which cannot be
-    parameters.
-    """
+    """True if the rows are short (printed JSON may be longer) and have no generated columns, which no parameter can set."""
     longest = rows.images.cell_length.max(axis=0).clip(_PRINTED).sum()
     return int(longest) <= LONGEST_LENGTH_PREFIXED and not any(column.generated for column in rows.model.columns)
 
 
 def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, length_prefixed: bool) -> BulkRows:
-    """Return the net changes in encoded form. All images have all columns. A row that moves to another key is deleted
-    and inserted.
+    """Return the net changes in encoded form. All images must have all columns.
+
+    A row that moves to another key is deleted and inserted.
     """
     gone, present = net.final_image < 0, net.expect_present
     whole = tuple(range(rows.images.column_count))
@@ -395,7 +397,7 @@ def _bulk_rows(rows: TableRows, net: NetChanges, key: tuple[int, ...], *, length
 
 
 def _key_numbers(rows: TableRows, net: NetChanges, key: tuple[int, ...]) -> npt.NDArray[Any] | None:
-    """Return each entry's key as a 64-bit number; None if the key is not one integer column."""
+    """Return the key of each entry as a 64-bit number, or None if the key is not exactly one integer column."""
     width = INTEGER_WIDTH.get(ColumnType(rows.formats[key[0]].real_type)) if len(key) == 1 else None
     if width is None:
         return None
@@ -411,9 +413,9 @@ def _fields(rows: TableRows, images: Ints, column: int) -> Fields:
 
 
 def _has_typed_json(rows: TableRows) -> bool:
-    """True if a JSON cell may contain a typed ("opaque") value, because its type byte occurs.
+    """True if a JSON cell may contain a typed ("opaque") value, because it contains the byte of this type.
 
-    A false alarm is only slower.
+    The byte may have another meaning. Then the changes are only applied more slowly.
     """
     everything = np.arange(len(rows.images.cell_start))
     columns = [c for c, fmt in enumerate(rows.formats) if fmt.real_type == ColumnType.JSON]
@@ -425,7 +427,7 @@ def _has_typed_json(rows: TableRows) -> bool:
 def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
     """Yield the final rows of `entries`, in one set for each combination of columns that the images have.
 
-    For updates, `key` has the key's columns, and each row ends with its key's old values.
+    For inserts, `key` is empty. For updates, `key` has the columns of the key, and each row ends with their old values.
     """
     if not len(entries):
         return
@@ -448,7 +450,7 @@ def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, .
 
 
 def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
-    """Yield the updates that also change the key, ordered so that a row leaves a key before another row takes it."""
+    """Yield the updates that also change the key. A row leaves a key before another row takes it."""
     if net.cell_image is None or not len(entries):
         return
     ordered = _leavers_first(entries, net.origin)
@@ -463,9 +465,7 @@ def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]
 
 
 def _leavers_first(entries: Ints, origin: Ints) -> Ints:
-    """Order the entries that move to another key so that the row that leaves a key comes before the row
-    that takes it.
-    """
+    """Order entries that move to another key so that a row leaves a key before another row takes it."""
     leaving = dict(zip(origin[entries].tolist(), entries.tolist(), strict=True))
     ordered: list[int] = []
     done: set[int] = set()

@@ -1,7 +1,7 @@
-"""Decodes rows events that are applied one by one into the changes of each event, in the form that the target takes.
+"""Decode rows events whose order counts into the changes of each event, in the form that the target reads.
 
-A Spark task runs this module for a range whose order counts. The driver has verified, unpacked and filtered the events,
-and sends each after a table map of its table. Pure: the task may run twice.
+A Spark task runs this module. The driver has already verified, unpacked and filtered the events, and sends each of them
+after a table map of its table. Pure: the task may run twice.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from rplctl.target.registry import value_form
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderedPiece:
-    """Whole events for one task. Large ones are in a file of the spool folder.
+    """Whole events for one task. They are in `events`, or in the file `path` of the spool folder if they are large.
 
-    `kinds`, `tables`: one per rows event. `start`, `end`: offsets in the driver's input, for messages.
+    `kinds` and `tables` have one element for each rows event. `start` and `end` are offsets in the driver's input, for
+    messages.
     """
 
     events: bytes
@@ -44,8 +45,8 @@ class OrderedPiece:
 def ordered_chunks(piece: OrderedPiece, catalog: Catalog) -> list[TableChunk]:
     """Return one chunk with the changes of each rows event.
 
-    A chunk without a table replaces an event that only the driver can apply or refuse: the driver meets the same error
-    when it reaches the event.
+    If only the driver can apply or refuse an event, its chunk has no table. The driver meets the same error when it
+    reaches the event.
     """
     data = byte_view(piece.events) if piece.events else np.memmap(piece.path, np.uint8, "r")
     run = unverified_run(data, 0, len(data), piece.description)
@@ -53,7 +54,7 @@ def ordered_chunks(piece: OrderedPiece, catalog: Catalog) -> list[TableChunk]:
 
 
 def _pairs(run: EventRun) -> Iterator[EventRun]:
-    """Yield each rows event with its table map."""
+    """Yield each rows event together with its table map, as a run of two events."""
     maps: dict[int, int] = {}
     for number, (table_id, code) in enumerate(zip(table_ids(run.data, run.starts), run.types, strict=True)):
         if code == EventType.TABLE_MAP:

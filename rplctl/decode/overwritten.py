@@ -1,9 +1,10 @@
-"""Finds row changes of one piece of a batch that a later piece overwrites, so that they are not sent to the target.
+"""Find row changes of one piece of a batch that a later piece overwrites, so that they are not sent to the target.
 
 Each task keeps only the last image per key of its own piece, but a row may change in several pieces. Only updates are
-dropped, and only if a later piece updates or deletes the row: that change still detects a missing row (design D2).
-Invariant: in tables with foreign keys or other unique keys no change is dropped, because another row may depend on the
-values between two pieces (`can_be_overwritten`). A change is also kept if the key has several columns or is text.
+dropped, and only if a later piece updates or deletes the row. This later change still detects a missing row (design
+D2). Invariant: in tables with foreign keys or other unique keys, no change is dropped, because another row may depend
+on the values between two pieces (`can_be_overwritten`). A change is also kept if the key has several columns or is
+text.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ def can_be_overwritten(model: TableModel) -> bool:
 
 
 def without_overwritten(pieces: Sequence[list[TableChunk]]) -> Iterator[list[TableChunk]]:
-    """Yield the chunks of each piece, in the log's order, without the updates that later pieces overwrite.
+    """Yield the chunks of each piece without the updates that later pieces overwrite. Pieces are in log order.
 
-    Only one piece is copied to memory at a time: the others stay in the mapped files of the tasks.
+    Only one piece is copied to memory at a time. The others stay in the mapped files of the tasks.
     """
     stay: list[list[Kept | None]] = []
     later: dict[tuple[str, str], list[Keys]] = {}
@@ -41,8 +42,9 @@ def without_overwritten(pieces: Sequence[list[TableChunk]]) -> Iterator[list[Tab
 
 
 def _kept(chunk: TableChunk, later: list[Keys]) -> Kept | None:
-    """Return a mask of the updates to keep; None to keep all. `later`: the keys that later pieces change, to which the
-    chunk's own keys are added.
+    """Return a mask of the updates to keep, or None to keep all.
+
+    `later` has the keys that later pieces change. The function adds the keys of this chunk to it.
     """
     bulk = chunk.bulk
     if bulk is None:

@@ -1,6 +1,4 @@
-"""The input of a task that decodes single changes: whole events of one log file, and the information that decoding them
-needs.
-"""
+"""The input of a task that decodes single changes: whole events of one log file, and their context."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from rplctl.schema.model import TableModel
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The transaction to which a piece belongs. `end`: the position after it. `shift`: see `Piece.is_relay`."""
+    """The transaction to which a piece belongs. `end` is the position after it. `Piece` explains `shift`."""
 
     gtid: str
     end: BinlogPosition
@@ -23,16 +21,16 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A part of a log file, the bytes from `start` to `end`.
+    """A part of a log file: the bytes from `start` to `end`.
 
-    `source`: the position in the source's log at `start`. `models`: the table models in force.
-    `table_maps`: offsets of the table maps in force at `start`.
-    `transaction`: the transaction of the whole piece, if it begins or ends outside of the piece (a part of a large
-    transaction, XA). Otherwise the piece contains whole transactions.
-    `is_mixed`: statements or savepoints may be between the rows.
-    `is_relay`: the file is a relay log. The event at an offset is `shift` bytes before it in the source's log, and a
-    table without a model is an error.
-    `rules`: the replication filters.
+    `source` is the position in the source's log at `start`. `models` are the table models in force. `table_maps` has
+    the offsets of the table maps in force at `start`. `rules` are the replication filters.
+
+    If the piece is a part of one transaction (large, or XA), `transaction` is this transaction. Otherwise it is None,
+    and the piece contains whole transactions. `is_mixed` is true if statements or savepoints may be between the rows.
+
+    `is_relay` is true if the file is a relay log. In a relay log, the offset of an event is `shift` bytes larger than
+    its position in the source's log. A table without a model is then an error.
     """
 
     path: str

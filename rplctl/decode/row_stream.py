@@ -1,11 +1,11 @@
-"""Reads the rows events of a piece of the relay log, and groups their row images by table. The input is offsets of
-events.
+"""Read the rows events of a piece of the relay log, and group their row images by table.
 
-Invariants:
+The input is the offsets of the events. Invariants:
 * every event's checksum is verified before its bytes are used;
 * every rows event is read with the table map in force;
-* a table map that does not match the table's model raises an error that shows both (design D18). Compressed events
-  (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are first unpacked into one buffer.
+* a table map that does not match the table's model raises an error that shows both (design D18).
+
+Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are first unpacked into one buffer.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ from rplctl.target.registry import DEFAULT_KIND, value_form
 
 
 def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]:
-    """Return an array that is True at the index of each of these numbers. A lookup in it is much faster than a search
-    for each element of an array.
+    """Return an array that is True at the index of each of these numbers.
+
+    Many values can be tested by one access to this array, which is much faster than a search for each value.
     """
     table = np.zeros(size, np.bool_)
     table[list(numbers)] = True
@@ -63,16 +64,16 @@ class TableRows:
     formats: tuple[ColumnFormat, ...]
     images: Images
     events: RowsEvents
-    target_kind: str  # the target whose form the values get
+    target_kind: str  # the kind of target for which the values are encoded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRun:
-    """A sequence of events, at offsets of `data`; `lengths` include the checksum that `description` specifies.
+    """A sequence of events at offsets of `data`. `lengths` include the checksum that `description` specifies.
 
-    `has_more_than_rows`: True if an unpacked transaction contains savepoints, statements or XA.
-    `origins`: the offset in the log of each event, if the events were unpacked or rewritten; for an unpacked event, the
-    offset of the compressed event that contained it.
+    `has_more_than_rows` is true if an unpacked transaction contains savepoints, statements or XA. `origins` is set if
+    the events were unpacked or rewritten: it has the offset of each event in the log. For an unpacked event, this is
+    the offset of the compressed event.
     """
 
     data: ByteArray
@@ -90,7 +91,7 @@ class EventRun:
         return parse_rows_events(self.data, starts, lengths, types, self.description.checksum_length)
 
     def part(self, first: int, last: int) -> EventRun:
-        """Return the run of the events from `first` to `last` (exclusive)."""
+        """Return the run of the events with the numbers from `first` to `last` (exclusive)."""
         return self.chosen(slice(first, last))
 
     def chosen(self, own: slice | npt.NDArray[np.bool_]) -> EventRun:
@@ -103,17 +104,20 @@ class EventRun:
         return raw
 
     def end_position(self, number: int) -> str:
-        """Return the event's end position; '' in a compressed transaction, and in MariaDB 11.4 or later."""
+        """Return the end_log_pos of an event as text.
+
+        It is '' in a compressed transaction, and in MariaDB 11.4 or later.
+        """
         return str(parse_header(self.event(number)).end_log_pos or "")
 
 
 def read_tables(
     run: EventRun, catalog: Catalog, target_kind: str = DEFAULT_KIND, wanted: Container[TableName] | None = None
 ) -> Iterator[TableRows]:
-    """Yield the row images of each table that the run changes, or of those in `wanted`.
+    """Yield the row images of each table that the run changes. With `wanted`, only these tables are read.
 
-    Raises BinlogFormatError if an event is damaged, RplError 1146 or 1677 if a table has no model or another one, and
-    RplError 1235 for rows that a MERGE table wrote into other tables.
+    Raises BinlogFormatError if an event is damaged, and RplError 1146 or 1677 if a table has no model, or a different
+    one. Raises RplError 1235 for rows that a MERGE table wrote into other tables.
     """
     is_map = run.types == EventType.TABLE_MAP
     if not IS_ROWS[run.types].any():
@@ -132,7 +136,7 @@ def read_tables(
             continue
         model = model_of(table_map, catalog, target_kind, is_mariadb=run.description.is_mariadb)
         if model.is_sequence or (wanted is None and _is_left_out(model, target_kind)):
-            continue  # MariaDB logs NEXTVAL as rows; the target has no such table
+            continue  # rows of a sequence are NEXTVAL in MariaDB; the target has no table for them
         formats = formats_of(table_map, model)
         chosen = events.select(np.flatnonzero(_is_one_of(numbers, len(maps))[number_of_event]))
         images = first_columns(walk_images(chosen, formats), len(model.columns))
@@ -150,14 +154,15 @@ def unknown_tables(run: EventRun, catalog: Catalog) -> list[TableName]:
 
 
 def named_tables(data: ByteArray, start: int, end: int, description: FormatDescription) -> list[TableName]:
-    """Return the tables in the table maps of data[start:end], which contains whole events. Checksums are
-    not verified.
+    """Return the tables in the table maps of data[start:end], which contains whole events.
+
+    Checksums are not verified.
     """
     return unknown_tables(unverified_run(data, start, end, description), Catalog())
 
 
 def unverified_run(data: ByteArray, start: int, end: int, description: FormatDescription) -> EventRun:
-    """Return the events of data[start:end], which are whole, as a run. Checksums are not verified."""
+    """Return the whole events of data[start:end] as a run, without verifying their checksums."""
     offsets, types = event_offsets(data[start:end])
     return EventRun(
         data=data, starts=offsets[:-1] + start, lengths=np.diff(offsets), types=types, description=description
@@ -165,10 +170,10 @@ def unverified_run(data: ByteArray, start: int, end: int, description: FormatDes
 
 
 def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int) -> tuple[Ints, npt.NDArray[np.uint8]]:
-    """Verify the events of data[start:end]. Return their offsets in the file, followed by `end`, and their type codes.
+    """Verify the events of data[start:end], and return (offsets, type codes).
 
-    `checksum_algorithm`: the one in force at `start`. Raises BinlogFormatError 1594 if the last event is incomplete,
-    and 1743 if a checksum does not match.
+    The last offset is `end`. `checksum_algorithm` is the algorithm in force at `start`. Raises BinlogFormatError 1594
+    if the last event is incomplete, and 1743 if a checksum does not match.
     """
     piece = data[start:end]
     offsets, types = event_offsets(piece)
@@ -191,10 +196,10 @@ def intact_events(data: ByteArray, start: int, end: int, checksum_algorithm: int
 def read_run(
     data: ByteArray, start: int, end: int, description: FormatDescription, context: tuple[int, ...] = ()
 ) -> EventRun:
-    """Return the events of data[start:end], with checksums verified and compressed events unpacked.
+    """Return the events of data[start:end] as a run, with checksums verified and compressed events unpacked.
 
-    `context`: offsets of the table maps in force at `start`. Raises BinlogFormatError 1594 if the last event is
-    incomplete, and 1743 if a checksum does not match.
+    `context` has the offsets of the table maps in force at `start`, which come first in the run. Raises
+    BinlogFormatError 1594 if the last event is incomplete, and 1743 if a checksum does not match.
     """
     offsets, types = intact_events(data, start, end, description.checksum_algorithm)
     lengths = [int.from_bytes(data[at + 9 : at + 13].tobytes(), "little") for at in context]
@@ -209,8 +214,9 @@ def read_run(
 
 
 def model_of(table_map: TableMap, catalog: Catalog, target_kind: str, *, is_mariadb: bool) -> TableModel:
-    """Return the model of the table map's table. Raises RplError 1146 if there is no model, and 1677 if it does not
-    match the table map.
+    """Return the model of the table to which a table map belongs.
+
+    Raises RplError 1146 if there is no model, and 1677 if the model does not match the table map.
     """
     model = catalog.tables.get((table_map.database, table_map.table))
     if model is None:
@@ -231,7 +237,7 @@ def _is_left_out(model: TableModel, target_kind: str) -> bool:
 
 
 def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
-    """Return the distinct table maps, parsed, and for each TABLE_MAP event the index of its map."""
+    """Return the distinct table maps, and for each TABLE_MAP event the index of its map among them."""
     body_lengths = run.lengths[numbers] - HEADER_LENGTH - run.description.checksum_length
     firsts, which = distinct_ranges(run.data, run.starts[numbers] + HEADER_LENGTH, body_lengths)
     return [parse_table_map(run.event(number), run.description) for number in numbers[firsts]], which
@@ -240,7 +246,10 @@ def _distinct_maps(run: EventRun, numbers: Ints) -> tuple[list[TableMap], Ints]:
 def _map_of_events(
     run: EventRun, is_map: npt.NDArray[np.bool_], maps: Sequence[TableMap], map_number: Ints, events: RowsEvents
 ) -> Ints:
-    """Return the number of the map in force for each rows event. Raises BinlogFormatError if there is none."""
+    """Return the index in `maps` of the table map in force for each rows event.
+
+    Raises BinlogFormatError if there is none.
+    """
     ids = np.array([table_map.table_id for table_map in maps], np.int64)
     result = maps_in_force(run.starts[is_map], map_number, ids, events.event_start, events.table_id)
     without = np.flatnonzero(result < 0)
@@ -261,7 +270,7 @@ def table_ids(data: ByteArray, starts: Ints) -> Ints:
 
 
 def run_of(events: Iterable[bytes], description: FormatDescription) -> EventRun:
-    """Return these events, which have no checksums, as a run in a new buffer."""
+    """Return events without checksums as a run in a new buffer."""
     data = np.frombuffer(b"".join(events), np.uint8)
     offsets, types = event_offsets(data)
     return EventRun(

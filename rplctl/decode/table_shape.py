@@ -1,10 +1,13 @@
-"""Checks whether a table map matches the table's model, and returns how its cells are read (design D18).
+"""Check that a table map matches its table's model, and find the format in which the cells are read (design D18).
 
-Invariant: no row is decoded with a model that does not match: other columns, other names, or a wire type that the
-model's type never has stop the channel with an error that shows both, instead of shifting columns. A model of the
-target's own table (MySQL, MariaDB) matches as on their replicas (manual: "Replication with More Columns on Source or
-Replica"): columns are matched by position, either side may have more at its end, and names may differ. rplctl is
-stricter than they are: if names are logged, a column at another position on the target is an error.
+Invariant: no row is decoded with a model that does not match. The number and the names of the columns must be the same,
+and the wire type of a column must belong to its type. Otherwise, the channel stops with an error that shows both
+definitions.
+
+For a table model of the target itself (MySQL, MariaDB), the rules are those of its own replicas (manual: "Replication
+with More Columns on Source or Replica"). Columns are matched by position, either side may have more columns at its end,
+and names may differ. rplctl is stricter in one case: if names are logged, a column at another position on the target is
+an error.
 """
 
 from __future__ import annotations
@@ -45,11 +48,10 @@ _WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
 
 
 def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_mariadb: bool = False) -> TableModel:
-    """Return the model with which rows of this table map are read. `is_targets`: True if the model is the target's own
-    table.
+    """Return the model with which rows of this table map are read.
 
-    `is_mariadb`: True if the source may log hidden columns. Raises RplError 1677 if the table map does not match the
-    model.
+    `is_targets` is true if the model is the target's own table. `is_mariadb` is true if the source may log hidden
+    columns. Raises RplError 1677 if the table map does not match the model.
     """
     names = table_map.column_names
     own = [column.name for column in model.columns]
@@ -74,8 +76,9 @@ def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_maria
 
 
 def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ...]:
-    """Return the format in which each column's cells are read: the wire type of the table map, and the model's
-    properties that the map lacks.
+    """Return the format in which the cells of each column are read.
+
+    The wire type is that of the table map. The model adds the properties that the map lacks.
     """
     known = known_formats(model.columns)[: table_map.column_count]
     more = (ColumnFormat(type_code=code) for code in table_map.type_codes[len(known) :])
@@ -83,11 +86,11 @@ def formats_of(table_map: TableMap, model: TableModel) -> tuple[ColumnFormat, ..
 
 
 def _hidden_hashes(table_map: TableMap, model: TableModel) -> int:
-    """Return the number of columns after the model's that may be hidden columns of a MariaDB source, which the target
-    lacks.
+    """Return the number of columns at the end of the table map that may be hidden columns of a MariaDB source.
 
     MariaDB stores a hash for a UNIQUE key of TEXT, of BLOB, of a long VARCHAR or with USING HASH. The hash is the last
-    column of the row events, a BIGINT named DB_ROW_HASH_1. More such keys add more columns (seen in MariaDB 10.11).
+    column of the row events, a BIGINT named DB_ROW_HASH_1. More such keys add more columns (seen in MariaDB 10.11). The
+    target does not have these columns.
     """
     more = table_map.type_codes[len(model.columns) :]
     names = (table_map.column_names or ())[len(model.columns) :]

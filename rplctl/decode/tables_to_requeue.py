@@ -1,9 +1,8 @@
-"""Finds tables that must be added to a copy: those that a statement changes, if it also names tables that are not yet
-copied.
+"""Find tables that must be added to a copy, because a statement also names tables that are not yet copied.
 
-A swap by RENAME (gh-ost, pt-online-schema-change), `CREATE TABLE … LIKE`, a foreign key: no such statement can be
-executed while one of its tables is not copied. Invariant: a statement that cannot be parsed adds no tables; its
-execution reports the error.
+For example, such a statement is a swap by RENAME (gh-ost, pt-online-schema-change), `CREATE TABLE … LIKE`, or a foreign
+key. It cannot be executed while one of its tables is not copied. Invariant: a statement that cannot be parsed adds no
+tables; its execution reports the error.
 """
 
 from __future__ import annotations
@@ -22,8 +21,10 @@ from rplctl.schema.updated_names import named_tables
 
 
 def tables_to_requeue(run: EventRun, rules: ReplicationFilter) -> list[TableName]:
-    """Return the target's names of the replicated tables that a statement of the run changes, if the statement also
-    names a table that is not yet copied.
+    """Return the tables that must be added to the copy: those that a statement of the run changes.
+
+    Only statements count that also name a table that is not yet copied. The result has only replicated tables, with
+    their names on the target.
     """
     found: dict[TableName, None] = {}
     for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
@@ -40,8 +41,9 @@ def tables_to_requeue(run: EventRun, rules: ReplicationFilter) -> list[TableName
 
 
 def table_at(run: EventRun, number: int, lower_case: int) -> TableName | None:
-    """Return the table in a table map, or the table that a CREATE, ALTER or RENAME TABLE makes; None for any other
-    event.
+    """Return the table of a table map, or the table that a CREATE, ALTER or RENAME TABLE creates.
+
+    Return None for any other event.
     """
     if run.types[number] == EventType.TABLE_MAP:
         table_map = parse_table_map(run.event(number), run.description)

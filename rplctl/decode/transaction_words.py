@@ -1,6 +1,4 @@
-"""Patterns for QUERY events that begin or end a transaction or a part of it. They also match the names and XIDs in
-them.
-"""
+"""Patterns for QUERY events that begin or end a transaction or a part of it, with groups for savepoints and XIDs."""
 
 from __future__ import annotations
 
@@ -15,4 +13,4 @@ ROLLBACK_TO: Final = re.compile(
 XA: Final = re.compile(r"XA\s+(\w+)\s+(\S+?)\s*(?:ONE\s+PHASE)?\s*;?\s*\Z", re.IGNORECASE)  # verb, XID
 WORDS: Final = re.compile(
     r"(BEGIN|COMMIT|START\s+TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE\s+SAVEPOINT|XA|#|/\*\s*dummy)\b", re.IGNORECASE
-)  # keywords of events that are not statements to replicate
+)  # the first words of events that contain no statement to replicate

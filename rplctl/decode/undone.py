@@ -1,6 +1,6 @@
-"""Removes the changes that a source logged and then rolled back within a transaction, for targets without savepoints.
+"""Remove the changes that a source logged and then rolled back within a transaction, for targets without savepoints.
 
-Invariant: the remaining events have the effect of the whole run with ROLLBACK and ROLLBACK TO executed.
+Invariant: the remaining events have the same effect as the whole run, with ROLLBACK and ROLLBACK TO executed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from rplctl.event.types import EventType
 
 
 def without_undone(run: EventRun) -> EventRun:
-    """Return the run without the rows that were rolled back, and without the statements ROLLBACK, ROLLBACK TO and
-    SAVEPOINT.
+    """Return the run without the rows that were rolled back.
 
-    DDL commits the rows before it.
+    The statements ROLLBACK, ROLLBACK TO and SAVEPOINT are also removed. DDL commits the rows before it, so a later
+    ROLLBACK does not remove these rows.
     """
     savepoints: dict[str, int] = {}
     begun = 0
@@ -43,5 +43,5 @@ def without_undone(run: EventRun) -> EventRun:
 
 
 def folded(name: str) -> str:
-    """Return a savepoint's name without differences of letter case and quotes, for comparisons."""
+    """Return the name of a savepoint in lower case and without quotes, so that names can be compared."""
     return name.strip("`").replace("``", "`").casefold()
