@@ -1,4 +1,4 @@
-"""The type of a column in Spark's DataFrame.
+"""Choose the type that a column of a table has in Spark's DataFrame.
 
     TINYINT … BIGINT           the smallest type that has all its values; BIGINT UNSIGNED decimal(20,0)
     BIT                        bigint; BIT(64) decimal(20,0)

@@ -1,7 +1,7 @@
-"""Rows as JSON, a common form for tables of any shape.
+"""Convert rows to JSON, so that rows of tables with different columns have the same form.
 
 Integers and floats are numbers, bytes are base64 (as Spark's `from_json` reads BINARY), and everything else is the
-server's text. A column that the image lacks is omitted; NULL is null.
+server's text. A column that the image lacks is omitted. NULL is null.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rplctl.event.values import decode_column
 
 
 def dict_rows(rows: TableRows, images: Ints) -> Iterator[dict[str, Any] | None]:
-    """Yield a row for each image number; None for -1."""
+    """Yield the row in each of the images with the numbers `images`, as {column name: value}. Number -1 gives None."""
     names = [column.name for column in rows.model.columns[: len(rows.formats)]]
     columns = [decode_column(rows.images, images, number, fmt) for number, fmt in enumerate(rows.formats)]
     held = rows.images.cell_start[images] != NOT_IN_IMAGE

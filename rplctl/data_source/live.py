@@ -1,10 +1,11 @@
-"""A live server's binary logs, copied into a folder that the walk reads like any other folder.
+"""Copy a live server's binary logs into a folder, which `walk` then reads like any other folder.
 
-`path` is mysql://USER@HOST:PORT. The folder is `spool`/HOST_PORT/FIRST_LOG. It has the logs from the first to the last
-needed one, byte for byte as on the source. Spark calls the functions for schema, partitions and offsets in separate
-processes, which share the folder: the process with the lock appends. Invariant: a log is begun only when the log before
-it is complete. So a kill can only truncate the last log, which later continues after its last complete event, if the
-server still has the same log.
+The option `path` is mysql://USER@HOST:PORT. The folder is `spool`/HOST_PORT/FIRST_LOG. It has the logs from the first
+to the last needed one, byte for byte as on the source. Spark calls the functions for schema, partitions and offsets in
+separate processes, which share the folder. Only the process that holds the lock appends to it.
+
+Invariant: a log is begun only when the log before it is complete. So a kill can only truncate the last log. The next
+copy continues after the last complete event of this log, if the server still has the same log.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ SCHEMES: Final = ("mysql://", "mariadb://")
 LIVE_OPTIONS: Final = frozenset(
     "spool password_file ssl ssl_ca ssl_cert ssl_key ssl_verify_server_cert get_public_key".split()
 )
-_CONTROLS: Final = (  # all other events are written to the copy unchanged
+_CONTROLS: Final = (  # all other events are appended to the copy unchanged
     EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2,
     EventType.START_ENCRYPTION,
 )  # fmt: skip
@@ -55,12 +56,15 @@ _TYPE_AT: Final = 4
 _ROTATE_NAME_AT: Final = HEADER_LENGTH + 8
 _WRAP: Final = 1 << 32  # an event's header has the position modulo this number
 _LARGEST_GAP: Final = 256
-_ENOUGH: Final = 64 << 20  # bytes per poll of a stream: a busy source always has more
+_ENOUGH: Final = 64 << 20  # bytes: one poll of a stream stops here, because a busy source always has more
 
 
 @dataclass(frozen=True, slots=True)
 class LiveServer:
-    """A live server. `spool`: the folder for its logs, which every executor must see under this name."""
+    """A live server whose logs are read.
+
+    `spool` is the folder for the copies of its logs. Every executor must see this folder under the same name.
+    """
 
     info: MasterInfo
     password_file: Path | None
@@ -68,7 +72,10 @@ class LiveServer:
 
 
 def live_server(url: str, given: Mapping[str, str]) -> LiveServer:
-    """Return the live server of the options. Raises UsageError if an option is not valid."""
+    """Return the server of the URL `url`, with the other options of the query in `given`.
+
+    Raises UsageError if an option is not valid.
+    """
     try:
         parts = urlsplit(url)
         port = parts.port or 3306
@@ -105,7 +112,10 @@ def is_on(given: Mapping[str, str], name: str) -> bool:
 
 
 def _own_spool() -> Path:
-    """Return this account's spool folder. Raises UsageError if another account created that name in /tmp first."""
+    """Return this account's spool folder in the folder for temporary files, and create it if it is missing.
+
+    Raises UsageError if another account created this name first.
+    """
     folder = Path(tempfile.gettempdir()) / f"rplctl-binlog-{os.getuid()}"
     private_folder(folder)
     found = folder.lstat()
@@ -115,7 +125,7 @@ def _own_spool() -> Path:
 
 
 class LiveLogs:
-    """The copied logs of a live server. `first`: the log to begin with; '' = the source's oldest log."""
+    """The copies of a live server's logs. `first` is the log to begin with; '' means the source's oldest log."""
 
     def __init__(self, server: LiveServer, first: str = "") -> None:
         self._server, self._first = server, first
@@ -127,7 +137,7 @@ class LiveLogs:
         self.folder = server.spool  # from the first poll on: the folder of the logs
 
     def all_there_is(self, end: BinlogPosition | None = None) -> Path:
-        """Copy everything that the source has logged until now, at most to `end`.
+        """Copy everything that the source has logged until now, at most to `end`, and return the folder of the copies.
 
         Raises SourceError if the source reports an error, ConfigError if the password cannot be read, and OSError if a
         log cannot be written.
@@ -146,7 +156,10 @@ class LiveLogs:
         return self.folder
 
     def what_came(self) -> Path:
-        """Copy the bytes that have arrived since the last poll. The next poll reopens a lost connection."""
+        """Copy the bytes that have arrived since the last poll, and return the folder of the copies.
+
+        If the connection is lost, the next poll opens a new one.
+        """
         if self._stream is None:
             return self.all_there_is()
         with self._lock():
@@ -181,11 +194,11 @@ class LiveLogs:
         return BinlogPosition(names[-1], (self.folder / names[-1]).stat().st_size) if names else self._place
 
     def _open(self, password: str) -> None:
-        """Open a dump from the end of the copy on."""
+        """Open a stream of the source's events that begins at the end of the copy."""
         self.close()
         self._place, self._is_same = self._whole_end(), False
         start = DumpStart(replace(self._place, log_pos=max(FIRST_EVENT_POSITION, self._place.log_pos)))
-        # The source ends the older of two dumps with the same id
+        # The id is random, because the source ends the older of two dumps with the same id
         replica = ReplicaIdentity(secrets.randbelow(1 << 31) + (1 << 31), str(uuid.uuid4()))
         self._stream = open_stream(self._server.info, password, start, replica, self._config)
         self._checksum_length = CHECKSUM_LENGTH if self._stream.identity().has_checksums else 0
@@ -205,7 +218,7 @@ class LiveLogs:
         return BinlogPosition(place.log_name, end)
 
     def _take(self, timeout_s: float) -> int:
-        """Append the events that arrive within the time, and return the number of bytes that arrived."""
+        """Append the events that arrive within `timeout_s`, and return the number of bytes that arrived."""
         assert self._stream is not None
         batch = self._stream.read_batch(timeout_s)
         if batch is None:
@@ -222,7 +235,7 @@ class LiveLogs:
         """Process a control event.
 
         A ROTATE is part of the log, or names the log of the next events. A FORMAT_DESCRIPTION begins a log. A heartbeat
-        and START_ENCRYPTION are ignored: the server sends the events unencrypted.
+        and START_ENCRYPTION are ignored, because the server sends the events unencrypted.
         """
         header = parse_header(event)
         if header.type_code == EventType.ROTATE and header.end_log_pos and not header.is_artificial:
@@ -286,7 +299,7 @@ class LiveLogs:
 
 @contextmanager
 def _own_hints() -> Iterator[None]:
-    """Replace the source's hints, which name options of change-master, by hints for a query."""
+    """Replace a hint that names options of change-master by a hint that names the options of a query."""
     try:
         yield
     except SourceError as error:

@@ -1,4 +1,4 @@
-"""The checked options of a query: `spark.read.format("binlog")`."""
+"""Parse and check the options of a query with `spark.read.format("binlog")`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`")
 
 @dataclass(frozen=True, slots=True)
 class Gtids:
-    """A set of GTIDs of MySQL or of MariaDB, depending on the text."""
+    """A set of GTIDs of MySQL or of MariaDB. The field of the other vendor is empty."""
 
     mysql: MysqlGtidSet
     mariadb: MariadbGtidState
 
     @classmethod
     def parse(cls, text: str) -> Gtids:
-        """Return the GTIDs of a text. Raises UsageError if the text is not a GTID set or GTID list."""
+        """Parse a GTID set of MySQL or a GTID list of MariaDB. Raises UsageError if the text is neither."""
         if ":" in text:
             return cls(MysqlGtidSet.parse(text), MariadbGtidState.parse(""))
         return cls(MysqlGtidSet.parse(""), MariadbGtidState.parse(text))
@@ -36,10 +36,11 @@ class Gtids:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOptions:
-    """The options of a query. `server`: the server to read; its logs are copied to a folder below `path`.
+    """The options of a query.
 
-    `table`: the table whose rows become columns; None = all tables, as JSON. Times: seconds since 1970. `carry`: tasks
-    get the bytes of the logs with their work.
+    `table` is the table whose rows become columns. None means all tables, as JSON. Times are in seconds since 1970.
+    With `carry`, the driver sends the bytes of the logs to the tasks. `server` is the server to read; its logs are
+    copied to a folder below `path`.
     """
 
     path: Path
@@ -60,8 +61,10 @@ class QueryOptions:
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> QueryOptions:
-        """Return the checked options. The letter case of names is ignored, as in Spark, and an option with an empty
-        value is ignored. Raises UsageError if an option is unknown, `path` is missing, or a value is not valid.
+        """Parse and check the options.
+
+        The letter case of names is ignored, as in Spark, and an option with an empty value is ignored. Raises
+        UsageError if an option is unknown, `path` is missing, or a value is not valid.
         """
         options = {name.lower(): value for name, value in given.items()}
         names = {"path", *_READ, *LIVE_OPTIONS}
@@ -102,7 +105,7 @@ def _count(text: str) -> int:
 
 
 def _table(text: str) -> TableName:
-    """Parse shop.orders, or `shop`.`orders` for names with a dot."""
+    """Parse shop.orders, or `shop`.`orders` for names with a dot. Raises ValueError if the text is neither."""
     if quoted := _QUOTED.fullmatch(text):
         return quoted[1].replace("``", "`"), quoted[2].replace("``", "`")
     database, dot, table = text.partition(".")
@@ -112,7 +115,7 @@ def _table(text: str) -> TableName:
 
 
 def _time(text: str) -> float:
-    """Parse a time in ISO 8601; without a zone, the time is UTC."""
+    """Parse a time in ISO 8601. Without a zone, the time is UTC."""
     when = datetime.fromisoformat(text)
     return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 

@@ -1,7 +1,7 @@
-"""Spark's entry point: Spark imports every module `pyspark_…` for a `DefaultSource`; the wheel installs this module.
+"""The entry point for Spark, which imports every module `pyspark_…` and takes the `DefaultSource` in it.
 
-Without pyarrow (`pip install 'rplctl[dataframe]'`), the module has no `DefaultSource`. An error here would end Spark's
-search for any format.
+The wheel installs this module at the top level, where Spark finds it. Without pyarrow (`pip install
+'rplctl[dataframe]'`), the module has no `DefaultSource`. An error here would end Spark's search for any format.
 """
 
 __all__ = ["DefaultSource"]

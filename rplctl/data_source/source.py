@@ -1,13 +1,14 @@
-"""The functions that Spark calls: `spark.read.format("binlog").option("path", …)`, and `readStream`.
+"""Implement the functions that Spark calls for `spark.read.format("binlog").option("path", …)`, and `readStream`.
 
-With the option table, rows are structs of the table's columns. Without it, rows are JSON, for all tables:
+With the option table, `before` and `after` are structs of the table's columns. Without it, they are JSON, for all
+tables:
 
     op            insert, update, delete; ddl, truncate, drop; statement: it changed rows without row events
-    log, pos      the start of its event;  row_number  the row's number within the event
-    gtid          of its transaction ('' without);  end_log, end_pos  the end position of its transaction
+    log, pos      the start of the event;  row_number  the row's number within the event
+    gtid          the transaction's GTID ('' without one);  end_log, end_pos  the end position of the transaction
     ts            the start time of the statement on the source
-    database, table   (without option table)
-    before, after     the row; null if there is none.  is_partial  an image lacks columns (binlog_row_image)
+    database, table   the names of the table
+    before, after     the row; null if there is none;  is_partial  an image lacks columns (binlog_row_image)
     statement     the text of DDL
 
 An offset of a stream is {"log", "pos"}, the end of a transaction. Every change is returned once, even after a kill.
@@ -55,14 +56,14 @@ _TABLE: Final = (pa.field("database", pa.string()), pa.field("table", pa.string(
 _HEAD: Final = from_arrow_schema(pa.schema([*HEAD, *_TABLE])).fields
 _TAIL: Final = [sql.StructField("is_partial", sql.BooleanType()), sql.StructField("statement", sql.StringType())]
 _BATCH_ROWS: Final = 100_000
-MOST_CARRIED: Final = 512 << 20  # bytes per query or trigger: the driver has them in memory
+MOST_CARRIED: Final = 512 << 20  # bytes per query or trigger, all in the driver's memory
 MOST_IN_PARTITION: Final = 96 << 20  # bytes; spark.rpc.message.maxSize is 128 MiB
-# Spark's program that calls pushFilters; it runs only if the session allows filters to be pushed down
+# Spark's program that calls pushFilters. It runs only if the session allows filters to be pushed down.
 _FILTERS_PUSHED_BY: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class BinlogError(Exception):
-    """An RplError as one text: Spark passes on only the text of an error."""
+    """An RplError as one text, because Spark passes on only the text of an error."""
 
 
 @contextmanager
@@ -76,7 +77,7 @@ def _reported() -> Iterator[None]:
 
 
 class BinlogDataSource(api.DataSource):
-    """The data source `binlog`. Options: see options.py and man rplctl-dataframe(7)."""
+    """The data source `binlog`. options.py and man rplctl-dataframe(7) explain its options."""
 
     @classmethod
     def name(cls) -> str:
@@ -103,7 +104,10 @@ class BinlogDataSource(api.DataSource):
         return sql.StructType([*_HEAD, *rows, *_TAIL])
 
     def reader(self, schema: sql.StructType) -> api.DataSourceReader:
-        """Return a reader that accepts filters only if Spark pushes filters: otherwise, Spark rejects such a reader."""
+        """Return a reader for a batch query.
+
+        The reader accepts filters only if Spark pushes filters. Otherwise, Spark rejects a reader that accepts them.
+        """
         kind = FilteredBinlogReader if _FILTERS_PUSHED_BY in sys.modules else BinlogReader
         with _reported():
             return kind(_with_logs(QueryOptions.parse(self.options)), schema)
@@ -114,7 +118,7 @@ class BinlogDataSource(api.DataSource):
 
 
 class _Reads:
-    """The common part of batches and streams: the work of the tasks."""
+    """The common part of the readers for batches and streams: partitions, and the work of the tasks."""
 
     def __init__(self, options: QueryOptions, schema: sql.StructType) -> None:
         self._options, self._schema = options, schema
@@ -140,8 +144,10 @@ class _Reads:
         return _in_order(batches) if len(found.tables) + bool(found.statements) > 1 else iter(batches)
 
     def _partitions(self, pieces: Sequence[Piece]) -> list[api.InputPartition]:
-        """Group small pieces into partitions, at least one: Spark would otherwise create its own. Raises UsageError if
-        the logs are too large to be sent (`carry`).
+        """Group the pieces into partitions of about `partition_bytes`.
+
+        There is at least one partition, because Spark would otherwise create its own. Raises UsageError if the logs are
+        too large to be sent (`carry`).
         """
         shares: list[list[Piece]] = [[]]
         size = 0
@@ -156,7 +162,10 @@ class _Reads:
         return [api.InputPartition(tuple((piece, self._sent(piece)) for piece in share)) for share in shares]
 
     def _sent(self, piece: Piece) -> tuple[Sent, ...]:
-        """Return (offset in the log, bytes) pairs for a task that cannot read the log."""
+        """Return (offset in the log, bytes) pairs for a task that cannot read the log.
+
+        The result is empty without the option `carry`.
+        """
         if not self._options.carry:
             return ()
         maps = table_maps(piece.path, piece.table_maps, piece.start)
@@ -164,7 +173,7 @@ class _Reads:
 
 
 class BinlogReader(_Reads, api.DataSourceReader):
-    """The partitions of a batch."""
+    """A reader for a batch query, which divides the requested logs into partitions."""
 
     def partitions(self) -> Sequence[api.InputPartition]:
         with _reported():
@@ -172,10 +181,10 @@ class BinlogReader(_Reads, api.DataSourceReader):
 
 
 class FilteredBinlogReader(BinlogReader):
-    """A `BinlogReader` with filters of the query, which reduce the bytes to read."""
+    """A `BinlogReader` that uses filters of the query to read fewer bytes."""
 
     def pushFilters(self, filters: list[api.Filter]) -> Iterator[api.Filter]:
-        """Use filters to skip bytes, and return all of them: Spark checks every row again."""
+        """Use filters to skip bytes, and return all of them, so that Spark checks every row again."""
         for given in filters:
             column, value = getattr(given, "attribute", None), getattr(given, "value", None)
             asked = self._asked
@@ -193,12 +202,12 @@ class FilteredBinlogReader(BinlogReader):
 
 
 class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The stream. `_walks` has a walk at each known offset, so that no log is walked twice."""
+    """A reader for a streaming query. `_walks` has a walk at each known offset, so that no log is walked twice."""
 
     def __init__(self, options: QueryOptions, schema: sql.StructType) -> None:
         super().__init__(options, schema)
         self._live = _live(options)
-        self._end: BinlogPosition | None = None  # the current end of the logs, for a query that ends there
+        self._end: BinlogPosition | None = None  # the end of the logs at the start of a query that ends there
         self._walks: dict[BinlogPosition, LogWalk] = {}
         self._pieces: dict[tuple[BinlogPosition, BinlogPosition], list[Piece]] = {}
 
@@ -210,7 +219,10 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
         return _offset(walk.place)
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """Return the next offset. Spark before 4.2 passes no start: then all available logs come next."""
+        """Return the end of the next micro-batch.
+
+        Spark before 4.2 passes no `start`. The micro-batch then begins at the last known offset.
+        """
         begun = _place(start) if start else (max(self._walks, key=BinlogPosition.order_key) if self._walks else None)
         with _reported():
             self._look()
@@ -279,14 +291,21 @@ def _refuse_much(shares: Sequence[Sequence[Piece]]) -> None:
 
 
 def _live(options: QueryOptions) -> LiveLogs | None:
-    """Return the logs of a server: all logs, for the DDL in them, or those from `start` on with a schema file."""
+    """Return the logs of the server that the query reads, or None if the query reads a folder.
+
+    The copy begins with the oldest log of the server, because the DDL in the logs defines the tables. With a schema
+    file, it begins with the log of the option `start`.
+    """
     if options.server is None:
         return None
     return LiveLogs(options.server, options.start.log_name if options.start and options.schema_file else "")
 
 
 def _with_logs(options: QueryOptions) -> QueryOptions:
-    """Return the options with a folder that has the server's logs up to now."""
+    """Copy the logs of a live server up to now, and return the options with the folder of the copies as `path`.
+
+    If the query reads a folder, the options are unchanged.
+    """
     live = _live(options)
     if live is None:
         return options
@@ -309,7 +328,10 @@ def _texts(value: Any) -> frozenset[str]:
 
 
 def _struct(versions: Sequence[TableModel]) -> sql.StructType:
-    """Return the last definition's columns, then the columns that only earlier definitions had."""
+    """Return the type of a row.
+
+    It has the columns of the last definition, and after them the columns that only earlier definitions had.
+    """
     columns: dict[str, Column] = {}
     for model in reversed(versions):
         for column in model.columns:

@@ -1,8 +1,8 @@
-"""The driver's walk through the logs: transactions → pieces for tasks, each with the table models in force.
+"""Walk through the logs in the driver, and divide their transactions into pieces for tasks.
 
-DDL changes the models during the walk. XA transactions wait for their XA COMMIT, and transactions that were rolled back
-are skipped. Invariant: each position of a walk is the end of a transaction, and two walks between the same positions
-give the same pieces.
+Each piece has the table models in force, which DDL changes during the walk. The pieces of an XA transaction are kept
+until its XA COMMIT, and transactions that were rolled back are skipped. Invariant: each position of a walk is the end
+of a transaction, and two walks between the same positions give the same pieces.
 """
 
 from __future__ import annotations
@@ -54,11 +54,16 @@ _PLAIN: Final = np.array([GroupKind.CONTROL, GroupKind.ROWS])
 
 
 class LogWalk:
-    """A walk that is positioned at `place`, after a transaction. `versions`: all models of the requested tables."""
+    """A walk through the logs. `place` is its current position, which is the end of a transaction.
+
+    `versions` has all models of the requested tables, in the order of the walk.
+    """
 
     def __init__(self, options: QueryOptions, asked: Asked | None = None) -> None:
-        """Walk to the start of the options. Raises SourceError if a log is missing, UsageError if an option is not
-        valid, and RplError for an invalid schema file.
+        """Begin a walk, and walk to the start position that the options specify.
+
+        Raises SourceError if a log is missing, UsageError if an option is not valid, and RplError for an invalid schema
+        file.
         """
         self._options, self.asked = options, asked or Asked.table(options.table)
         names = self._names()
@@ -90,10 +95,11 @@ class LogWalk:
         return other
 
     def to(self, stop: BinlogPosition | None = None, limit: int | None = None) -> list[Piece]:
-        """Return the pieces of the transactions up to `stop`, or of about `limit` bytes, at least one transaction.
+        """Walk on, and return the pieces of the transactions up to `stop`, or up to the end that the options specify.
 
-        Raises SourceError if a log is missing or cannot be opened, BinlogFormatError if it is damaged, and RplError if
-        a statement is not permitted or not understood.
+        With `limit`, the walk ends after about this number of bytes, but after at least one transaction. Raises
+        SourceError if a log is missing or cannot be opened, and BinlogFormatError if a log is damaged. Raises RplError
+        if a statement is not permitted or not understood.
         """
         pieces: list[Piece] = []
         stop = self._options.end if stop is None else stop
@@ -188,7 +194,10 @@ class LogWalk:
                 yield from self._rows(data, path, scan, first, last)
 
     def _rows(self, data: ByteArray, path: str, scan: GroupScan, first: int, last: int) -> Iterator[Piece]:
-        """Yield pieces of row transactions by partition size; only a much larger transaction is split inside."""
+        """Yield pieces of about the partition size with row transactions.
+
+        Only a transaction of more than twice this size is divided.
+        """
         size = self._options.partition_bytes
         while first < last:
             start = int(scan.start[first])
@@ -301,7 +310,7 @@ class LogWalk:
             yield replace(piece, transaction=transaction)
 
     def _carry_out(self, query: Query, description: FormatDescription, at: str) -> bool:
-        """Apply DDL to the models; False for a statement that changes rows."""
+        """Apply a DDL statement to the models. Return False for a statement that changes rows."""
         context = ddl_context(query, description, lower_case_table_names=0)
         try:
             plan = plan_ddl(query.sql, query.database, context, self.catalog, may_drop_unknown=True)
@@ -322,7 +331,7 @@ class LogWalk:
 
     def _concerns(self, query: Query, description: FormatDescription) -> bool:
         """True if the DDL statement affects a table that the query requests."""
-        if self.asked.all_tables:  # also statements that the parser does not know
+        if self.asked.all_tables:  # this includes statements that the parser does not know
             return True
         actions = parse_ddl(query.sql, query.database, ddl_context(query, description, 0))
         return self.asked.concerns_ddl(actions, query.database)
@@ -330,9 +339,9 @@ class LogWalk:
     def _models(
         self, data: ByteArray, start: int, end: int, description: FormatDescription, *, has_payload: bool = False
     ) -> tuple[TableModel, ...] | None:
-        """Return the models of the tables in data[start:end]; None if no table is requested.
+        """Return the models of the tables in data[start:end], or None if none of these tables is requested.
 
-        Only the task of a compressed transaction sees its content, so all requested models are returned for it.
+        Only the task decompresses a compressed transaction. So the models of all requested tables are returned for it.
         """
         names = {*self.catalog.tables} if has_payload else {*named_tables(data, start, end, description)}
         if not self.asked.all_tables:
@@ -354,7 +363,7 @@ class LogWalk:
             self.versions[model] = None
 
     def _wanted(self, data: ByteArray, scan: GroupScan) -> npt.NDArray[np.bool_]:
-        """Return, for each transaction, True if it is within the requested times and GTIDs."""
+        """Return a mask of the transactions that are within the requested times and GTIDs."""
         options = self._options
         found = np.ones(len(scan), np.bool_)
         if options.start_time is not None:
@@ -377,7 +386,7 @@ class LogWalk:
         return found
 
     def _has_time(self, data: ByteArray, scan: GroupScan) -> npt.NDArray[np.bool_]:
-        """Return, for each transaction, True if it has an event within the requested times."""
+        """Return a mask of the transactions that have an event within the requested times."""
         first = int(scan.start[0])
         run = unverified_run(data, first, int(scan.end[-1]), self._description(scan, first))
         time = unsigned(data, run.starts, 4)
@@ -400,5 +409,5 @@ class LogWalk:
 
 
 def _before(scan: GroupScan, number: int) -> BinlogPosition:
-    """Return the source position before the transaction."""
+    """Return the source position at the start of the transaction `number`."""
     return scan.source_position(number - 1) if number else scan.first_source
