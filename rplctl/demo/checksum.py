@@ -1,4 +1,4 @@
-r"""A checksum of a table's rows that is the same in every database.
+r"""Compute a checksum of a table's rows that is the same in every database.
 
 The checksum is the SHA-256 of the neutral text of all rows in primary key order:
 
@@ -38,7 +38,7 @@ def neutral_text(value: Value) -> str:
 
 
 def rows_checksum(rows: Iterable[Sequence[Value]]) -> tuple[int, str]:
-    """Return the number and the SHA-256 (hex) of rows in primary key order."""
+    """Return (number of rows, checksum in hexadecimal digits). The rows must be in primary key order."""
     digest = hashlib.sha256()
     count = 0
     for row in rows:
@@ -50,7 +50,7 @@ def rows_checksum(rows: Iterable[Sequence[Value]]) -> tuple[int, str]:
 def sqlite_checksum(
     connection: sqlite3.Connection, table: str, columns: Sequence[str], primary_key: Sequence[str]
 ) -> tuple[int, str]:
-    """Return `rows_checksum` of a SQLite target's table.
+    """Return the number of rows and the checksum of a table in a SQLite target.
 
     Raises sqlite3.OperationalError if the table or a column is missing.
     """

@@ -1,7 +1,7 @@
-"""The recorded log of `crash-test` (demo/crash, from tests/tools/record_crash_log.py), and the states of its source.
+"""Read the recorded states of the source for `rplctl crash-test`, whose log is also recorded (demo/crash).
 
-Invariant: `states()` comes from the source itself: the position and a digest of all rows after each transaction. So a
-target can be compared at any position that it reports.
+tests/tools/record_crash_log.py recorded both. Invariant: `states()` comes from the source itself. After each
+transaction, it has the position and a digest of all rows. So a target can be compared at any position that it reports.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, Final
 FOLDER: Final = Path(__file__).parent / "crash"
 DATABASE: Final = "rplctl_crash_test"
 TABLES: Final = ("probe", "keyless", "plain", "counted")
-# Kinds of groups: WL#3970's matrix ((d): non-transactional; (e1): statement), and the kinds that differ in rplctl;
-# exchange: DDL that succeeds twice
+# The kinds of groups in WL#3970's matrix ((d): non-transactional; (e1): statement), and those that differ in rplctl.
+# An exchange is DDL that would also succeed a second time.
 KINDS: Final = ("transaction", "batch", "ddl", "keyless", "non-transactional", "statement", "exchange")
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state after one transaction of the source."""
+    """The state of the source after one transaction: the position, and a digest of all rows."""
 
-    kind: str  # the kind of the transaction; '' = none of KINDS
+    kind: str  # the kind of the transaction, or '' if it is none of KINDS
     log_name: str
     log_pos: int
     digest: str
@@ -36,12 +36,15 @@ def states() -> list[State]:
 
 
 def states_without_statements() -> list[State]:
-    """Return the states before the first statement: the states of a target that cannot execute statements."""
+    """Return the states before the first statement, for a target that cannot execute statements."""
     found = states()
     return found[: next(n for n, state in enumerate(found) if state.kind == "statement")]
 
 
 def digest_of(rows: Mapping[str, Sequence[Sequence[Any]]]) -> str:
-    """Return the digest of all rows by table, independent of their order; missing tables are skipped."""
+    """Return a digest of the rows of all tables, which does not depend on the order of rows and tables.
+
+    `rows` maps the name of each table to its rows. A missing table has no effect.
+    """
     text = {name: sorted(json.dumps(list(row)) for row in found) for name, found in sorted(rows.items())}
     return hashlib.sha256(json.dumps(text).encode()).hexdigest()[:16]

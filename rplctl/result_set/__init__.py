@@ -1,4 +1,4 @@
-"""Result sets of prepared SELECTs, read into row images like those of row events.
+"""Read the result sets of prepared SELECTs into row images like those of row events.
 
     columns     a table model's columns → the selected expression of each column, and the format of its cells
     stream      bytes from a socket, split anywhere → bytes of rows, and the packet that ends them

@@ -1,9 +1,9 @@
-"""The selected expression of each column of a table, and the format in which its cells are read.
+"""Define the expression that selects each column of a table, and the format in which its cells are read.
 
-The statement `SESSION` must set up the session: `character_set_results=NULL` (text in its column's charset),
+The session must have executed the statement `SESSION`: `character_set_results=NULL` (text in its column's charset),
 `time_zone='+00:00'`, and a sql_mode without PAD_CHAR_TO_FULL_LENGTH and ANSI_QUOTES. Invariant: each format has the
-layout that a current server writes into a table map, even for old columns, and is checked by `event.column.cell_layout`
-on creation. JSON is read as text: typed values within a document are lost, as in every dump.
+layout that a current server writes into a table map, even for old columns. `event.column.cell_layout` checks it on
+creation. JSON is read as text: typed values within a document are lost, as in every dump.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CellAction(IntEnum):
     """The conversion of a cell from the result set to the image."""
 
     KEEP = 0  # the first `size` bytes of a number; all bytes of a cell with its own length, which must be `size` if set
-    TRIM = 1  # without trailing zeros, which are not logged
+    TRIM = 1  # the cell without trailing zeros, which are not logged
     DECIMAL = 2
     YEAR = 3
     DATE = 4
@@ -46,9 +46,11 @@ class CellAction(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SelectedColumn:
-    """A selected column. `size`: bytes of the image's cell, 0 = variable. `format.metadata`: digits, precision, scale.
+    """A selected column, and the conversion of its cells.
 
-    Raises BinlogFormatError if no table map could have this definition, or if its cells have another size.
+    `size` is the number of bytes of a cell in the row image; 0 means that it varies. `format.metadata` has the fraction
+    digits, or precision and scale. Raises BinlogFormatError if no table map could have this definition, or if its cells
+    have another size.
     """
 
     expression: Sql
@@ -80,10 +82,10 @@ _MOST_ENUM_LABELS: Final = 0xFFFF
 
 
 def selected_columns(columns: Sequence[Column], *, takes_numbers: bool = False) -> list[SelectedColumn]:
-    """Return one selected column per column.
+    """Return the expression and the format for each column.
 
-    `takes_numbers`: the target takes ENUM and SET as numbers. Otherwise, a column without labels in the model (MySQL
-    prints some labels with question marks) is selected as text. Raises RplError for an unknown type, and
+    `takes_numbers` is true if the target reads ENUM and SET as numbers. Otherwise, a column without labels in the model
+    (MySQL prints some labels with question marks) is selected as text. Raises RplError for an unknown type, and
     BinlogFormatError for a definition that no server has.
     """
     return [_selected(column, takes_numbers=takes_numbers) for column in columns]
@@ -160,7 +162,7 @@ def _string(column: Column, name: Sql) -> SelectedColumn:
 
 
 def _fixed_metadata(name: Sql, most: int) -> int:
-    """Return the metadata of a STRING of `most` bytes: the type's byte holds bits 8 and 9 of the length, inverted."""
+    """Return the metadata of a STRING of `most` bytes. The byte of the type also has bits 8 and 9 of it, inverted."""
     if not 0 <= most <= _LONGEST_FIXED:
         raise _beyond_limits(name, f"a string of {most} bytes")
     return (ColumnType.STRING ^ (most & 0x300) >> 4) << 8 | most & 0xFF

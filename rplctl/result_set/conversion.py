@@ -1,10 +1,12 @@
 """Kernels that convert a result set's DECIMAL, YEAR, dates, times and UUIDs to the form of a row event.
 
 In a result set (manual: "Binary Protocol Value"), a DECIMAL is its text, and a YEAR has two bytes. A date or time is a
-length byte, then year (2), month, day, hour, minute, second, microseconds (4). A TIME is sign, days (4), hour, minute,
-second, microseconds (4). Trailing zeros are omitted. Each kernel reads only the `length` bytes at `data[start]` and
-writes `size` bytes at `out[at]`, which the caller has allocated. The result is True if the value has a valid form.
-Invariant: nothing is rounded; a value that does not fit is rejected.
+length byte, then year (2), month, day, hour, minute, second, microseconds (4). A TIME is a length byte, then sign, days
+(4), hour, minute, second, microseconds (4). Trailing zeros are omitted.
+
+Each kernel reads only the `length` bytes at `data[start]` and writes `size` bytes at `out[at]`, which the caller has
+allocated. The result is True if the value has a valid form. Invariant: nothing is rounded; a value that does not fit is
+rejected.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ def put_big_endian(out: Any, at: Any, value: Any, size: Any) -> Any:
 
 @lean_kernel
 def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, out: Any, at: Any, size: Any) -> Any:
-    """Convert digits in groups of nine, from the point outwards.
+    """Convert the text of a DECIMAL to the packed format. The digits are grouped by nine, from the point outwards.
 
-    The first bit is inverted; a minus inverts all bits.
+    The first bit is inverted. If the number is negative, all bits are inverted as well.
     """
     negative = length > 0 and data[start] == 45
     p = start + 1 if negative else start
@@ -49,7 +51,7 @@ def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, 
     filled = at
     first = whole % 9
     groups = (1 if first else 0) + whole // 9 + (scale + 8) // 9
-    position = 0  # digits before the group, of precision
+    position = 0  # number of digits before the group
     any_digit = np.int64(0)
     for g in range(groups):
         if position < whole:
@@ -88,7 +90,7 @@ def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, 
 
 @lean_kernel
 def put_year(data: Any, start: Any, out: Any, at: Any) -> Any:
-    """Convert a year to years since 1900; 0 stays 0."""
+    """Convert a year to the number of years since 1900. The year 0 stays 0."""
     year = u16(data, start)
     if year == 0:
         out[at] = 0
@@ -101,7 +103,7 @@ def put_year(data: Any, start: Any, out: Any, at: Any) -> Any:
 
 @lean_kernel
 def put_short_year(data: Any, start: Any, out: Any, at: Any) -> Any:
-    """Convert a YEAR(2) to years since 1900: 70 to 99 belong to the 20th century.
+    """Convert a YEAR(2) to years since 1900. The numbers 70 to 99 belong to the 20th century.
 
     MariaDB prints 00 also for '0000'. The result is then 2000, which MariaDB also stores for an inserted 0.
     """
@@ -124,9 +126,10 @@ def put_date(data: Any, start: Any, length: Any, out: Any, at: Any) -> Any:
 
 @lean_kernel
 def _put_moment(out: Any, at: Any, value: Any, micros: Any, digits: Any, size: Any, sign: Any) -> Any:
-    """Write `value`, followed by the bytes of the fraction, added to or subtracted from the offset `sign`.
+    """Write a date or time as one big-endian number: `value`, then the fraction, plus an offset.
 
-    False if the fraction has more digits than the column.
+    `sign` is the offset before it is shifted past the fraction. If `sign` is negative, the value is subtracted from the
+    offset. Return False if the fraction has more digits than the column.
     """
     width = (digits + 1) // 2
     unit = np.int64(1)
@@ -159,7 +162,7 @@ def put_datetime(data: Any, start: Any, length: Any, digits: Any, out: Any, at: 
 
 @lean_kernel
 def put_timestamp(data: Any, start: Any, length: Any, digits: Any, out: Any, at: Any, size: Any) -> Any:
-    """Convert a timestamp of a session at +00:00 to seconds since 1970; 0 for the zero date."""
+    """Convert a timestamp of a session at +00:00 to seconds since 1970. The zero date becomes 0."""
     if length != 0 and length != 4 and length != 7 and length != 11:
         return False
     seconds = np.int64(0)
@@ -203,7 +206,10 @@ def put_time(data: Any, start: Any, length: Any, digits: Any, out: Any, at: Any,
 
 @lean_kernel
 def put_uuid(data: Any, start: Any, length: Any, out: Any, at: Any) -> Any:
-    """Convert a UUID from its text order to MariaDB's, which sorts versions 1-5 by time (`event.inet_uuid`)."""
+    """Convert a UUID from the order of its text to MariaDB's order (`event.inet_uuid`).
+
+    In MariaDB's order, UUIDs of the versions 1-5 sort by time.
+    """
     if length != 16:
         return False
     if data[start + 8] & 0x80 and 0 < data[start + 6] < 0x60:

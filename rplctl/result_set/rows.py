@@ -1,12 +1,13 @@
-"""Convert packets of a binary result set's rows to row images, with kernels.
+"""Convert the packets of a binary result set's rows to row images, with kernels.
 
     packet     3 bytes length, 1 byte sequence number, payload; a payload of 16777215 bytes continues in the next packet
     payload    0x00; NULL bits (columns + 9) / 8, from bit 2 on; the cells that are not NULL
     cell       by its type in the protocol: fixed, a length byte (dates and times), or a length-encoded length and bytes
 
-Invariant: a cell is inside its row, and the last cell ends at the end of the row; otherwise, BinlogFormatError. No
-length from a server or a file is trusted. The images' bytes are the packets themselves, or a copy of the packets that
-is followed by the converted cells of all rows. A row of several packets is a separate batch, copied without framing.
+Invariant: a cell is inside its row, and the last cell ends at the end of the row. Otherwise, BinlogFormatError is
+raised. No length from a server or a file is trusted. The images' bytes are the packets themselves. If cells are
+converted, they are a copy of the packets, and the converted cells of all rows after it. A row of several packets is a
+batch of its own, and is copied without the packet headers.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ def read_images(
 ) -> Iterator[Images]:
     """Yield all rows in batches of about `batch_bytes`, and of at least one row.
 
-    `wire_types`: the type codes in the result set's column definitions. `allocate` returns memory for a batch, whose
-    size depends on a large row. Raises BinlogFormatError if the bytes are not complete rows of these columns.
+    `wire_types` has the type codes in the result set's column definitions. `allocate` returns memory for the bytes of a
+    batch, which may be one very large row. Raises BinlogFormatError if the bytes are not complete rows of these
+    columns.
     """
     view = byte_view(packets)
     shape = row_shape(columns, wire_types)
@@ -83,7 +85,10 @@ def row_ranges(packets: Buffer, batch_bytes: int = BATCH_BYTES) -> Iterator[tupl
 
 
 def _measured(view: ByteArray, batch_bytes: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (start, end, rows, bytes of the longest payload) of each batch."""
+    """Yield (start, end, rows, payload) of each batch.
+
+    `payload` is the number of bytes of a row that has several packets, otherwise 0.
+    """
     at = 0
     while at < len(view):
         rows, payload, end = map(int, measure(view, at, batch_bytes))
@@ -94,7 +99,11 @@ def _measured(view: ByteArray, batch_bytes: int) -> Iterator[tuple[int, int, int
 
 
 def row_shape(columns: Sequence[SelectedColumn], wire_types: Sequence[int]) -> Ints:
-    """Return [width in the protocol, action, bytes in the image, digits or precision, scale] of each column."""
+    """Return an array [5, columns]: width in the protocol, action, bytes in the image, digits or precision, scale.
+
+    A negative width means that the cell has a length before it. Raises BinlogFormatError if the numbers of columns
+    differ.
+    """
     if len(columns) != len(wire_types):
         raise format_error(f"a result set of {len(wire_types)} columns for a table of {len(columns)}", b"")
     shape = np.zeros((5, len(columns)), np.int64)
@@ -126,7 +135,10 @@ def _inserted(data: ByteArray, starts: Ints, lengths: npt.NDArray[np.int32]) -> 
 
 @lean_kernel
 def measure(packets: Any, at: Any, most: Any) -> Any:
-    """Return (complete rows from `at` within `most` bytes, bytes of the longest payload, end of the rows)."""
+    """Return (rows, payload, end of the rows) for the complete rows from `at` on, up to about `most` bytes.
+
+    A row of several packets is returned alone, and `payload` is the number of its bytes. Otherwise, `payload` is 0.
+    """
     rows = 0
     begin = at
     while at + 4 <= len(packets) and at - begin < most:
@@ -152,7 +164,7 @@ def measure(packets: Any, at: Any, most: Any) -> Any:
 
 @lean_kernel
 def unite(packets: Any, at: Any, data: Any) -> None:
-    """Copy the payload of one row that has several packets."""
+    """Copy the payload of one row that has several packets to `data`, without the packet headers."""
     p = 0
     while True:
         length = u24(packets, at)
@@ -166,7 +178,7 @@ def unite(packets: Any, at: Any, data: Any) -> None:
 
 @lean_kernel
 def _length_at(data: Any, p: Any, end: Any) -> Any:
-    """Return (length, start of its bytes); length -1 if it does not fit."""
+    """Read a length-encoded length at `p`, and return (length, start of the bytes). An invalid length gives -1."""
     if p >= end:
         return np.int64(-1), p
     first = u8(data, p)
@@ -206,10 +218,10 @@ def _convert(
 def _walk_row(
     data: Any, p: Any, end: Any, shape: Any, row: Any, out: Any, extra: Any, behind: Any, starts: Any, lengths: Any
 ) -> Any:
-    """Read the row in data[p:end], and return the end of the converted cells in `out`, or -1.
+    """Write the cells of the row in data[p:end] to row `row` of the arrays.
 
-    `out` begins at offset `behind` of the images. A conversion writes at most the `size` bytes of its cell, which the
-    caller has checked to exist.
+    Return the end of the converted cells in `out`, or -1 if the row is invalid. `out` begins at offset `behind` of the
+    images. A conversion writes at most the `size` bytes of its cell; the caller has checked that `out` has them.
     """
     n = shape.shape[1]
     nulls = p + 1
@@ -236,7 +248,7 @@ def _walk_row(
         size = shape[2, column]
         starts[row, column] = p
         lengths[row, column] = length
-        if size > 0 and action <= 1:  # only a number may be wider in the protocol than in the column
+        if size > 0 and action <= 1:  # only a number may have more bytes in the protocol than in the column
             if size > length or (size < length and shape[0, column] < 0):
                 return np.int64(-1)
             lengths[row, column] = size
@@ -263,7 +275,10 @@ def _walk_row(
 
 @lean_kernel
 def walk(data: Any, size: Any, is_split: Any, shape: Any, out: Any, starts: Any, lengths: Any) -> Any:
-    """Write the images of the rows in data[:size], packets or one payload. Return -1, or the first unreadable row."""
+    """Write the images of the rows in data[:size], which are packets or the payload of one row.
+
+    Return -1, or the number of the first row that cannot be read.
+    """
     p = 0
     extra = 0
     for row in range(len(starts)):

@@ -1,6 +1,7 @@
-"""Find the end of the rows in a stream of packets, split anywhere, with a kernel that skips the rows.
+"""Find the end of the rows in a stream of packets, which arrives in parts that may end anywhere.
 
-Invariant: memory is only needed for the current part; a row of any size passes in parts. Packets must be in sequence.
+A kernel skips the rows. Invariant: memory is only needed for the current part, so a row may have any size. Packets must
+be in sequence.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError
 from rplctl.event.jit import ByteArray, byte_view, lean_kernel
 
-_MOST_OF_AN_END: Final = 4096  # bytes: an error's text has at most 512
+_MOST_OF_AN_END: Final = 4096  # bytes: the text of an error has at most 512
 _BAD, _END = -1, -2
 _LEFT, _HEAD, _HEAD_BYTES, _GOES_ON, _SEQUENCE, _ROWS = range(6)  # indexes of the kernel's state
 
@@ -21,11 +22,12 @@ _READ_AGAIN = "the copy reads the rows again by itself. To see its state, run: r
 
 
 class RowStream:
-    """A stream of packets; `take` gets each part in turn.
+    """A stream of packets. The caller passes each part to `take`.
 
-    `row_bytes`: the number of bytes so far that are rows and their framing. Up to four further bytes are a packet's
-    header, of a row or of the end packet. `rows`: the number of rows that have begun. `end`: the payload of the packet
-    after the rows, 0xfe… or 0xff…; None until it is complete.
+    row_bytes    the number of bytes so far that are rows, with their packet headers; up to four further bytes
+                 belong to the next header, of a row or of the end packet
+    rows         the number of rows that have begun
+    end          the payload of the packet after the rows (0xfe… or 0xff…), or None until it is complete
     """
 
     def __init__(self, sequence: int) -> None:
@@ -42,7 +44,10 @@ class RowStream:
         return int(self._state[_ROWS])
 
     def take(self, piece: ByteArray) -> None:
-        """Process a part. Raises BinlogFormatError for packets out of sequence, or neither a row nor an end packet."""
+        """Process the next part of the stream.
+
+        Raises BinlogFormatError if packets are out of sequence, or if a packet is neither a row nor an end packet.
+        """
         if self._end is not None:
             self._gather_end(piece)
             return
@@ -73,7 +78,10 @@ class RowStream:
 
 @lean_kernel
 def step_over(piece: Any, state: Any) -> Any:
-    """Process the part; return its length, _BAD, or _END minus the start of the end packet's payload."""
+    """Skip the rows in one part of the stream.
+
+    Return the length of the part, _BAD, or _END minus the offset of the end packet's payload.
+    """
     at = 0
     while at < len(piece):
         if state[0] > 0:
@@ -91,7 +99,7 @@ def step_over(piece: Any, state: Any) -> Any:
                 return np.int64(-1)
             state[4] = (state[4] + 1) & 0xFF
         length = state[1] & 0xFFFFFF
-        if not state[3]:  # the first packet of a row, or the end packet: its first byte distinguishes them
+        if not state[3]:  # the first byte distinguishes the first packet of a row from the end packet
             if at == len(piece):
                 break
             first = piece[at]

@@ -1,6 +1,6 @@
 """Compile the kernels of a copy, in addition to the kernels that `event.warm_up` compiles for every start.
 
-As a program, this module does both; a new instance runs it in the background. Invariant: only the cache changes.
+A new instance runs this module in the background as a program, which compiles both. Invariant: only the cache changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ROW = b"\x06\0\0\1" + b"\0\0" + b"\1\0\0\0"  # a packet with one row: no NULL, 
 
 
 def run_kernels() -> None:
-    """Run the kernels over a row of one number: this also compiles the conversions of other types."""
+    """Run the kernels over a row with one number. This also compiles the conversions of other types."""
     list(read_images(_ROW, selected_columns([Column(name="id", type="int")]), [ColumnType.LONG]))
     unite(byte_view(_ROW), 0, in_memory(len(_ROW)))
     RowStream(1).take(byte_view(_ROW))
