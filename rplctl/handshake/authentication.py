@@ -1,7 +1,7 @@
-"""Authentication plugins that a server may request, and the connections on which each is allowed (design D14, D21).
+"""Answer the authentication plugin that a server requests, if the connection is safe enough for it (design D14, D21).
 
-A rogue server chooses the plugin, so this module checks the choice, whatever PyMySQL would answer. One table holds for
-sources and targets:
+A rogue server could choose a plugin that reveals the password. So this module checks the choice, and PyMySQL's own
+answers are not used. The same table applies to sources and targets:
 
     mysql_native_password, client_ed25519, parsec  any connection: only a hash or a signature is sent
     caching_sha2_password, sha256_password         a hash on any connection. The password itself only over TLS that the
@@ -31,7 +31,7 @@ from rplctl.handshake.tls import TlsSettings
 
 _CHALLENGE_BYTES = 32
 _PBKDF2 = ord("P")
-_MOST_DOUBLINGS = 3  # of parsec's 1024 rounds: a server must not cause hours of computation
+_MOST_DOUBLINGS = 3  # of parsec's 1024 rounds, so that a server cannot cause hours of computation
 _FAST_AUTH_SUCCEEDED = 3
 _FULL_AUTH_NEEDED = 4
 _LEAST_SALT = 20
@@ -42,7 +42,8 @@ _REQUEST_PUBLIC_KEY_OF_SHA256 = b"\x01"
 @dataclass(frozen=True, slots=True)
 class Security:
     """The operator's settings for one connection: TLS, and the RSA key for passwords without TLS.
-    `public_key_path`: the file with the pinned key. `get_public_key`: True to accept the key that the server sends.
+
+    `public_key_path` is the file with the pinned key. With `get_public_key`, the key that the server sends is accepted.
     """
 
     tls: TlsSettings = field(default_factory=TlsSettings)
@@ -81,7 +82,10 @@ class Plugin:
         return packet
 
     def challenge(self, packet: Any) -> bytes:
-        """Return the data of the request to switch to this plugin; a server that requests more later is rejected."""
+        """Return the challenge from the server's request to switch to this plugin.
+
+        Raises OperationalError for any other packet, because the plugin does not answer a later request for more data.
+        """
         if not packet.is_auth_switch_request():
             raise self.refuse("the server requests more data than this plugin sends")
         data: bytes = packet.read_all()
@@ -111,9 +115,9 @@ class Ed25519(Plugin):
 
 
 class Parsec(Plugin):
-    """The plugin PARSEC, which sends an Ed25519 signature. The seed is PBKDF2-HMAC-SHA512 of the password.
+    """The plugin PARSEC, which sends an Ed25519 signature. The seed of the key is PBKDF2-HMAC-SHA512 of the password.
 
-    The signature is of 32 bytes from the server and 32 bytes from the client (MariaDB ≥ 11.6; manual: Authentication
+    The signed bytes are 32 bytes from the server and 32 bytes from the client (MariaDB ≥ 11.6; manual: Authentication
     Plugin - PARSEC).
     """
 
@@ -177,8 +181,9 @@ class CachingSha2(Plugin):
 
 
 class Sha256(CachingSha2):
-    """The plugin sha256_password. It has no fast path: it sends the password over TLS, or encrypted with the RSA
-    key.
+    """The plugin sha256_password, which has no fast path.
+
+    It sends the password over TLS, or encrypted with the RSA key.
     """
 
     name = "sha256_password"
@@ -202,7 +207,7 @@ class ClearPassword(Plugin):
 
 
 class Dialog(ClearPassword):
-    """The plugin of MariaDB's PAM. rplctl answers only one question: that for the password."""
+    """The plugin of MariaDB's PAM. rplctl answers only one question, which is the question for the password."""
 
     name = "dialog"
 
@@ -221,6 +226,9 @@ PLUGINS: dict[str, type[Plugin]] = {
 
 
 def plugin_for(name: bytes | str, connection: Any) -> Plugin | None:
-    """Return the plugin; None if it is not in the table, so that it is not answered."""
+    """Return the plugin with this name for the connection, or None if the table does not have it.
+
+    A server that requests an unknown plugin gets no answer.
+    """
     known = PLUGINS.get(name.decode("ascii", "replace") if isinstance(name, bytes) else name)
     return known(connection) if known is not None else None

@@ -1,11 +1,11 @@
-"""PyMySQL's connection with rplctl's rules: who gets the password, and the limits of a server's answers.
+"""Extend PyMySQL's connection with rules for sending the password, and with limits for a server's answers.
 
 PyMySQL alone answers every plugin that a server names, and sends a sha256_password to any server that offers TLS. Here,
-each plugin must be in `authentication.PLUGINS`. Invariant: every answer, even the greeting, has a limit in bytes,
-however the server splits it. Unless `allow` removes it, there is also a limit for the time from the beginning to the
-end of an answer. Announced bytes are counted before memory is allocated for them.
+each plugin must be in `authentication.PLUGINS`. Invariant: every answer, even the greeting, has a limit in bytes that
+counts all its packets. The time for an answer is also limited, unless `allow` removes this limit. Announced bytes are
+counted before memory is allocated for them.
 
-The private names of PyMySQL belong to the only minor version that pyproject.toml allows.
+This module uses private names of PyMySQL, so pyproject.toml allows only one minor version of PyMySQL.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rplctl.handshake.tls import TlsMode, tls_context
 from rplctl.sql_text import Sql
 
 LONGEST_WAIT_S = ((1 << 31) - 1) // 1000  # the system counts milliseconds in 31 bits; practically no limit
-_PER_PACKET = 100  # bytes: an empty row also takes memory
+_PER_PACKET = 100  # bytes that each packet counts in addition, because an empty row also takes memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +44,16 @@ class Allowance:
     """The limits of one answer of a server, from its first to its last byte."""
 
     most_bytes: int
-    seconds: float | None  # None: a statement may take hours, during which the server sends nothing
+    seconds: float | None  # None: no limit, because a statement may take hours
 
 
 SIGN_IN_BYTES = 1 << 20  # greeting, plugins and keys are a few kilobytes
 
 
 class GuardedConnection(Connection):
-    """A connection that `connect` opens and signs in; it is not connected before.
+    """A connection to a server. Only `connect` opens it and signs in.
 
-    `sign_in_s`: the time limit for `connect`; `silence_s`: the limit for a server that sends nothing. Raises
+    `sign_in_s` is the time limit for `connect`. `silence_s` is the time limit for a server that sends nothing. Raises
     ConfigError if a TLS file is not usable, and the driver's errors if the server rejects the connection.
     """
 
@@ -88,7 +88,7 @@ class GuardedConnection(Connection):
 
     @property
     def trust(self) -> Trust:
-        """The secrets that the current peer may get."""
+        """The conditions for sending secrets to the current peer."""
         mode, link = self._security.tls.mode, self._link
         over_tls = isinstance(link, ssl.SSLSocket)
         is_local = link is not None and link.family == socket.AF_UNIX  # chosen by the operator, without eavesdroppers
@@ -154,7 +154,7 @@ class GuardedConnection(Connection):
         return handler.authenticate(auth_packet)
 
     def query(self, sql: Sql, unbuffered: bool = False) -> int:
-        """Execute the text as PyMySQL does. The type of the parameter only accepts typed SQL (design D27)."""
+        """Execute the statement as PyMySQL does. The type of the parameter permits only typed SQL (design D27)."""
         return super().query(sql, unbuffered)
 
     def _execute_command(self, command: int, sql: Any) -> None:

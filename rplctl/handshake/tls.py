@@ -1,4 +1,4 @@
-"""TLS of a connection to a server, with MySQL's five modes (manual: ssl-mode).
+"""Set up TLS for a connection to a server, with MySQL's five modes (manual: ssl-mode).
 
 DISABLED         no TLS
 PREFERRED        TLS if the server offers it: no protection against a man in the middle, so no secret depends on it
@@ -30,7 +30,7 @@ class TlsMode(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """The TLS settings. Files are PEM. `option` is the prefix of the operator's setting names, for errors."""
+    """The operator's TLS settings. Files are PEM. `option` is the prefix of the settings' names, for errors."""
 
     mode: TlsMode = TlsMode.PREFERRED
     ca: str = ""
@@ -51,8 +51,9 @@ class TlsSettings:
 
 
 def tls_context(settings: TlsSettings) -> ssl.SSLContext | None:
-    """Return the TLS context; None for DISABLED. Raises ConfigError, with the option's name, if an option is
-    invalid.
+    """Return the TLS context, or None for DISABLED.
+
+    Raises ConfigError, with the option's name, if an option is invalid.
     """
     if settings.mode is TlsMode.DISABLED:
         return None
@@ -86,8 +87,9 @@ def _load_files(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def _limit_suites(context: Any, settings: TlsSettings) -> None:
-    """Limit the suites of TLS 1.3. Raises ConfigError if a suite is unknown, or if the ssl module cannot limit them
-    (before Python 3.15).
+    """Limit the cipher suites of TLS 1.3 to those in the settings.
+
+    Raises ConfigError if a suite is unknown, or if the ssl module cannot limit them (before Python 3.15).
     """
     if not settings.ciphersuites:
         return
