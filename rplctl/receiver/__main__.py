@@ -21,7 +21,7 @@ SHARED = "--shared"  # never a channel's name: the command line refuses such a n
 
 
 def main(arguments: list[str]) -> int:
-    """Run the process, and return the exit code: 0 after SIGTERM, else that of the error (errors.py)."""
+    """Run the process, and return the exit code: 0 after SIGTERM, otherwise the code of the error (errors.py)."""
     collect_seldom()
     from rplctl.receiver.receiver import Receiver
     from rplctl.receiver.reporter import log_error

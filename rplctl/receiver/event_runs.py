@@ -1,11 +1,13 @@
-"""Examines a batch of events with compiled kernels: how many can be appended unchanged, and the source position after
-them.
+"""Find the run of events in a batch that can be appended to the relay log unchanged, with compiled kernels.
 
-Rule for the position, which has 64 bits (the header's field has 32 bits): an event with end_log_pos moves the position
-to the smallest position that is not before the current one and has the same low 32 bits. An event without end_log_pos
-moves the position by the event's length (MariaDB >= 11.4 in a group), unless it is artificial. ROTATE,
-FORMAT_DESCRIPTION and heartbeats end a run, because the receiver handles them itself. A GTID_LIST, which says which
-GTIDs were logged before a log of the source, is dropped: mariadb-binlog refuses one in the middle of a file.
+The kernels also compute the source position after the run. The position has 64 bits, but end_log_pos in the header has
+only 32. An event with end_log_pos moves the position to the smallest position that is not before the current one and
+has the same low 32 bits. An event without end_log_pos (MariaDB >= 11.4 in a group) moves the position by the event's
+length, unless the event is artificial.
+
+ROTATE, FORMAT_DESCRIPTION and heartbeats end a run, because the receiver handles them itself. A GTID_LIST states which
+GTIDs were logged before a log of the source. It is dropped, because mariadb-binlog refuses a GTID_LIST in the middle of
+a file.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ _GTID_LIST: Final = int(EventType.GTID_LIST)
 
 
 class EventFilter:
-    """Removes events that must not enter the relay log.
+    """The rules for events that must not enter the relay log.
 
     They are the events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists
-    exclude. `skipping`: True while the current group is of an excluded domain.
+    exclude. `skipping` is true while the current group belongs to an excluded domain.
     """
 
     def __init__(self, servers: Sequence[int], do_domains: Sequence[int] = (), ignored: Sequence[int] = ()) -> None:
@@ -47,8 +49,9 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendedRun:
-    """A run of events of a batch, from `first` to `stop` (exclusive); `data` has those that are appended to the relay
-    log.
+    """A run of events in a batch, which ends before the event `stop`.
+
+    `data` has the events of the run that are appended to the relay log.
     """
 
     stop: int
@@ -59,7 +62,10 @@ class AppendedRun:
 
 
 def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) -> AppendedRun:
-    """Return the run from event `first` to the next ROTATE, FORMAT_DESCRIPTION or heartbeat, or to the batch's end."""
+    """Return the run from event `first` to the next ROTATE, FORMAT_DESCRIPTION or heartbeat, or to the batch's end.
+
+    `position` is the source position before the run.
+    """
     keep = np.empty(len(batch) - first, np.uint8)
     stop, position, dropped, skipping = _run(
         batch.data,
@@ -84,8 +90,9 @@ def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) 
 
 
 def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
-    """Return the bytes of the events whose value in `keep` is 1. No mask is used, because it would be as large as the
-    events.
+    """Return the bytes of the events whose value in `keep` is 1.
+
+    A mask of bytes would be as large as the events, so the function joins ranges of bytes.
     """
     turns = np.flatnonzero(np.diff(keep, prepend=0, append=0))  # where `keep` changes: 0 → 1 and 1 → 0 alternate
     pieces = [data[offsets[a] : offsets[b]] for a, b in turns.reshape(-1, 2).tolist()]
@@ -93,8 +100,9 @@ def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
 
 
 def follow(position: int, end_log_pos: int, event_length: int, *, artificial: bool) -> int:
-    """Return the 64-bit source position after one event that begins at `position`; the module's docstring
-    has the rule.
+    """Return the 64-bit source position after one event that begins at `position`.
+
+    The docstring of the module has the rule.
     """
     if end_log_pos:
         return int(_advance(position, end_log_pos))

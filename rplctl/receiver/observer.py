@@ -1,9 +1,8 @@
-"""Observes the source for the receiver, apart from its stream: the source's clock, end and purging, and the receiver's
-own disk.
+"""Observe the source's clock, end and purging, and the receiver's own disk.
 
-Every `source_poll` seconds a short session of its own queries the source. If the channel's account may not see the
-logs, the next poll is an hour later. Invariant: an observation never ends the receiver and never triggers an action;
-the values are only shown by `show-status`, `check` and `metrics`.
+The observer does not use the receiver's stream. Every `source_poll` seconds, it opens a short session and queries the
+source. If the channel's account may not see the logs, the next poll is an hour later. Invariant: an observation never
+ends the receiver and never triggers an action. The values are only shown by `show-status`, `check` and `metrics`.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from rplctl.status import ThreadStatus
 
 TICK_S: Final = 5.0
 REFUSED_S: Final = 3600.0
-_LOOKS: Final = 60  # measurements of the disk: five minutes
+_LOOKS: Final = 60  # number of measurements of the disk, for five minutes
 _IN_SIGHT_S: Final = 30 * 86400.0
-_LEAST_S: Final = 20.0  # between two measurements, for a meaningful rate
+_LEAST_S: Final = 20.0  # seconds between two measurements, for a meaningful rate
 log = logging.getLogger("rplctl.receiver")
 
 
 class Observer:
-    """The observer for one run of a receiver. `info`: the MasterInfo of the last connection."""
+    """The observer for one run of a receiver. `info` is the MasterInfo of the last connection."""
 
     def __init__(self, config: Config, channel: Channel, ended: threading.Event) -> None:
         self._config, self._channel, self._ended = config, channel, ended
@@ -45,7 +44,7 @@ class Observer:
         self.info = MasterInfo()
 
     def run(self, status_of: ThreadStatus) -> None:
-        """Observe, and set the values in the receiver's status, until the receiver ends."""
+        """Observe until the receiver ends, and write the values into the receiver's status `status_of`."""
         while not self._ended.wait(TICK_S):
             try:
                 status_of.relay_disk_full_at = self._disk_full_at()
@@ -56,9 +55,10 @@ class Observer:
                 log.info("the source is not polled for an hour: %s", error)
 
     def _disk_full_at(self) -> float:
-        """Return the time at which the disk will be full, at the rate of the last minutes, in Unix seconds.
+        """Return the time at which the disk will be full if the relay logs grow as in the last minutes.
 
-        0 if this is far away, or if the receiver stops before.
+        The time is in Unix seconds. 0 means that it is more than 30 days away, or that relay_log_space_limit stops the
+        receiver before.
         """
         space, now = relay_log_space(self._channel), time.monotonic()
         self._space.append((now, space))

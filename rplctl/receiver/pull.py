@@ -1,9 +1,9 @@
-"""Writes the events of one connection to the relay log in batches, and records their source position (MySQL's
-`queue_event`).
+"""Write the events of one connection to the relay log, and record their source position (MySQL's `queue_event`).
 
-Invariants: events are appended unchanged, except that excluded events and heartbeats, which are not events of the log,
-are dropped; every event's checksum is verified before it is appended; the position is that after the last event that
-was appended or dropped.
+Invariants:
+* Events are appended unchanged. Excluded events are dropped, and so are heartbeats, which are not events of the log.
+* Every event's checksum is verified before the event is appended.
+* The position is the one after the last event that was appended or dropped.
 """
 
 from __future__ import annotations
@@ -42,13 +42,16 @@ _ROTATE_FIXED: Final = 8
 _CONTROL: Final = frozenset(
     {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2}
 )
-SILENT_S: Final = 0.05  # a source that sends nothing for so long pauses: the status file then shows the events read
-# No transaction is open after these events: if one is dropped, the relay log may get the source's position.
+SILENT_S: Final = 0.05  # after this time without an event, the status file shows the events that were read
+# No transaction is open after these events. If one is dropped, the relay log may get the source's position.
 _AT_AN_END: Final = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD, EventType.GTID_LIST})
 
 
 class Pull:
-    """Writes the events of one stream, to a new relay log or after the end that recovery has found."""
+    """A writer of the events of one stream.
+
+    It writes to a new relay log, or continues the relay log at the end that recovery has found.
+    """
 
     def __init__(self, config: Config, channel: Channel, replica: ReplicaIdentity, reporter: Reporter) -> None:
         self._config = config
@@ -72,8 +75,10 @@ class Pull:
         *,
         resume: bool,
     ) -> None:
-        """Prepare for the first batch: record the source's identity, by which another server is noticed, and the
-        position at which the relay log continues.
+        """Prepare for the first batch: record the identity of the source, and find where the relay log continues.
+
+        The identity shows later if another server sends the events. With `resume`, the existing relay log continues if
+        this is possible.
         """
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
         if known != info:  # before the first event, so that a kill does not lose the source of the relay logs
@@ -91,8 +96,10 @@ class Pull:
         self._known_log = known_log(info, recovered)
 
     def step(self, stream: SourceStream, timeout_s: float) -> None:
-        """Wait for a batch and write it. Raises SourceError if the source reports an error or sends a damaged event,
-        and RelayLogError if the relay log cannot be written.
+        """Wait for a batch, and write it to the relay log.
+
+        Raises SourceError if the source reports an error or sends a damaged event, and RelayLogError if the relay log
+        cannot be written.
         """
         batch = stream.read_batch(min(timeout_s, SILENT_S) if self._reporter.has_news else timeout_s)
         if batch is None:
@@ -116,16 +123,17 @@ class Pull:
         self._reporter.received(self._position, self._gtids, _last_timestamp(batch), self._writer.end)
 
     def rotate(self) -> None:
-        """Begin the next relay log (because of its size, FLUSH RELAY LOGS or the space limit), and write MasterInfo
-        (REQ-3 (i)).
+        """Begin the next relay log, and write MasterInfo (REQ-3 (i)).
+
+        The reason is the size of the relay log, FLUSH RELAY LOGS, or the space limit.
         """
         if self._is_open:
-            with self._flusher.guard():  # an unfinished transaction moves, and MasterInfo must change with it
+            with self._flusher.guard():  # an unfinished transaction moves, so MasterInfo must change
                 self._writer.rotate()
                 self._flusher.force(self._position, self._writer)
 
     def finish(self, *, flush: bool) -> None:
-        """End the work for the connection. `flush`: True to make the relay log and MasterInfo durable (REQ-3 (iii))."""
+        """End the work for the connection. With `flush`, make the relay log and MasterInfo durable (REQ-3 (iii))."""
         if self._is_open:
             self._is_open = False
             try:
@@ -137,8 +145,7 @@ class Pull:
     def is_over_space_limit(self) -> bool:
         """True if the relay logs exceed `relay_log_space_limit`, so that the receiver must wait for the applier.
 
-        False while a snapshot of a copy is claimed, because the applier and the receiver would then wait for each
-        other.
+        False if the applier must wait for the rows of a copy, because both would then wait for each other.
         """
         limit = self._config.relay_log_space_limit
         if not limit or relay_log_space(self._channel) <= limit:
@@ -146,7 +153,7 @@ class Pull:
         return not any(self._channel.clone_folder.glob("*/claim.json"))
 
     def holds_all_space(self) -> bool:
-        """True if only the open relay log exists: purging can free no more space."""
+        """True if only the open relay log exists, so that purging can free no more space."""
         return RelayLogIndex(self._channel).names() == [self._writer.end.log_name]
 
     def _verify(self, batch: EventBatch) -> None:
@@ -161,15 +168,16 @@ class Pull:
             )
 
     def _up_to_limit(self, batch: EventBatch, first: int) -> EventBatch:
-        """Return the part of the batch, from `first` on, up to the event that fills the relay log: a batch may be
-        larger than max_relay_log_size.
+        """Return the batch up to the event that fills the current relay log. Events before `first` are already written.
+
+        A batch may be larger than max_relay_log_size.
         """
         limit = int(batch.offsets[first]) + self._writer.room
         stop = max(first + 1, int(np.searchsorted(batch.offsets, limit, side="right")) - 1)
         return batch if stop >= len(batch) else EventBatch(batch.data, batch.offsets[: stop + 1])
 
     def _queue(self, batch: EventBatch, first: int) -> tuple[int, int]:
-        """Append plain events from `first` on, up to the next event that the receiver handles itself.
+        """Append the events from `first` on, up to the next event that the receiver handles itself.
 
         Return (number of the next event, number of appended events).
         """
@@ -253,9 +261,10 @@ class Pull:
         self._flusher.force(self._position, self._writer)
 
     def _open_new(self, format_description: bytes) -> None:
-        """Begin a new relay log at the end of the one before it, even if the source continues at another position.
+        """Begin a new relay log. Its first source position is the last one of the relay log before it.
 
-        This way no reader misses a file in between, or takes a position of one source for that of another.
+        If the source continues at another position, an artificial ROTATE to this position follows. So no reader misses
+        a file between two relay logs, or mistakes a position of one source for a position of another.
         """
         begins = self._continues_at if self._continues_at.log_name else self._position
         self._writer.open_new(begins, format_description)
@@ -267,9 +276,10 @@ class Pull:
             SourceZones(self._channel, self._config).note(name, self._zone, names[0] if names else name)
 
     def _heartbeat(self, header: EventHeader) -> int:
-        """Handle a heartbeat, which means that the source has no more events.
+        """Handle a heartbeat, which means that the source has no more events at the moment.
 
-        If its position is higher, the source skipped events before it.
+        If the heartbeat has a higher position than the receiver, the source has skipped events. Return the number of
+        appended events.
         """
         self._reporter.heartbeat()
         ahead = (header.end_log_pos - self._position.log_pos) & 0xFFFFFFFF
@@ -281,14 +291,17 @@ class Pull:
         return 0
 
     def _mark_position(self) -> int:
-        """Append an artificial ROTATE to the current position, so that the executed position passes dropped events."""
+        """Append an artificial ROTATE to the current position, so that the executed position passes dropped events.
+
+        Return the number of appended events.
+        """
         self._writer.append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
         self._left_out = False
         return 1
 
 
 def _last_timestamp(batch: EventBatch) -> int:
-    """Return the time of the last event by the source's clock; 0 if it is a control event.
+    """Return the time of the batch's last event by the source's clock, or 0 if it is a control event.
 
     A control event may have the time at which its log began.
     """
@@ -299,13 +312,13 @@ def _last_timestamp(batch: EventBatch) -> int:
 
 
 class MasterInfoFlusher:
-    """Decides when MasterInfo is written (WL#2775 REQ-3): at a rotation of the relay log or of the source's log, at a
-    stop, and after every `sync_master_info` events, the period.
+    """The writer of MasterInfo, which decides when MasterInfo is due (WL#2775 REQ-3).
 
-    A FILE gets every position at once, which is then in the operating system's cache, and is synced by the period. A
-    TABLE is only written when the period is over. With period 0 only rotation, CHANGE MASTER and stop write it. The
-    repository counts the events, because it knows its kind. Invariant: a forced flush follows the sync of the relay log
-    that it describes.
+    It is due at a rotation of the relay log or of the source's log, at a stop, and after every `sync_master_info`
+    events. In a FILE, every position is written at once to the operating system's cache, and is synced when it is due.
+    In a TABLE, it is only written when it is due. If `sync_master_info` is 0, the number of events does not count. The
+    repository counts the events, because it knows its own kind. Invariant: the relay log is synced before a forced
+    flush describes it.
     """
 
     def __init__(self, repository: InfoRepository[MasterInfo], info: MasterInfo) -> None:
@@ -314,14 +327,18 @@ class MasterInfoFlusher:
         self.guard = repository.guard  # the channel's data lock (WL#9452)
 
     def after_events(self, position: BinlogPosition, writer: RelayLogWriter, events: int) -> None:
-        """Count events that were appended, and write MasterInfo if it is due. All events before `position` are in the
-        relay log.
+        """Count events that were appended, and write MasterInfo if it is due.
+
+        All events before `position` must be in the relay log.
         """
         self._describe(position, writer)
         self._repository.flush(self.info, force=False, events=events)
 
     def force(self, position: BinlogPosition, writer: RelayLogWriter) -> None:
-        """Sync the relay log, then write MasterInfo (WL#2775 REQ-3): for rotation, stop, or a new connection."""
+        """Sync the relay log, and then write MasterInfo (WL#2775 REQ-3).
+
+        The reason is a rotation, a stop or a new connection.
+        """
         writer.sync()
         self._describe(position, writer)
         crash_point("crash_before_flush_master_info")
@@ -337,21 +354,22 @@ class MasterInfoFlusher:
 
 
 def known_log(info: MasterInfo, recovered: RecoveryResult) -> bytes:
-    """Return the FORMAT_DESCRIPTION of the source's log that has the next event; b'' if it is unknown or must not be
-    compared.
+    """Return the FORMAT_DESCRIPTION of the source's log that has the next event, or b'' to compare nothing.
 
-    The time at which a log began identifies the log, because RESET MASTER reuses the names. The source itself refuses
-    a position after the new log's end (1236), but it would silently continue from a position inside it, in the middle
-    of other transactions. The time (resolution: a second) is compared only without GTIDs, and only if the relay log
-    ends with a complete transaction at the position.
+    The time at which a log began identifies the log, because RESET MASTER reuses the names. The source itself refuses a
+    position after the new log's end (1236). But it would silently continue from a position inside the new log, in the
+    middle of other transactions. The time (resolution: a second) is compared only without GTIDs, and only if the relay
+    log ends with a complete transaction at the position.
     """
     by_gtid = info.enabled_auto_position or info.using_gtid != 0
     return b"" if by_gtid or recovered.needs_new_relay_log else recovered.format_description
 
 
 def refuse_log_begun_anew(known: bytes, sent: bytes, position: BinlogPosition) -> None:
-    """Raise SourceError 1236 if the source's log did not begin at the known time. `known`, `sent`: the log's
-    FORMAT_DESCRIPTION of the last dump and of this one, from `position` on.
+    """Raise SourceError 1236 if the source has begun the log again since the last dump.
+
+    `known` is the FORMAT_DESCRIPTION of the log in the last dump, and `sent` the one in the dump from `position` on.
+    They must have the same time. If `known` is b'', nothing is compared.
     """
     if not known or position.log_pos <= FIRST_EVENT_POSITION:
         return

@@ -1,10 +1,13 @@
-"""The receiver of one channel: recover, connect, pull, reconnect; until it is stopped or an error is final.
+"""Run the receiver of one channel: recover the relay log, connect, receive, and connect again after an error.
 
-Invariants: only the holder of the channel's receiver lock writes its relay log; every connection begins with relay log
-recovery (design D7), so a transaction that a broken connection has cut is fetched again completely; MasterInfo is never
-ahead of the relay log; a new MasterInfo, which names the end of the relay log that it was flushed with, becomes visible
-only under the channel's data lock (WL#9452 F-2.5). Errors have MySQL's number and are in the status file before they
-leave `run` (WL#4621, WL#2775), including unforeseen ones.
+The loop ends with a stop, or with an error that is final. Invariants:
+* Only the holder of the channel's receiver lock writes the relay log of the channel.
+* Every connection begins with relay log recovery (design D7), so a transaction that a broken connection has cut is
+  fetched again completely.
+* MasterInfo is never ahead of the relay log. A new MasterInfo names the end of the relay log at the time of its flush,
+  and becomes visible only under the channel's data lock (WL#9452 F-2.5).
+* Errors have MySQL's number, and are in the status file before they leave `run` (WL#4621, WL#2775). This includes
+  unforeseen errors.
 """
 
 from __future__ import annotations
@@ -51,21 +54,22 @@ TICK_S: Final = 0.2  # most seconds until a signal takes effect
 QUIET_S: Final = 1.0  # between checks while the source sends nothing; STOP ends the wait
 TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which stores the repositories, is unreachable
 COPY_POLL_S: Final = 0.5
-ENDS_WITHIN_S: Final = 2.0  # a copy that waits longer, for an answer of the source, ends with the process
+ENDS_WITHIN_S: Final = 2.0  # if a copy waits longer for an answer of the source, it ends with the process
 _MOST_WORDS: Final = 500  # characters of an unforeseen error, which may contain data from a server
 log = logging.getLogger("rplctl.receiver")
 
 
 class _StopWhileConnecting(BaseException):
-    """The exception that STOP raises in the signal handler, so that it waits neither for a silent source nor for a long
-    GTID request.
+    """The exception that the signal handler raises if STOP comes during an attempt to connect.
+
+    So STOP waits neither for a silent source nor for a long GTID request.
     """
 
 
 class Receiver:
     """One run of a channel's receiver.
 
-    `run` returns on SIGTERM or SIGINT; otherwise it raises an RplError, and no other error.
+    `run` returns on SIGTERM or SIGINT. Otherwise, it raises an RplError, and no other error.
     """
 
     def __init__(self, config: Config, channel: Channel, *, is_alone: bool = True) -> None:
@@ -87,7 +91,7 @@ class Receiver:
         self._relay_log_info = open_relay_log_info(config, channel, self._engine)
 
     def run(self) -> None:
-        """Receive until SIGTERM, SIGINT or `stop`. SIGHUP flushes logs."""
+        """Receive events until SIGTERM, SIGINT or `stop`. SIGHUP begins a new relay log."""
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         with hold_lock(self._channel, "receiver"), self._reporter.begin(), signals_to(self._on_signal, *numbers):
             copying = threading.Thread(target=self._copy, name="rplctl-cloner", daemon=True)
@@ -105,18 +109,18 @@ class Receiver:
             except RplError as error:
                 self._reporter.failed(error)
                 raise
-            except Exception as error:  # the thread boundary: every error that ends the receiver is reported
+            except Exception as error:  # report every error that ends the receiver
                 failure = self._unexpected(error)
                 self._reporter.failed(failure)
                 raise failure from error
             finally:
                 self._ended.set()
-                if copying.is_alive():  # whoever takes the lock next finds no other writer in the folder
+                if copying.is_alive():  # the next holder of the lock must find no other writer in the folder
                     copying.join(ENDS_WITHIN_S)
                 self._reporter.stopped()
 
     def _copy(self) -> None:
-        """Run the cloner (`rplctl clone`) as soon as there are tables to copy; most channels never load it."""
+        """Run the cloner (`rplctl clone`) when there are tables to copy. Most channels never import it."""
         while not self._ended.wait(COPY_POLL_S):
             if self._channel.clone_plan.exists():
                 from rplctl.clone.cloner import Cloner
@@ -124,8 +128,9 @@ class Receiver:
                 Cloner(self._config, self._channel, self._ended).run()
 
     def _unexpected(self, error: Exception) -> RplError:
-        """Return the error that the operator gets for an unforeseen exception, with its position and the
-        next action.
+        """Return the error that the operator sees for an unforeseen exception.
+
+        The error has the position and the next command to run.
         """
         if isinstance(error, OSError) and error.filename:
             return file_error(error, self._channel.name)
@@ -146,19 +151,20 @@ class Receiver:
         self._interruption.now()
 
     def flush_logs(self) -> None:
-        """Request that the receiver begins a new relay log (FLUSH RELAY LOGS; SIGHUP does this)."""
+        """Request that the receiver begins a new relay log, as FLUSH RELAY LOGS and SIGHUP do."""
         self._flush_logs = True
 
     def _receive(self) -> None:
-        """Serve one connection after another, as CONNECT_RETRY and RETRY_COUNT require. Raises an error that is
-        permanent, or the error of the last attempt.
+        """Serve one connection after another, as CONNECT_RETRY and RETRY_COUNT require.
+
+        Raises an error that is permanent, or the error of the last attempt.
         """
         attempts = 0  # failed attempts since the last working connection
         info = MasterInfo()
         while not self._stopping:
             self._worked = False
             try:
-                info = self._read_master_info()  # an unreachable target with a TABLE may come back, as a source does
+                info = self._read_master_info()  # fails if the target stores it and is unreachable
                 self._session(info)
             except RplError as error:
                 if not error.transient:
@@ -171,17 +177,17 @@ class Receiver:
                 self.pause(self._pause_s(error, info))
 
     def _pause_s(self, error: RplError, info: MasterInfo) -> float:
-        """Return the seconds to wait before the next attempt, as in MySQL: none after a lost connection, else
-        CONNECT_RETRY.
+        """Return the number of seconds to wait before the next attempt, as in MySQL.
 
-        After an error of the target, it is the applier's pause.
+        After a lost connection, there is almost no wait. After an error of the target, the wait is the same as the
+        applier's. Otherwise, it is CONNECT_RETRY.
         """
         if self._worked:
             return TICK_S
         return TARGET_PAUSE_S if isinstance(error, TargetError) else max(TICK_S, info.connect_retry)
 
     def _session(self, info: MasterInfo) -> None:
-        """Serve one connection, from recovery to its end. Returns on STOP."""
+        """Serve one connection, from recovery to its end. Return on STOP."""
         has_applied = self._relay_log_info.exists()
         executed = self._relay_log_info.read() if has_applied else RelayLogInfo()
         is_first = self._connections == 0
@@ -226,9 +232,9 @@ class Receiver:
     def _connect(
         self, info: MasterInfo, recovered: RecoveryResult, executed: RelayLogInfo
     ) -> tuple[SourceStream, DumpStart, ReplicaIdentity] | None:
-        """Connect to the source; None if STOP came first."""
+        """Connect to the source, and return the stream, its start and the replica's identity, or None after STOP."""
         try:
-            self._connecting = True  # from here on a signal raises an exception, even between these lines
+            self._connecting = True  # from here on, a signal raises an exception
             try:
                 if self._stopping:
                     return None
@@ -250,9 +256,7 @@ class Receiver:
             raise
 
     def _asking(self, start: DumpStart) -> DumpStart:
-        """Return `start` extended by a query for the source's SYSTEM time zone, unless the operator has set
-        the zone.
-        """
+        """Return `start` with a query for the source's SYSTEM time zone, unless the operator has set the zone."""
         zones = None if self._config.source_time_zone else SourceZones(self._channel, self._config)
         return replace(start, zones=zones)
 
@@ -289,7 +293,7 @@ class Receiver:
         return info
 
     def _engine(self) -> Engine:
-        """Return the target's engine, which is opened once and only if a repository is a TABLE (design D16)."""
+        """Return the target's engine, which is opened once, and only if a repository is a TABLE (design D16)."""
         if self._opened_engine is None:
             self._opened_engine = open_engine(self._config.target_url)
         return self._opened_engine
@@ -305,11 +309,10 @@ class Receiver:
 
 
 def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogInfo) -> DumpStart:
-    """Return the start of a dump: the event after those that recovery has found; with GTIDs, all events that are
-    neither fetched nor applied.
+    """Return the start of a dump: a file and position, a MySQL GTID set, or a MariaDB GTID position.
 
-    The start is a file and position, a MySQL GTID set (MASTER_AUTO_POSITION) or a MariaDB GTID position
-    (MASTER_USE_GTID).
+    With a position, the dump starts after the events that recovery has found. With GTIDs (MASTER_AUTO_POSITION,
+    MASTER_USE_GTID), it sends all events that are neither fetched nor applied.
     """
     if info.enabled_auto_position:
         fetched = MysqlGtidSet.parse(recovered.retrieved_gtid_set)
@@ -325,8 +328,9 @@ def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogIn
 def open_source(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> SourceStream:
-    """Connect and request all events from `start` on. Raises SourceError if the source does not answer or refuses; the
-    error is transient if another attempt may help.
+    """Connect to the source, and request all events from `start` on.
+
+    Raises SourceError if the source does not answer, or refuses. The error is transient if another attempt may help.
     """
     if info.master_binlog_dir:
         return FolderStream(Path(info.master_binlog_dir), config.datadir, start)

@@ -1,4 +1,4 @@
-"""Writes the receiver's status file, which `show-status` prints.
+"""Write the receiver's status file, which `show-status` prints.
 
 The file is written on every change of state and periodically, at most five times a second.
 """
@@ -21,7 +21,7 @@ from rplctl.source import SourceIdentity
 from rplctl.status import StatusFile, ThreadStatus, read_status
 
 INTERVAL_S: Final = 0.2
-IDLE_S: Final = 5.0  # while nothing new is read
+IDLE_S: Final = 5.0  # between two writes while nothing new is read
 STARTING: Final = "Starting"
 STEADY_S: Final = 5.0  # a connection that lasted this long is not a failed attempt
 WAITING: Final = "Waiting for master to send event"
@@ -30,7 +30,7 @@ _OTHERWISE = "repair the cause of the error, then run: rplctl start"
 
 
 def log_error(error: RplError) -> int:
-    """Write the receiver's last error to its log, and return the exit code."""
+    """Write the error that ended the receiver to its log, and return the exit code."""
     logging.getLogger("rplctl.receiver").error(
         "%s",
         error.message,
@@ -51,7 +51,10 @@ class Reporter:
         self._file = StatusFile(self._path, self.status)
 
     def begin(self) -> AbstractContextManager[None]:
-        """Report a new run during the block, without the state of an earlier run that was killed."""
+        """Report a new run, and clear the state of an earlier run that was killed.
+
+        During the `with` block, the status file shows that the process is alive.
+        """
         self.status = status = read_status(self._path)
         self._incident.begins(status)
         self._file = StatusFile(self._path, status)
@@ -67,7 +70,7 @@ class Reporter:
     def connected(self, identity: SourceIdentity, retrieved: str = "") -> None:
         """Report a new connection, which clears the last error, as in MySQL.
 
-        `retrieved`: the GTIDs of complete transactions in the relay logs.
+        `retrieved` has the GTIDs of complete transactions in the relay logs.
         """
         status = self.status
         status.retrieved_gtid_set, status.transfer_timestamp = retrieved, 0
@@ -83,7 +86,7 @@ class Reporter:
     ) -> None:
         """Report received events.
 
-        `timestamp`: the time of the last event by the source's clock, or 0. `relay_end`: the end of the relay log.
+        `timestamp` is the time of the last event by the source's clock, or 0. `relay_end` is the end of the relay log.
         """
         self.status.read_timestamp = float(timestamp) or self.status.read_timestamp
         self.status.read_log_name, self.status.read_log_pos = position.log_name, position.log_pos
@@ -100,7 +103,7 @@ class Reporter:
         self.status.read_timestamp = self.status.heartbeat_timestamp + self.status.clock_difference
 
     def connecting(self) -> None:
-        """Report an attempt to connect, in the words of a native replica."""
+        """Report an attempt to connect, with the same words as a MySQL replica."""
         self.state(RECONNECTING if self._has_connected else "Connecting to master")
 
     def retrying(self, error: RplError) -> None:
@@ -130,7 +133,7 @@ class Reporter:
             self.has_news = False
 
     def silent(self) -> None:
-        """Write the status now, not with the next events, because the source sends nothing at the moment."""
+        """Write the status now and not with the next events, because the source sends nothing at the moment."""
         if self.has_news:
             self.state(self.status.state)
         self.tick()

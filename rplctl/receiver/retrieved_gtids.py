@@ -1,7 +1,7 @@
-"""Keeps `Retrieved_Gtid_Set` / `Gtid_IO_Pos` up to date while events arrive, only for show-status; recovery gives the
-GTIDs for a connection.
+"""Keep `Retrieved_Gtid_Set` / `Gtid_IO_Pos` up to date while events arrive.
 
-Invariant: as in the servers, a GTID counts at the end of its transaction.
+Only show-status uses the set. For a new connection, recovery finds the GTIDs in the relay logs. Invariant: as in the
+servers, a GTID counts at the end of its transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rplctl.event.types import GTIDS, EventType
 from rplctl.source import EventBatch
 from rplctl.source.base import Bytes
 
-# lookup tables by type code: np.isin takes forty times as long for a few events
+# Lookup tables by type code, because np.isin takes forty times as long for a few events.
 _IS_NAMED: Final = np.isin(np.arange(256), sorted(GTIDS - {EventType.ANONYMOUS_GTID}))
 _IS_COUNTED: Final = np.isin(np.arange(256), sorted(GTIDS | {EventType.XID}))
 _NOTHING: Final = np.empty(0, np.uint8)
@@ -38,18 +38,18 @@ class RetrievedGtids:
 
     @property
     def text(self) -> str:
-        """The set as text, in the vendor's notation."""
+        """The set as text, in the notation of MySQL or MariaDB."""
         return str(self._mysql or self._mariadb)
 
     @property
     def open_since(self) -> int:
-        """The time of the first event of the incomplete transaction; 0 if there is none."""
+        """The time of the first event of the incomplete transaction, or 0 if there is none."""
         return self._group.timestamp
 
     def add(self, batch: EventBatch, first: int, stop: int, description: FormatDescription) -> int:
-        """Note the GTIDs of events `first … stop - 1`. Return how many transactions begin or end there (anonymous too).
+        """Add the GTIDs of the events `first … stop - 1`, and return how many transactions begin or end in them.
 
-        Raises BinlogFormatError for a truncated GTID event.
+        Anonymous transactions are counted, too. Raises BinlogFormatError for a truncated GTID event.
         """
         starts = batch.offsets[first:stop]
         named = _named(batch, first, stop, description)
@@ -66,11 +66,11 @@ class RetrievedGtids:
         return int(np.count_nonzero(_IS_COUNTED[batch.data[starts + 4]]))
 
     def add_whole(self, batch: EventBatch, description: FormatDescription) -> None:
-        """Note complete transactions, of which the batch has only the GTID events. Raises the errors of `add`."""
+        """Add the GTIDs of complete transactions. The batch has only their GTID events. Raises the errors of `add`."""
         self._count(batch.data, _named(batch, 0, len(batch), description), description)
 
     def cut(self) -> None:
-        """Note that the source's next log begins: a transaction that is open has no end, and never counts."""
+        """Discard the open transaction, which has no end, because the source's next log begins."""
         self._group.cut()
         self._awaited = _NOTHING
 
@@ -85,8 +85,9 @@ class RetrievedGtids:
 
 
 def _named(batch: EventBatch, first: int, stop: int, description: FormatDescription) -> Ints:
-    """Return the offsets of those events that are GTID events. Raises BinlogFormatError if such an event is
-    truncated.
+    """Return the offsets of those events that are GTID events.
+
+    Raises BinlogFormatError if such an event is truncated.
     """
     starts = batch.offsets[first:stop]
     codes = batch.data[starts + 4]

@@ -1,10 +1,11 @@
-"""Compares a source's log with the events that a channel with GTIDs has received from it, before a new dump.
+"""Check that a source has not begun a new history of its log, before a channel with GTIDs begins a new dump.
 
 After RESET MASTER, or after a restore that lost the last transactions, a server gives the same GTIDs to other
-transactions. A dump by GTID would continue among these other transactions. Each start of a server begins a new log, so
-the logs of such a server began at other times, or do not reach the received position. Therefore a second dump requests
-the received position. The time at which the log began (resolution: a second) is compared as for a channel without
-GTIDs.
+transactions. A dump by GTID would continue among these other transactions. Each start of a server begins a new log. So
+the logs of such a server began at other times, or they end before the received position.
+
+Therefore a second dump requests the received position. The time at which the log began (resolution: a second) is
+compared as for a channel without GTIDs.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ _NAME: Final = HEADER_LENGTH + 8  # offset of the log's name in a ROTATE
 def refuse_other_history(
     info: MasterInfo, password: str, recovered: RecoveryResult, replica: ReplicaIdentity, config: Config
 ) -> None:
-    """Raise SourceError 1236 if the server is the one that was read last and has begun a new history of its log.
+    """Raise SourceError 1236 if the server is the one that was read last, but has begun a new history of its log.
 
-    Nothing is compared for another server, whose logs have other names and positions, or if the position was purged.
+    Nothing is compared if the position was purged, or for another server, whose logs have other names and positions.
     """
     at, known = recovered.next_event, recovered.format_description
     is_comparable = bool(known) and not recovered.needs_new_relay_log and at.log_pos > FIRST_EVENT_POSITION
@@ -64,8 +65,9 @@ def refuse_other_history(
 def _begin(
     info: MasterInfo, password: str, position: BinlogPosition, replica: ReplicaIdentity, config: Config
 ) -> tuple[str, bytes]:
-    """Return the name of the source's log at that position and its FORMAT_DESCRIPTION, from the start of a dump. Raises
-    SourceError if the source rejects the position.
+    """Start a dump at the position, and return the name of the source's log there and its FORMAT_DESCRIPTION.
+
+    Raises SourceError if the source rejects the position.
     """
     stream = open_stream(info, password, DumpStart(position), replica, config)
     name = position.log_name

@@ -1,9 +1,9 @@
-"""Runs the receivers of several channels in one process (`start --shared-session`), one thread per channel.
+"""Run the receivers of several channels in one process (`start --shared-session`), with one thread per channel.
 
-A process costs each receiver 50 MB, a thread a few. Threads share nothing: each channel has its own connection, lock,
-status and log. SIGTERM stops channels, and SIGHUP begins their next relay logs. A signal is for the channels that name
-this process in a file (Channel.asked_path), or for all channels if no channel does. Invariant: the end of one channel
-ends no other; the process ends with its last channel.
+A process costs each receiver 50 MB, and a thread a few. The threads share nothing: each channel has its own connection,
+lock, status and log. SIGTERM stops channels, and SIGHUP begins their next relay logs. A channel can name this process
+in a file (Channel.asked_path). Then a signal is only for the channels with such a file, otherwise for all channels.
+Invariant: the end of one channel ends no other. The process ends with its last channel.
 """
 
 from __future__ import annotations
