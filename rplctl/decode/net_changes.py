@@ -169,7 +169,7 @@ def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None 
 
 
 def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
-    """Return a mask [images, columns] of the JSON diffs whose before image lacks the column. It is empty without diffs."""
+    """Return a mask [images, columns] of the JSON diffs whose before image lacks the column. Empty without diffs."""
     if not images.is_diff.size:
         return images.is_diff
     lacks_base: npt.NDArray[np.bool_] = images.cell_start[images.before_of_image] == NOT_IN_IMAGE
@@ -362,7 +362,7 @@ def _is_encoded(rows: TableRows, *, length_prefixed: bool) -> bool:
 
 
 def _can_be_length_prefixed(rows: TableRows) -> bool:
-    """True if the rows are short (printed JSON may be longer) and have no generated columns, which no parameter can set."""
+    """True if the rows are short (printed JSON may be longer) and no column is generated. No parameter can set that."""
     longest = rows.images.cell_length.max(axis=0).clip(_PRINTED).sum()
     return int(longest) <= LONGEST_LENGTH_PREFIXED and not any(column.generated for column in rows.model.columns)
 

@@ -1,4 +1,4 @@
-"""The applier's side of the binary log of applied transactions (option log_bin). `applied_log` writes the files.
+"""Select the events for the binary log of applied transactions (option log_bin). `applied_log` writes its files.
 
 events.py     the events of a batch that are written to the log
 catch_up.py   makes log and target agree at start, after a crash

@@ -1,6 +1,6 @@
-"""Makes the binary log of applied transactions and the target agree at start, after a crash.
+"""Make the binary log of applied transactions and the target agree at start, after a crash.
 
-Invariant: afterwards the log has the transactions of the target, or an INCIDENT event says that it lacks some.
+Invariant: afterwards, the log has the transactions of the target, or an INCIDENT event states that some are missing.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ _LOST_EVENTS = (1).to_bytes(2, "little")
 
 
 class Remedy(Enum):
-    """The action that makes log and target agree at start."""
+    """The action that makes the log and the target agree at start."""
 
     NOTHING = "nothing"
-    COMMIT = "commit"  # the log has more than the target, and decides: its transactions are committed
-    APPEND = "append"  # the log lacks transactions, which the relay logs have
-    RESTART = "restart"  # the position was moved, and no transaction is missing
-    INCIDENT = "incident"  # transactions are lost to the log, and its readers must know
+    COMMIT = "commit"  # the last transactions of the log are committed to the target
+    APPEND = "append"  # transactions are missing in the log, and are copied from the relay logs
+    RESTART = "restart"  # a new log begins, because the position was moved; no transaction is missing
+    INCIDENT = "incident"  # a new log begins with an INCIDENT, because transactions are missing
 
 
 def remedy_for(
     record: PositionRecord | None, committed: RelayLogInfo, *, is_in_relay_logs: bool, log_decides: bool
 ) -> Remedy:
-    """Return the action that makes the log agree with the committed position. `record`: the log's last record.
+    """Return the action that makes the log and the target agree. `record` is the last record of the log.
 
-    `is_in_relay_logs`: True if the relay logs have all transactions between the two. `log_decides`: True in two-phase
-    commit.
+    `committed` is the position that the target has reached. `is_in_relay_logs` is true if the relay logs have all
+    transactions between the position of the record and `committed`. `log_decides` is true in two-phase commit: then the
+    transactions in the log are committed to the target.
     """
     if record is None or record.after.exec_position == committed.exec_position:
         return Remedy.NOTHING
@@ -70,9 +71,9 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
     *,
     has_rollbacks: bool,
 ) -> RelayLogInfo:
-    """Make log and target agree before anything is applied; return the position on which they agree.
+    """Make the log and the target agree before anything is applied, and return the position on which they agree.
 
-    `has_rollbacks`: the parameter of plan_batches. Raises RelayLogError if the log cannot be repaired or written, and
+    `has_rollbacks` is passed to `plan_batches`. Raises RelayLogError if the log cannot be repaired or written, and
     TargetError if the target rejects a statement.
     """
     log = store.log
@@ -85,7 +86,7 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
     if record is None or remedy is Remedy.NOTHING:
         return committed
     at = committed.moved_to(record.after)
-    if remedy is Remedy.COMMIT:  # the changes of the data, if any, are already committed
+    if remedy is Remedy.COMMIT:  # any changes of data are already committed
         commit_after(target, store, CommitStep(committed, at), lambda: None)
         return at
     if remedy is not Remedy.APPEND:
@@ -104,8 +105,9 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
 def _missing(
     config: Config, channel: Channel, logged: RelayLogInfo, committed: RelayLogInfo
 ) -> list[RelayGroups] | None:
-    """Return the groups between the position of the log and the committed one; None if the relay logs do not lead from
-    one to the other.
+    """Return the groups between the position of the log and the committed position.
+
+    Return None if the relay logs do not have all of them.
     """
     if not logged.relay_log_name or not logged.exec_position.is_before(committed.exec_position):
         return None
@@ -148,7 +150,10 @@ def _restart(log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) ->
 
 
 def _groups_until(groups: RelayGroups, committed: RelayLogInfo) -> int:
-    """Return how many of the groups end at the committed position or before it; all of them if no group ends there."""
+    """Return the number of groups that end at the committed position or before.
+
+    If no group ends at this position, all of them are counted.
+    """
     positions = [groups.scan.source_position(number) for number in range(len(groups.scan))]
     wanted = committed.exec_position
     return positions.index(wanted) + 1 if wanted in positions else len(positions)

@@ -1,10 +1,14 @@
-"""Selects the events of a batch that are written to the binary log of applied transactions.
+"""Select the events of a batch that are written to the binary log of applied transactions.
 
-A batch is copied as byte ranges: the source's events with their GTIDs, server ids and order; only end_log_pos and
-checksums are new. Control events, transactions that the source cut short, and changes that were not applied are not
-copied: rows and statements that filters exclude, transactions that were skipped or rolled back. If a MySQL source gave
-such a transaction a GTID, an empty transaction with that GTID replaces it, as MySQL servers do; MariaDB's positions may
-have gaps. Changes that IDEMPOTENT or `replica_skip_errors` skipped are in the log: they are the source's events.
+A batch is copied as ranges of bytes. The events keep the GTIDs, server ids and order of the source; only end_log_pos
+and checksums are new. These events are not copied:
+* control events
+* transactions that the source cut short
+* changes that were not applied, because filters exclude them, or because the transaction was skipped or rolled back
+
+If a MySQL source gave such a transaction a GTID, an empty transaction with that GTID replaces it, as on MySQL servers.
+MariaDB's positions may have gaps. Changes that IDEMPOTENT or `replica_skip_errors` skipped are in the log, because they
+are events of the source.
 """
 
 from __future__ import annotations
@@ -45,15 +49,17 @@ _NONE_GIVEN = Assigned("")
 
 
 def stage(log: BinaryLog | None, batch: Batch, config: Config, rules: ReplicationFilter, at: RelayLogInfo) -> None:
-    """Pass the events of the next commit to the log, which writes them with that commit. Raises RelayLogError 1598 if
-    the log cannot be written; the caller must then not commit.
+    """Pass the events of the next commit to the log, which writes them together with the commit.
+
+    `at` is the position at which the commit begins. Raises RelayLogError 1598 if the log cannot be written. The caller
+    must then not commit.
     """
     if log is not None:
         log.stage(logged_events(batch, rules, assigned(at, config)), at)
 
 
 def logged_events(batch: Batch, rules: ReplicationFilter, given: Assigned = _NONE_GIVEN) -> LoggedEvents:
-    """Return the events that the log gets for this batch."""
+    """Return the events of this batch that are written to the log. `given` assigns GTIDs to anonymous transactions."""
     scan, part = batch.scan, slice(batch.first, batch.last)
     timestamp = int(scan.timestamp[batch.last - 1])
     is_transaction = (scan.kind[part] != GroupKind.CONTROL) | (scan.gtid_offset[part] >= 0)
@@ -87,8 +93,9 @@ def logged_events(batch: Batch, rules: ReplicationFilter, given: Assigned = _NON
 
 
 def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
-    """True if the events in these spans contain the name of rplctl's own database, whose changes the
-    filters exclude.
+    """True if the events in these spans contain the name of rplctl's own database.
+
+    The filters exclude changes of this database.
     """
     data = batch.groups.data
     for start, end in spans:
@@ -99,7 +106,7 @@ def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 class _OwnName(io.RawIOBase):
-    """A file object that stores nothing: it only searches the written bytes for the name of rplctl's own database."""
+    """A file object that stores nothing. It only searches the written bytes for the name of rplctl's own database."""
 
     found = False
     _end = b""
@@ -129,13 +136,13 @@ def _unpacks_to_own(events: ByteArray, description: FormatDescription) -> bool:
 
 
 def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int, given: Assigned) -> Iterator[ByteArray]:
-    """Yield the events of the spans in pieces, as they are in a log in which they begin at `position`."""
+    """Yield copies of the events in the spans, in parts. In the log, the copies begin at `position`."""
     has_checksum = batch.description.checksum_length > 0
     for start, end in spans:
         while start < end:
             piece = batch.groups.data[start : min(end, start + _PIECE_BYTES)]
             index = scan_events(piece)
-            if not len(index):  # one event larger than a piece
+            if not len(index):  # one event is larger than _PIECE_BYTES
                 length = int.from_bytes(piece[9:13].tobytes(), "little")
                 index = scan_events(batch.groups.data[start : start + length])
                 piece = batch.groups.data[start : start + length]
@@ -149,8 +156,9 @@ def _copied(batch: Batch, spans: Sequence[tuple[int, int]], position: int, given
 
 
 def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilter, given: Assigned) -> Iterator[bytes]:
-    """Yield those events of the spans that the filters accept, one by one, without checksums and with compressed
-    transactions unpacked.
+    """Yield those events of the spans that the filters accept, one by one.
+
+    The events have no checksums, and compressed transactions are unpacked.
     """
     for start, end in spans:
         run = filtered(read_run(batch.groups.data, start, end, batch.description), rules)
@@ -170,15 +178,16 @@ def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilt
 
 
 def _bare_gtids(run: EventRun) -> set[int]:
-    """Return the numbers of the GTID events whose transaction has no other event in the run."""
+    """Return the numbers of the GTID events whose transactions have no other event in the run."""
     numbers = np.flatnonzero(~np.isin(run.types, _CONTROL))
     is_gtid = np.isin(run.types[numbers], _GTIDS)
     return set(numbers[is_gtid & np.append(is_gtid[1:], True)].tolist())
 
 
 def _empty(batch: Batch, offsets: Ints, given: Assigned) -> Iterator[bytes]:
-    """Yield an empty transaction, without checksums, for each GTID event of MySQL at these offsets. `given`: assigns
-    numbers to anonymous transactions.
+    """Yield an empty transaction, without checksums, for each GTID event of MySQL at these offsets.
+
+    `given` assigns GTIDs to anonymous transactions.
     """
     data, checksum = batch.groups.data, batch.description.checksum_length
     for at in offsets.tolist():
@@ -192,15 +201,16 @@ def _empty(batch: Batch, offsets: Ints, given: Assigned) -> Iterator[bytes]:
 
 
 def _begin_and_commit(gtid: bytes) -> Iterator[bytes]:
-    """Yield BEGIN and COMMIT as QUERY events: u32 thread, u32 seconds, u8 database length, u16 error, u16 variables'
-    length, NUL, text.
+    """Yield BEGIN and COMMIT as QUERY events, with the header fields of the GTID event `gtid`.
+
+    The body is u32 thread, u32 seconds, u8 database length, u16 error, u16 length of the variables, NUL, text.
     """
     for text in (b"BEGIN", b"COMMIT"):
         yield gtid[:4] + bytes([EventType.QUERY]) + gtid[5:17] + bytes(2) + bytes(14) + text
 
 
 def _of_bytes(events: Iterator[bytes], position: int, description: FormatDescription) -> Iterator[ByteArray]:
-    """Yield these events, which have no checksums, as they are in a log in which they begin at `position`."""
+    """Yield these events, which have no checksums, as they are in the log. The first event begins at `position`."""
     for event in events:
         length = len(event) + description.checksum_length
         position += length
