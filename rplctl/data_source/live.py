@@ -2,7 +2,7 @@
 
 The option `path` is mysql://USER@HOST:PORT. The folder is `spool`/HOST_PORT/FIRST_LOG. It has the logs from the first
 to the last needed one, byte for byte as on the source. Spark calls the functions for schema, partitions and offsets in
-separate processes, which share the folder. Only the process that holds the lock appends to it.
+separate processes, which share the folder. Only one process at a time appends, the one with the lock.
 
 Invariant: a log is begun only when the log before it is complete. So a kill can only truncate the last log. The next
 copy continues after the last complete event of this log, if the server still has the same log.
@@ -125,7 +125,7 @@ def _own_spool() -> Path:
 
 
 class LiveLogs:
-    """The copies of a live server's logs. `first` is the log to begin with; '' means the source's oldest log."""
+    """The copies of a live server's logs, from the log `first` on. '' is the source's oldest log."""
 
     def __init__(self, server: LiveServer, first: str = "") -> None:
         self._server, self._first = server, first

@@ -39,7 +39,7 @@ class QueryOptions:
     """The options of a query.
 
     `table` is the table whose rows become columns. None means all tables, as JSON. Times are in seconds since 1970.
-    With `carry`, the driver sends the bytes of the logs to the tasks. `server` is the server to read; its logs are
+    With `carry`, the driver sends the bytes of the logs to the tasks. `server` is the server to read. Its logs are
     copied to a folder below `path`.
     """
 

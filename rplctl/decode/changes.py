@@ -53,10 +53,10 @@ class TableChanges:
 
     `rows` has their row images. The other fields are arrays with one value for each change:
 
-        position       the position of its event in the file
+        position       the position of the event in the file
         number         the number of the change in the event, from 0
         time           seconds since 1970
-        transaction    the index of its transaction in `Transactions`
+        transaction    the index of the transaction in `Transactions`
     """
 
     rows: TableRows
@@ -68,10 +68,10 @@ class TableChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedStatement:
-    """A statement in the log that is not a part of the transaction control, like BEGIN.
+    """A statement in the log that is not BEGIN, COMMIT, SAVEPOINT or a similar part of a transaction.
 
-    `kind` is ddl, truncate, drop, or statement, which means that it changes rows. `table` is '' if the statement names
-    no table, or several tables. `position`, `time` and `transaction` are those of `TableChanges`.
+    `kind` is ddl, truncate or drop, or statement if the statement changes rows. `table` is '' if the statement names no
+    table, or several tables. `position`, `time` and `transaction` have the same meaning as in `TableChanges`.
     """
 
     kind: str
@@ -106,7 +106,7 @@ class Changes:
 def changes_of(piece: Piece, asked: Asked = ALL, data: ByteArray | None = None) -> Changes:
     """Return the changes and statements of the piece that `asked` includes.
 
-    `data` has the bytes to read; None means that they are in the piece's file. Raises SourceError if this file cannot
+    `data` has the bytes to read. None means that they are in the piece's file. Raises SourceError if this file cannot
     be opened, and BinlogFormatError if an event is damaged. Raises RplError, with the piece's position, if the events
     do not match the table.
     """

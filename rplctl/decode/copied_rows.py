@@ -107,9 +107,9 @@ def inserted_images(  # noqa: PLR0913 - the wishes of a target
 
 
 def unlogged_events(images: Images) -> RowsEvents:
-    """Return a set of rows events without an event, for rows that a SELECT returned.
+    """Return an empty set of rows events, to which rows that a SELECT returned can belong.
 
-    It switches foreign key checks off, because the parent tables are copied separately.
+    Its flag switches foreign key checks off, because the parent tables are copied separately.
     """
     none = np.zeros(0, np.int64)
     flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)

@@ -1,8 +1,8 @@
 """Remove the events that the channel's filters exclude from a run of events, and rewrite database names.
 
-All strategies filter first, so all of them act on the same events. The filter reads only names. In a TABLE_MAP, the
-names (`u8 length, name`) are after the 8 bytes of the post-header. In a QUERY, the name of the database is after 13
-bytes (LOAD DATA: 26) and the status variables.
+All strategies of the applier filter first, so all of them act on the same events. The filter reads only names. In a
+TABLE_MAP, the names (`u8 length, name`) are after the 8 bytes of the post-header. In a QUERY, the name of the database
+is after 13 bytes (LOAD DATA: 26) and the status variables.
 
 Invariant: a rows event is kept or removed together with its table map. INTVAR, RAND, USER_VAR and the blocks of LOAD
 DATA are kept or removed together with their statement. BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA are always kept, as on
@@ -99,7 +99,7 @@ def _filter_rows(run: EventRun, rules: ReplicationFilter, keep: Mask, changed: d
 
 
 def _by_name(run: EventRun, maps: Ints) -> Iterator[tuple[bytes, Ints]]:
-    """Yield each distinct (database, table) of the table maps, with the indexes of its table maps in `maps`.
+    """Yield each distinct (database, table) in the table maps, with the indexes into `maps` of its table maps.
 
     The names are bytes. Most names have only one table id, so the table maps are first grouped by table id.
     """
@@ -204,9 +204,9 @@ def _accepts_text(run: EventRun, number: int, event: bytes, database: str, rules
 
 
 def _rebuilt(run: EventRun, keep: Mask, changed: dict[int, bytes]) -> EventRun:
-    """Copy the events that `keep` marks into a new buffer, with the events in `changed` replaced.
+    """Return a run of the events that `keep` marks, in a new buffer. The events in `changed` are replaced.
 
-    The copies have no checksums, but the run has their offsets in the log.
+    The copied events have no checksums. `origins` of the new run has the offsets of the events in the log.
     """
     checksum_length = run.description.checksum_length
     kept = (changed.get(number) or run.event(number) for number in np.flatnonzero(keep).tolist())

@@ -47,8 +47,8 @@ _OWN_TEMPORARY = re.compile(
 class ReplicationFilter:
     """The replication filters of a channel.
 
-    The rules and patterns for tables have the form `db.table`. `rewrite_db` has pairs (from, to); the first pair that
-    matches counts.
+    The rules and patterns for tables have the form `db.table`. `rewrite_db` has pairs (from, to), of which the first
+    that matches counts.
     """
 
     do_db: tuple[str, ...] = ()
@@ -188,7 +188,7 @@ def is_own(database: str) -> bool:
 def mentions_own(sql: str | bytes) -> bool:
     """True if the statement's text contains the name of rplctl's own database.
 
-    Only the few statements that contain the name are parsed.
+    Few statements contain the name, so only few statements must be parsed to check this.
     """
     return OWN_DATABASE in sql.lower() if isinstance(sql, str) else OWN_DATABASE.encode() in sql.lower()
 

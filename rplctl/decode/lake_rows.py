@@ -8,8 +8,8 @@
     is_partial    true if an image lacks columns (binlog_row_image)
     statement     the text of DDL
 
-The format `binlog` has the same columns. Types are those of arrow.py. TIME is text, because lakes have no interval
-longer than a day.
+The format `binlog` has these columns for one table, too. Types are those of arrow.py. TIME is text, because lakes have
+no interval longer than a day.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def check_generated(model: TableModel, changed: Iterable[int]) -> None:
 def check_updates(model: TableModel, images: Images) -> None:
     """Call `check_generated` for each UPDATE of a table.
 
-    FULL_NODUP omits a virtual column from the after image if an earlier image has its old value: the before image, or
-    an earlier INSERT of the row. Without this check, net changes would keep the old value.
+    FULL_NODUP omits a virtual column from the after image if an earlier image has its old value. The earlier image is
+    the before image, or that of an earlier INSERT of the row. Without this check, net changes would keep the old value.
     """
     afters = images.after[(images.before >= 0) & (images.after >= 0)]
     held = images.cell_start[afters] != NOT_IN_IMAGE

@@ -70,12 +70,12 @@ def net_chunks(  # noqa: PLR0913 - the values of a split
     length_prefixed: bool = False,
     in_order: Collection[tuple[str, str]] = (),
 ) -> list[TableChunk]:
-    """Return the net changes of a run, with one chunk for each table.
+    """Return the net changes of a run of events, with one chunk for each table.
 
-    A chunk is encoded if it has at least `bulk_rows` changes; 0 means never. With `length_prefixed`, it has length
-    prefixes if possible. `in_order` has the tables without a key whose changes are not combined. Raises Inconsistent if
-    the order of the events counts, or if a table has two definitions. Raises BinlogFormatError if an event is damaged,
-    and RplError 1146 or 1677 if a table has no model, or a different one.
+    A chunk is encoded if it has at least `bulk_rows` changes, or never if this is 0. With `length_prefixed`, it has
+    length prefixes if possible. `in_order` has the tables without a key whose changes are not combined. Raises
+    Inconsistent if the order of the events counts, or if a table has two definitions. Raises BinlogFormatError if an
+    event is damaged, and RplError 1146 or 1677 if a table has no model, or a different one.
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
@@ -91,16 +91,16 @@ def net_chunks(  # noqa: PLR0913 - the values of a split
 def table_chunk(
     rows: TableRows, bulk_rows: int, in_order: Collection[tuple[str, str]] = (), *, length_prefixed: bool
 ) -> TableChunk:
-    """Return the net changes of one table. `net_chunks` explains the arguments and the errors."""
+    """Return the net changes of one table. The docstring of `net_chunks` explains the arguments and the errors."""
     return replace(
         _table_chunk(rows, bulk_rows, in_order, length_prefixed=length_prefixed), width=rows.images.column_count
     )
 
 
 def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) -> TableChunk:
-    """Return a chunk that inserts all these rows. `net_chunks` explains the other arguments.
+    """Return a chunk that inserts all these rows. The docstring of `net_chunks` explains the other arguments.
 
-    The rows are complete and distinct, so the chunk does not search for rows of the target.
+    The rows are complete and distinct, so rows of the target are not searched for.
     """
     model, images, form = rows.model, rows.images, value_form(rows.target_kind)
     count, whole = len(images.ops), tuple(range(images.column_count))
@@ -133,9 +133,9 @@ def inserted_chunk(rows: TableRows, bulk_rows: int, *, length_prefixed: bool) ->
 def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None = None) -> Iterator[RowChange]:
     """Yield every change of one table in the order of the log.
 
-    The log may lack the document to which a JSON diff applies (PARTIAL_JSON with MINIMAL images). For such a diff,
-    `current` must return the target's document. Its arguments are the image that identifies the row, and the column. It
-    is called when the change is yielded. Raises Inconsistent if there is such a diff and `current` is None.
+    The log may lack the document to which a JSON diff applies (PARTIAL_JSON with MINIMAL images). For such a diff, the
+    function `current` is called when the change is yielded. It gets the image that identifies the row, and the column,
+    and returns the target's document. Raises Inconsistent if there is such a diff and `current` is None.
     """
     images = rows.images
     everything = np.arange(len(images.cell_start))
@@ -169,7 +169,10 @@ def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None 
 
 
 def _diffs_without_base(images: Images) -> npt.NDArray[np.bool_]:
-    """Return a mask [images, columns] of the JSON diffs whose before image lacks the column. Empty without diffs."""
+    """Return a mask [images, columns] of the JSON diffs whose before image lacks the column.
+
+    Without JSON diffs, the mask has no rows.
+    """
     if not images.is_diff.size:
         return images.is_diff
     lacks_base: npt.NDArray[np.bool_] = images.cell_start[images.before_of_image] == NOT_IN_IMAGE
@@ -362,7 +365,10 @@ def _is_encoded(rows: TableRows, *, length_prefixed: bool) -> bool:
 
 
 def _can_be_length_prefixed(rows: TableRows) -> bool:
-    """True if the rows are short (printed JSON may be longer) and no column is generated. No parameter can set that."""
+    """True if the rows are short, and no column is generated. A generated column cannot be a parameter.
+
+    Printed JSON may exceed the limit, because only the logged bytes are counted.
+    """
     longest = rows.images.cell_length.max(axis=0).clip(_PRINTED).sum()
     return int(longest) <= LONGEST_LENGTH_PREFIXED and not any(column.generated for column in rows.model.columns)
 
@@ -413,9 +419,9 @@ def _fields(rows: TableRows, images: Ints, column: int) -> Fields:
 
 
 def _has_typed_json(rows: TableRows) -> bool:
-    """True if a JSON cell may contain a typed ("opaque") value, because it contains the byte of this type.
+    """True if a JSON cell contains the type byte of a typed ("opaque") value.
 
-    The byte may have another meaning. Then the changes are only applied more slowly.
+    The byte may have another meaning. The changes are then applied more slowly, but correctly.
     """
     everything = np.arange(len(rows.images.cell_start))
     columns = [c for c, fmt in enumerate(rows.formats) if fmt.real_type == ColumnType.JSON]
@@ -427,7 +433,8 @@ def _has_typed_json(rows: TableRows) -> bool:
 def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:
     """Yield the final rows of `entries`, in one set for each combination of columns that the images have.
 
-    For inserts, `key` is empty. For updates, `key` has the columns of the key, and each row ends with their old values.
+    For inserts, `key` is empty. For updates, `key` has the columns of the key, and each row ends with the old values of
+    these columns.
     """
     if not len(entries):
         return

@@ -1,7 +1,7 @@
 """Decode rows events whose order counts into the changes of each event, in the form that the target reads.
 
-A Spark task runs this module. The driver has already verified, unpacked and filtered the events, and sends each of them
-after a table map of its table. Pure: the task may run twice.
+A Spark task runs this module. The driver, which is the applier, has already verified, unpacked and filtered the events.
+It sends each event after a table map of the event's table. Pure: the task may run twice.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 Each task keeps only the last image per key of its own piece, but a row may change in several pieces. Only updates are
 dropped, and only if a later piece updates or deletes the row. This later change still detects a missing row (design
-D2). Invariant: in tables with foreign keys or other unique keys, no change is dropped, because another row may depend
-on the values between two pieces (`can_be_overwritten`). A change is also kept if the key has several columns or is
-text.
+D2).
+
+Invariant: in tables with foreign keys or other unique keys, no change is dropped. Another row may depend on the values
+between two pieces (`can_be_overwritten`). A change is also kept if the key has several columns or is text.
 """
 
 from __future__ import annotations

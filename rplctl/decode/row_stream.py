@@ -1,9 +1,9 @@
 """Read the rows events of a piece of the relay log, and group their row images by table.
 
 The input is the offsets of the events. Invariants:
-* every event's checksum is verified before its bytes are used;
-* every rows event is read with the table map in force;
-* a table map that does not match the table's model raises an error that shows both (design D18).
+* Every event's checksum is verified before its bytes are used.
+* Every rows event is read with the table map in force.
+* A table map that does not match the table's model raises an error that shows both (design D18).
 
 Compressed events (TRANSACTION_PAYLOAD, MariaDB's compressed rows) are first unpacked into one buffer.
 """
@@ -43,7 +43,7 @@ from rplctl.target.registry import DEFAULT_KIND, value_form
 def _is_one_of(numbers: Iterable[int], size: int = 256) -> npt.NDArray[np.bool_]:
     """Return an array that is True at the index of each of these numbers.
 
-    Many values can be tested by one access to this array, which is much faster than a search for each value.
+    With this array as a lookup table, many values are tested much faster than with a search for each value.
     """
     table = np.zeros(size, np.bool_)
     table[list(numbers)] = True
@@ -71,9 +71,9 @@ class TableRows:
 class EventRun:
     """A sequence of events at offsets of `data`. `lengths` include the checksum that `description` specifies.
 
-    `has_more_than_rows` is true if an unpacked transaction contains savepoints, statements or XA. `origins` is set if
-    the events were unpacked or rewritten: it has the offset of each event in the log. For an unpacked event, this is
-    the offset of the compressed event.
+    `has_more_than_rows` is true if an unpacked transaction contains savepoints, statements or XA. `origins` is None if
+    the events are unchanged. If they were unpacked or rewritten, it has the offset of each event in the log. For an
+    unpacked event, this is the offset of the compressed event.
     """
 
     data: ByteArray
@@ -85,7 +85,7 @@ class EventRun:
     origins: Ints | None = None
 
     def rows_events(self) -> RowsEvents:
-        """Return the rows events of the run, parsed. Raises BinlogFormatError if a body extends beyond its event."""
+        """Parse and return the rows events of the run. Raises BinlogFormatError if a body extends beyond its event."""
         chosen = IS_ROWS[self.types]
         starts, lengths, types = self.starts[chosen], self.lengths[chosen], self.types[chosen]
         return parse_rows_events(self.data, starts, lengths, types, self.description.checksum_length)
@@ -248,7 +248,7 @@ def _map_of_events(
 ) -> Ints:
     """Return the index in `maps` of the table map in force for each rows event.
 
-    Raises BinlogFormatError if there is none.
+    Raises BinlogFormatError if a rows event has no table map before it.
     """
     ids = np.array([table_map.table_id for table_map in maps], np.int64)
     result = maps_in_force(run.starts[is_map], map_number, ids, events.event_start, events.table_id)

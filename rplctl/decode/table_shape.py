@@ -4,10 +4,10 @@ Invariant: no row is decoded with a model that does not match. The number and th
 and the wire type of a column must belong to its type. Otherwise, the channel stops with an error that shows both
 definitions.
 
-For a table model of the target itself (MySQL, MariaDB), the rules are those of its own replicas (manual: "Replication
-with More Columns on Source or Replica"). Columns are matched by position, either side may have more columns at its end,
-and names may differ. rplctl is stricter in one case: if names are logged, a column at another position on the target is
-an error.
+For a table model of the target itself (MySQL, MariaDB), the rules are those of its own replicas. Columns are matched by
+position, and either side may have more columns at its end. Their names may differ (manual: "Replication with More
+Columns on Source or Replica"). rplctl is stricter in one case: if names are logged, a column at another position on the
+target is an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read the recorded states of the source for `rplctl crash-test`, whose log is also recorded (demo/crash).
+"""Read the recorded states of the source for `rplctl crash-test`. Its log is also recorded (demo/crash).
 
 tests/tools/record_crash_log.py recorded both. Invariant: `states()` comes from the source itself. After each
 transaction, it has the position and a digest of all rows. So a target can be compared at any position that it reports.

@@ -178,8 +178,8 @@ def is_single_byte(charset: str) -> bool:
 def whole_characters(raw: bytes, charset: str) -> int:
     """Return the number of bytes at the start of `raw` that are complete characters.
 
-    The text continues after `raw`, so the last character may be incomplete. `raw` must have at least 8 bytes. At most
-    four bytes at its end are not counted. These may also be a complete character.
+    The text continues after `raw`, so the last character may be incomplete. At most four bytes at the end of `raw` are
+    not counted. They may also be a complete character. `raw` must have at least 8 bytes.
     """
     length = len(raw)
     if is_utf8(charset):

@@ -1,15 +1,16 @@
 """Verify the CRC32 checksums of many events at once, for the receiver and for recovery.
 
-`checksum_trailer` handles single events. `verify_events` first checks all events as one run of bytes. Bytes that end
-with their own CRC32 always have the same CRC32, the RESIDUE. So the CRC32 of a run of valid events depends only on
-their lengths. zlib reads one long run three times as fast as single events. If the run has another CRC32, a kernel
-checks each event, with eight table accesses per eight bytes (slice-by-8).
+`verify_events` first checks all events as one run of bytes. Bytes that end with their own CRC32 always have the same
+CRC32, the RESIDUE. So the CRC32 of a run of valid events depends only on the lengths of the events. The library zlib
+reads one long run three times as fast as single events. If the run does not have the expected CRC32, a kernel checks
+each event, with eight table accesses per eight bytes (slice-by-8).
 
-A FORMAT_DESCRIPTION changes the checksum algorithm for the events after it. This event always has a checksum, which is
-computed with the in-use flag cleared. Before MySQL 5.6.1 and MariaDB 5.3, no event has a checksum.
+A FORMAT_DESCRIPTION changes the checksum algorithm for the events after it. Since MySQL 5.6.1 and MariaDB 5.3, it has a
+checksum itself, which is computed with the in-use flag cleared. Earlier servers write no checksums.
 
-If a server sends a log without checksums from the middle, the first event is a changed FORMAT_DESCRIPTION. Its
+If a server sends a log without checksums from the middle on, the first event is a changed FORMAT_DESCRIPTION. Its
 `created` is 0, but its checksum is the old one (MariaDB 10.11, MySQL 9.7). The kernel does not verify this checksum.
+`checksum_trailer` handles single events.
 """
 
 from __future__ import annotations

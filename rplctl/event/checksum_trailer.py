@@ -24,9 +24,9 @@ def event_crc(event_without: bytes) -> int:
 
 
 def append_checksum(event_without: bytes) -> bytes:
-    """Return the event with its checksum. The length in the header must already include the checksum.
+    """Return the event with its checksum.
 
-    Raises BinlogFormatError if it does not.
+    Raises BinlogFormatError if the length in the header does not already include the checksum.
     """
     length = int.from_bytes(event_without[_LENGTH_AT], "little")
     if length != len(event_without) + CHECKSUM_LENGTH:

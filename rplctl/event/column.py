@@ -24,8 +24,8 @@ from rplctl.event.table_map import COUNTED, ColumnType, TableMap, of_trait, real
 class ColumnFormat:
     """The format in which one column's cells are stored.
 
-    `type_code` and `metadata` are the values of the table map (`TableMap`). `charset` is MySQL's name; None and
-    'binary' mean that the cells are bytes. `labels` has the members of an ENUM or SET.
+    `type_code` and `metadata` are the values of the table map (`TableMap`). `charset` is MySQL's name. If it is None or
+    'binary', the cells are bytes. `labels` has the members of an ENUM or SET.
 
     `sql_type` is MySQL's word for the type if several types have the same `type_code`. It is 'inet4', 'inet6', 'uuid'
     or 'year(2)'. For a column in MariaDB's old temporal format, it also has the fraction digits, for example 'time(3)',
@@ -80,9 +80,9 @@ def char_length(metadata: int) -> int:
 def cell_layout(column: ColumnFormat) -> tuple[int, int]:
     """Return (bytes of the length prefix, bytes of the cell) for the cells of a column.
 
-    A cell has either a length prefix or a fixed length; the other number is 0. Every definition from a table map or a
-    result set is checked here, before a kernel reads the cells. Raises BinlogFormatError if no server writes this type
-    or this metadata.
+    If the cells have a length prefix, the second number is 0. Otherwise, the first number is 0. Every definition from a
+    table map or a result set is checked here, before a kernel reads the cells. Raises BinlogFormatError if no server
+    writes this type or this metadata.
     """
     kind, metadata = column.real_type, column.metadata
     if not 0 <= metadata <= _MOST_METADATA:

@@ -47,8 +47,9 @@ def _hash(data: Any, start: Any, length: Any) -> Any:
 def _classify(data: Any, starts: Any, lengths: Any, slots: Any, recent: Any, firsts: Any, kinds: Any) -> Any:
     """Write `firsts` and `kinds` as `distinct_ranges` returns them. Return (the number of kinds, a meaningless sum).
 
-    The sum keeps the compiler from removing the reads ahead. `slots` is a hash table of the kinds. `recent` has the
-    last kind for each value of the low bits of the first byte.
+    The kernel reads each range from memory before it is needed. The sum of these bytes keeps the compiler from removing
+    the reads. `slots` is a hash table of the kinds. `recent` has the last kind for each value of the low bits of the
+    first byte.
     """
     count = np.int64(0)
     fetched = np.int64(0)

@@ -1,15 +1,16 @@
 r"""Encode columns of row images as rows of text, in one of two forms that targets load.
 
 The *delimited* form is the form of LOAD DATA and COPY. A tab separates fields, a newline ends a row, and `\N` is NULL.
-Backslash, tab, newline, carriage return and NUL are escaped, and every other byte is unchanged. The *length-prefixed*
-form is the form of the parameters of MariaDB's COM_STMT_BULK_EXECUTE. Each field consists of:
+Backslash, tab, newline, carriage return and NUL are escaped, and every other byte is unchanged.
+
+The *length-prefixed* form is the form of the parameters of MariaDB's COM_STMT_BULK_EXECUTE. Each field consists of:
 
     1 byte      0: a value, 1: NULL (nothing follows)
     1, 3, 4     the length: one byte up to 250, else 252 and two bytes or 253 and three, little-endian
     …           the bytes
 
-Invariant: if the text of a cell equals its bytes, they are copied only once: from the relay log into a part of the
-result.
+Invariant: if the text of a cell equals the bytes of the cell, these bytes are copied only once: from the relay log into
+a part of the result.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Fields:
     """The encoded values of one column, with one field for each row.
 
     Field i is `data[starts[i] : starts[i] + lengths[i]]`. It is NULL if `starts[i]` is -1. If `plain` is true, no byte
-    needs an escape; false means that nobody has checked this.
+    needs an escape. If `plain` is false, this is unknown.
     """
 
     data: ByteArray
@@ -69,8 +70,8 @@ class Fields:
 class TextForm:
     """The form in which a target reads fields. `text_of` returns the text of a decoded value.
 
-    If `takes_bytes` is true, the target accepts raw bytes, also text in the column's own charset. Otherwise text must
-    be UTF-8, and `text_of` converts binary values and invalid dates.
+    If `takes_bytes` is true, the target accepts raw bytes, and text in the column's own charset. Otherwise text must be
+    UTF-8, and `text_of` converts binary values and invalid dates.
     """
 
     text_of: Callable[[Any], bytes]
@@ -109,7 +110,7 @@ def _is_text_already(fmt: ColumnFormat, form: TextForm) -> bool:
 
 
 def _are_real_dates(sheet: TextSheet) -> bool:
-    """True if every date has a year, a month and a day, so that none of them is zero."""
+    """True if no date has a year, a month or a day that is zero."""
     digits = sheet.sheet[:, :10] == ord("0")
     parts = (digits[:, 0:4], digits[:, 5:7], digits[:, 8:10])
     return not any(bool(part.all(axis=1).any()) for part in parts)
@@ -184,7 +185,10 @@ def row_ends(text: ByteArray, columns: int, *, length_prefixed: bool) -> Ints:
 
 
 def field_spans(text: ByteArray, count: int) -> tuple[Ints, Ints]:
-    """Return the start and the end of each of the `count` values in a length-prefixed text. Start IS_NULL is NULL."""
+    """Return the start and the end of each of the `count` values in a length-prefixed text.
+
+    If a value is NULL, its start is IS_NULL.
+    """
     starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
     _find_fields(text, starts, ends)
     return starts, ends
@@ -213,7 +217,7 @@ def _integers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint8], Ints, np
 
 
 def text_fields(texts: Sequence[bytes | None]) -> Fields:
-    """Return the fields of encoded texts; None = NULL."""
+    """Return the fields of texts that are already encoded. None is NULL."""
     lengths = np.array([0 if text is None else len(text) for text in texts], np.int32)
     starts = np.zeros(len(texts), np.int64)
     np.cumsum(lengths[:-1], out=starts[1:])
@@ -245,7 +249,7 @@ def _print_integers(values: Any, unsigned: Any, sheet: Any, starts: Any, lengths
 
 @lean_kernel
 def _measure(data: Any, starts: Any, lengths: Any, plain: Any, sizes: Any) -> Any:
-    """Add the encoded length of each row's field, separator included, to the number of this row in `sizes`.
+    """Add the encoded length of each row's field, separator included, to the element of this row in `sizes`.
 
     Return True if no byte needs an escape. The docstring of `_put` explains the arguments.
     """
@@ -306,7 +310,7 @@ def _put(data: Any, starts: Any, lengths: Any, plain: Any, separator: Any, out: 
 
 @lean_kernel
 def _measure_length_prefixed(starts: Any, lengths: Any, sizes: Any) -> None:
-    """Add the length of each row's length-prefixed field to the number of this row in `sizes`.
+    """Add the length of each row's length-prefixed field to the element of this row in `sizes`.
 
     The docstring of `_put` explains the arguments.
     """
@@ -350,7 +354,10 @@ def _put_length_prefixed(data: Any, starts: Any, lengths: Any, out: Any, cursor:
 
 @lean_kernel
 def _frame(text: Any, at: Any) -> Any:
-    """Return the start and the end of the value in the length-prefixed field at `at`. A start of IS_NULL is NULL."""
+    """Return the start and the end of the value in the length-prefixed field at `at`.
+
+    If the value is NULL, the start is IS_NULL.
+    """
     if u8(text, at) == 1:
         return -1, at + 1
     length: Any = u8(text, at + 1)

@@ -161,8 +161,8 @@ def build_format_description(
 ) -> bytes:
     """Return rplctl's own FORMAT_DESCRIPTION, the event at position 4 of a log file.
 
-    A version with `MariaDB` selects MariaDB's layout. `header_lengths` selects the layout of another server. With
-    `relay_log`, the event has FLAG_RELAY_LOG, so that readers do not mistake its end_log_pos for a position of the
+    A `server_version` with `MariaDB` selects MariaDB's layout. `header_lengths` selects the layout of another server.
+    With `relay_log`, the event has FLAG_RELAY_LOG, so that readers do not mistake its end_log_pos for a position of the
     source.
     """
     lengths = _MYSQL_LENGTHS

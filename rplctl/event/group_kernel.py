@@ -5,8 +5,9 @@ A group is one transaction with all its events:
     IDLE ──GTID, INTVAR …──▶ PENDING ──BEGIN──▶ TRANSACTION ──XID, COMMIT, ROLLBACK──▶ group
       └──BEGIN──▶ TRANSACTION    │  └──XA START──▶ XA ──XA_PREPARE──▶ group
                                  └──any other statement, payload, incident──▶ group
-A MariaDB GTID without the standalone flag acts as BEGIN. With the prepared-XA flag, it acts as XA START. Before the
-kernels read an event, `run_groups` checks its length. So they read only offsets inside a complete event.
+
+A MariaDB GTID without the standalone flag acts as BEGIN. With the prepared-XA flag, it acts as XA START. `run_groups`
+checks the length of each event first, so the kernels read only offsets inside a complete event.
 """
 
 from __future__ import annotations
@@ -275,10 +276,10 @@ def _check(data: ByteArray, registers: NDArray[np.int64], at: int, event_class: 
 def _cuts_open_group(
     data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int, log_name: ByteArray
 ) -> int:
-    """Return who cut the open transaction short before this event, if anyone did.
+    """Find out if the open transaction was cut short before this event.
 
-    ENDS means that the source did, for example because it crashed. _NESTED means that the receiver reconnected in the
-    middle of the transaction. _GOES_ON means that the transaction is not cut short.
+    ENDS means that the source cut it short, for example in a crash. _NESTED means that the receiver reconnected in the
+    middle of the transaction. _GOES_ON means that the transaction was not cut short, or that no transaction is open.
     """
     flags = u16(data, at + 17)
     if registers[PHASE] == IDLE or flags & FLAG_RELAY_LOG != 0:

@@ -1,4 +1,4 @@
-"""Compute the source position in the group kernel, event by event. The docstring of `groups` has the rules.
+"""Compute the position in the source's log in the group kernel, event by event. `groups` has the rules.
 
 A FORMAT_DESCRIPTION also sets the checksum length of the events after it.
 """

@@ -101,8 +101,8 @@ def scan_groups(
 ) -> GroupScan:
     """Return the complete groups from `offset` on, until their total size is at least `limit_bytes`.
 
-    `source` is the source position at `offset`, and `description` is the FORMAT_DESCRIPTION in force there. If
-    `description` is None, the data begin with their own, or have no checksums. Raises BinlogFormatError for lengths,
+    `source` is the source position at `offset`, and `description` is the FORMAT_DESCRIPTION in force there. If it is
+    None, the data must begin with a FORMAT_DESCRIPTION, or have no checksums. Raises BinlogFormatError for lengths,
     positions and nesting that no source writes.
     """
     view = byte_view(data)

@@ -280,8 +280,9 @@ def is_executed(gtid: str, executed: str) -> bool:
 def as_far_as(retrieved: str, executed: str) -> str:
     """Add to the set `retrieved` the executed transactions that are newer, and return the result.
 
-    A transaction is added only if `retrieved` has a transaction of the same source or domain, and only if its number is
-    higher. If one set is MySQL's and the other MariaDB's, the result is `retrieved`.
+    show-status needs this if the applier is ahead of the receiver's last status. A transaction is added only if
+    `retrieved` has a transaction of the same source or domain with a lower number. If one set is MySQL's and the other
+    MariaDB's, the result is `retrieved`.
     """
     if (":" in retrieved) != (":" in executed):
         return retrieved

@@ -47,8 +47,8 @@ def gtids_at(data: ByteArray, offsets: Ints, describe: Describe) -> tuple[MysqlG
 def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dict[Source | int, tuple[Ints, Ints]]:
     """Group the GTID events at these offsets by MySQL's (uuid, tag) or MariaDB's domain.
 
-    Each group is (indexes of its events, ascending; numbers of these events). Anonymous GTIDs are skipped. Raises
-    BinlogFormatError if an event is cut short.
+    Each group is a pair: the indexes of its events, ascending, and the GTID numbers of these events. Anonymous GTIDs
+    are skipped. Raises BinlogFormatError if an event is cut short.
     """
     found: dict[Source | int, tuple[Ints, Ints]] = {}
     found.update(_mysql_numbers(data, offsets, describe).items())
@@ -91,7 +91,7 @@ def _alike(*keys: npt.NDArray[Any]) -> list[Ints]:
 
 
 def is_within(numbers: Ints, intervals: Intervals) -> npt.NDArray[np.bool_]:
-    """Return, for each number, True if an interval contains it. `intervals` are ascending and disjoint."""
+    """Return a mask of the numbers that are in one of the intervals. `intervals` must be ascending and disjoint."""
     firsts, lasts = np.array(intervals, np.int64).reshape(-1, 2).T
     before = np.searchsorted(firsts, numbers, "right") - 1
     found: npt.NDArray[np.bool_] = (before >= 0) & (numbers <= np.append(lasts, 0)[before])

@@ -67,8 +67,7 @@ class Xid:
 class MysqlGtid:
     """A GTID of MySQL, with the other fields of its event.
 
-    Times are in microseconds since 1970; 0 means that the time is not logged. Versions are numbers like 80036 for
-    8.0.36.
+    Times are in microseconds since 1970, or 0 if they are not logged. Versions are numbers like 80036 for 8.0.36.
     """
 
     server_uuid: str

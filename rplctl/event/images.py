@@ -1,7 +1,7 @@
 """Find the offset of every cell in the row images of one table.
 
-Byte table of one image (manual: MySQL Internals, Rows_event; WL#2955 for value options). It has p of the table's
-columns, and the table has j JSON columns:
+Byte table of one image (manual: MySQL Internals, Rows_event; WL#2955 for value options). The image has p of the table's
+columns, and j of the table's columns are JSON:
 
     length            field
     1-9               PARTIAL_UPDATE_ROWS, after image only: value options, length-encoded; bit 0: JSON diffs follow
@@ -10,7 +10,7 @@ columns, and the table has j JSON columns:
     ..                cells of the columns that are in the image and not NULL: fixed length, or 1-4 bytes length + bytes
 
 Invariant: a cell is inside its event, and the last image of an event ends exactly at the end of the event. Otherwise,
-the walk raises BinlogFormatError (design D12). The result has offsets into `data`; no byte is copied.
+BinlogFormatError is raised (design D12). The result has only offsets into `data`, and no byte is copied.
 """
 
 from __future__ import annotations
@@ -201,9 +201,9 @@ def _walk_image(
 def _walk(data: Any, where: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, changes: Any, progress: Any) -> Any:
     """Find the images from `progress` on, and return True after the last event.
 
-    `progress` is [event, offset, number of images, number of changes, a meaningless sum]. The sum keeps the compiler
-    from removing the reads ahead. Return False if the arrays are full, or if a row does not fit into its event. In the
-    second case, progress[0] is ~event.
+    `progress` is [event, offset, number of images, number of changes, a meaningless sum]. The kernel reads bytes from
+    memory before they are needed, and the sum keeps the compiler from removing these reads. Return False if the arrays
+    are full, or if a row does not fit into its event. In the second case, progress[0] is ~event.
     """
     for i in range(progress[0], where.shape[1]):
         kind = where[0, i] & 3

@@ -1,7 +1,7 @@
 """Convert MariaDB's INET4, INET6 and UUID to text. In the log, they are binary columns of a fixed length.
 
-Invariant: the text is MariaDB's own text, which differs from Python's: MariaDB also shortens a single zero group, as in
-`1::2:0:3:0:4:0`.
+Invariant: the text is MariaDB's own text, which differs from Python's. For example, MariaDB also shortens a single zero
+group, as in `1::2:0:3:0:4:0`.
 """
 
 from __future__ import annotations

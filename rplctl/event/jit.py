@@ -89,7 +89,7 @@ def _cached(function: Any) -> Any:
 
 
 def byte_view(data: Buffer) -> ByteArray:
-    """Return a read-only uint8 view of any buffer. Copies only a strided array, to make it contiguous."""
+    """Return a read-only uint8 view of any buffer. Only an array that is not contiguous is copied."""
     if isinstance(data, np.ndarray) and not data.flags.c_contiguous:
         data = np.ascontiguousarray(data)
     view: ByteArray = np.frombuffer(data, dtype=np.uint8)

@@ -14,7 +14,7 @@ An object or array has these parts, in this order (WL#8132; partial updates: WL#
 * for each element: type, and offset or inlined value
 * the keys and the values
 
-Offsets count from the number of elements.
+Offsets count from the first byte of the first part.
 
 Invariant: keys stay in stored order (by length, then bytes), and numbers keep their kind (1 is not 1.0). So the text
 equals the output of SELECT. Each offset is checked before use, and no document may have more nodes than bytes.
@@ -147,7 +147,7 @@ class _Reader:
 
 
 def parse_json(raw: bytes) -> Node:
-    """Return the document of one cell; empty bytes are JSON null. Raises BinlogFormatError if the cell is damaged."""
+    """Return the document in one cell. Empty bytes are JSON null. Raises BinlogFormatError if the cell is damaged."""
     if not raw:
         return "null"
     return _Reader(raw).value(raw[0], 1, 0)
@@ -168,7 +168,7 @@ def print_json(node: Node) -> str:
 
 
 class _Number(str):
-    """The text of a number, in a type of its own because a JSON string is a str."""
+    """The text of a number. The type distinguishes it from the text of a JSON string."""
 
 
 def parse_text(text: str) -> Node:
@@ -221,7 +221,7 @@ def double_text(value: float) -> str:
 def apply_diffs(document: Node, raw: bytes) -> Node:
     """Apply the diffs in one cell of a PARTIAL_UPDATE_ROWS event to `document`, and return the new document.
 
-    The argument is changed in place. A diff has an operation (0 replace, 1 insert, 2 remove), a path and, except for
+    `document` is changed in place. A diff has an operation (0 replace, 1 insert, 2 remove), a path and, except for
     remove, a value. A length-encoded length precedes the path and the value. Raises BinlogFormatError if a path does
     not exist in the document.
     """

@@ -40,7 +40,7 @@ class LargeText:
 def large_text(raw: memoryview, charset: str) -> LargeText | str:
     """Check the bytes of a cell, and return the text as a LargeText.
 
-    The result is a str if UTF-8 cannot encode the text, because ucs2 has halves of surrogate pairs. Raises
+    The result is a str if UTF-8 cannot encode the text: ucs2 text may have halves of surrogate pairs. Raises
     BinlogFormatError if the bytes are not text in `charset`.
     """
     try:

@@ -1,14 +1,14 @@
 """Compute the net changes of a table without a key. It is a multiset: only the number of copies of each row counts.
 
 The changes of each distinct row are processed in log order. A change that removes a copy first cancels a copy that an
-earlier change inserted. If there is none, the copy must be in the target, and `gone` counts it.
+earlier change inserted. If no such copy exists, the copy must be in the target, and `gone` counts it.
 
-Invariant: the changes can be applied one by one, in their order, exactly if the target has at least `gone` copies of
-each row. The result is then the same as after removing `gone` copies and inserting `come` copies, because equal rows
+Invariant: the changes can be applied one by one, in their order, if and only if the target has at least `gone` copies
+of each row. The result is then the same as after removing `gone` copies and inserting `come` copies, because equal rows
 are interchangeable.
 
 Rows are compared byte by byte, so two spellings of one value are two rows. The target then has too few copies of one of
-them.
+these rows.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class NetChanges:
         return len(self.key_image)
 
     def rows_for(self, column: int) -> Ints:
-        """Return, for each entry, the number of the image that has the final value of `column`.
+        """Return the number of the image that has the final value of `column`, for each entry.
 
         -1 means that no image has this value, or that the row is absent at the end.
         """
@@ -63,7 +63,7 @@ class NetChanges:
         return self.cell_image[:, column].astype(np.int64)
 
     def key_rows_for(self, images: Images, column: int) -> Ints:
-        """Return, for each entry, the number of the image that has the cell of key column `column`."""
+        """Return the number of the image that has the cell of key column `column`, for each entry."""
         missing = images.cell_start[self.key_image, column] == NOT_IN_IMAGE
         return np.where(missing & (self.key_fallback >= 0), self.key_fallback, self.key_image)
 
@@ -111,9 +111,9 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
 def telling_hashes(images: Images, columns: Sequence[int]) -> npt.NDArray[np.uint64]:
     """Return a hash of the key in each image, or no hashes if different keys could have the same hash.
 
-    With hashes, keys are compared without reading the cells again. The hashes are exact if the key is one column, and
-    if all its cells have the same length of at most 8 bytes: `_hash_key` processes 8 bytes at a time in reversible
-    steps.
+    With hashes, keys are compared without reading the cells again. Different keys have different hashes if the key is
+    one column, and all its cells have the same length of at most 8 bytes. The reason is that `_hash_key` processes 8
+    bytes at a time in reversible steps.
     """
     none = np.empty(0, np.uint64)
     if len(columns) != 1 or not len(images.cell_start):
@@ -178,7 +178,7 @@ def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any
 def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any, exact_hashes: Any) -> Any:
     """Return the number of the entry of a key. A key that is not in `table` becomes entry `size`.
 
-    `image` has the cells of the key. A cell that it lacks is taken from `other`. `exact_hashes` is the result of
+    `image` has the cells of the key. A cell that the image lacks is taken from `other`. `exact_hashes` is the result of
     `telling_hashes`.
     """
     starts, lengths = cells

@@ -30,7 +30,7 @@ class OpenGroup:
 
     @property
     def timestamp(self) -> int:
-        """The time of the open transaction's first event, by the source's clock; 0 if no transaction is open."""
+        """The time of the open transaction's first event, by the source's clock, or 0 if no transaction is open."""
         return int(self._registers[TIMESTAMP]) if self.is_open else 0
 
     def follow(self, data: Buffer, offsets: NDArray[np.int64], checksum_length: int) -> tuple[int, bool]:

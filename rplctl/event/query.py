@@ -34,7 +34,7 @@ _MARIADB_LOGS_DEFAULTS, _MYSQL_HAS_DEFAULTS = 100802, 80000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
-    """The session variables of a statement. None: the variable is not logged, and the server's default applies."""
+    """The session variables of a statement. A variable that is not logged is None: the server's default applies."""
 
     flags2: int | None = None  # bits: 14 sql_auto_is_null, 19 autocommit=0, 26 foreign_key_checks=0, 27 unique_checks=0
     sql_mode: int | None = None
@@ -63,8 +63,8 @@ class QueryContext:
     def has_explicit_defaults(self, *, is_mariadb: bool, version: int) -> bool:
         """Return the value of explicit_defaults_for_timestamp in the session that executed the statement.
 
-        MariaDB logs the variable since 10.8.2; before, it was OFF by default. If MySQL does not log it, the result is
-        the default: ON since 8.0, OFF before. `version` is a number like 80036 for 8.0.36.
+        MariaDB logs the variable since 10.8.2, and its default was OFF before. If MySQL does not log the variable, the
+        result is the default: ON since 8.0, OFF before. `version` is a number like 80036 for 8.0.36.
         """
         if is_mariadb:
             return version >= _MARIADB_LOGS_DEFAULTS and bool((self.flags2 or 0) >> _EXPLICIT_DEFAULTS & 1)

@@ -60,7 +60,7 @@ class RowsEvents:
         return len(self.kind)
 
     def select(self, wanted: npt.NDArray[np.bool_] | Ints) -> RowsEvents:
-        """Return the events that `wanted` selects, a mask or event numbers: usually the events of one table."""
+        """Return the events that the mask or the event numbers `wanted` select, for example the events of one table."""
         arrays = (getattr(self, field.name)[wanted] for field in fields(self)[1:])
         return RowsEvents(self.data, *arrays)
 

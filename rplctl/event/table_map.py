@@ -135,10 +135,10 @@ class TableMap:
 
 
 def real_type(type_code: int, metadata: int) -> int:
-    """Return the real type of a column: the log has ENUM (247), SET (248) and STRING (254) all as STRING.
+    """Return the real type of a column. In `type_code`, ENUM (247), SET (248) and STRING (254) are all STRING.
 
-    The real type is in the high byte of the metadata. A CHAR of more than 255 bytes stores part of its length in bits 4
-    and 5 of this byte.
+    The real type is then in the high byte of the metadata. A CHAR of more than 255 bytes stores part of its length in
+    bits 4 and 5 of this byte.
     """
     if type_code != ColumnType.STRING or metadata < 256:
         return type_code

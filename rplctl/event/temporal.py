@@ -105,8 +105,8 @@ def old_timestamp_sheet(value: Unsigned) -> TextSheet:
 def mariadb_datetime_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """Return the texts of DATETIME(1-6) cells in MariaDB's old format.
 
-    A cell is a number of units of the last digit since year 0. In this number, every month has 32 days, and every year
-    has 13 months.
+    A cell counts the time since year 0, in units of the last fraction digit. In this count, every month has 32 days,
+    and every year has 13 months.
     """
     unit = 10**digits
     value = stored.astype(np.int64)
@@ -119,7 +119,7 @@ def mariadb_datetime_sheet(stored: Unsigned, digits: int) -> TextSheet:
 def mariadb_time_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """Return the texts of TIME(1-6) cells in MariaDB's old format.
 
-    A cell is a number of units of the last digit since one second before -838:59:59.
+    A cell counts the time since one second before -838:59:59, in units of the last fraction digit.
     """
     unit = 10**digits
     value = stored.astype(np.int64) - (838 * 3600 + 59 * 60 + 59 + 1) * unit
@@ -131,7 +131,7 @@ def mariadb_time_sheet(stored: Unsigned, digits: int) -> TextSheet:
 def mariadb_timestamp_sheet(stored: Unsigned, digits: int) -> TextSheet:
     """Return the texts of TIMESTAMP(1-6) cells in MariaDB's old format, in UTC.
 
-    A cell has the seconds since 1970, and then the fraction as a number of units of the last digit.
+    A cell has the seconds since 1970, and then the fraction in units of the last fraction digit.
     """
     width = (digits + 1) // 2
     value = stored.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Represent the texts of many cells as one byte matrix. Numbers and times are printed in this form first.
+"""Represent the texts of many cells as one byte matrix. Decimal numbers and times are printed into such a matrix.
 
 Invariant: a row's text is the bytes from column `first` to the end of the row, and all bytes are ASCII.
 """

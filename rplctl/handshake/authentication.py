@@ -84,7 +84,7 @@ class Plugin:
     def challenge(self, packet: Any) -> bytes:
         """Return the challenge from the server's request to switch to this plugin.
 
-        Raises OperationalError for any other packet, because the plugin does not answer a later request for more data.
+        Raises OperationalError for any other packet, for example a later request for more data.
         """
         if not packet.is_auth_switch_request():
             raise self.refuse("the server requests more data than this plugin sends")
@@ -117,7 +117,7 @@ class Ed25519(Plugin):
 class Parsec(Plugin):
     """The plugin PARSEC, which sends an Ed25519 signature. The seed of the key is PBKDF2-HMAC-SHA512 of the password.
 
-    The signed bytes are 32 bytes from the server and 32 bytes from the client (MariaDB ≥ 11.6; manual: Authentication
+    The signature covers 32 bytes from the server and 32 bytes from the client (MariaDB ≥ 11.6, manual: Authentication
     Plugin - PARSEC).
     """
 

@@ -37,7 +37,7 @@ _GTID_LIST: Final = int(EventType.GTID_LIST)
 class EventFilter:
     """The rules for events that must not enter the relay log.
 
-    They are the events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists
+    These are the events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists
     exclude. `skipping` is true while the current group belongs to an excluded domain.
     """
 
@@ -102,7 +102,7 @@ def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
 def follow(position: int, end_log_pos: int, event_length: int, *, artificial: bool) -> int:
     """Return the 64-bit source position after one event that begins at `position`.
 
-    The docstring of the module has the rule.
+    The docstring of the module has the rule for the low 32 bits in `end_log_pos`.
     """
     if end_log_pos:
         return int(_advance(position, end_log_pos))

@@ -77,7 +77,7 @@ class Pull:
     ) -> None:
         """Prepare for the first batch: record the identity of the source, and find where the relay log continues.
 
-        The identity shows later if another server sends the events. With `resume`, the existing relay log continues if
+        By the identity, the next connection detects another server. With `resume`, the existing relay log continues if
         this is possible.
         """
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
@@ -170,7 +170,7 @@ class Pull:
     def _up_to_limit(self, batch: EventBatch, first: int) -> EventBatch:
         """Return the batch up to the event that fills the current relay log. Events before `first` are already written.
 
-        A batch may be larger than max_relay_log_size.
+        A batch may be larger than max_relay_log_size, and is then divided among several relay logs.
         """
         limit = int(batch.offsets[first]) + self._writer.room
         stop = max(first + 1, int(np.searchsorted(batch.offsets, limit, side="right")) - 1)
@@ -263,7 +263,7 @@ class Pull:
     def _open_new(self, format_description: bytes) -> None:
         """Begin a new relay log. Its first source position is the last one of the relay log before it.
 
-        If the source continues at another position, an artificial ROTATE to this position follows. So no reader misses
+        If the source continues at another position, an artificial ROTATE to that position follows. So no reader misses
         a file between two relay logs, or mistakes a position of one source for a position of another.
         """
         begins = self._continues_at if self._continues_at.log_name else self._position
@@ -301,9 +301,9 @@ class Pull:
 
 
 def _last_timestamp(batch: EventBatch) -> int:
-    """Return the time of the batch's last event by the source's clock, or 0 if it is a control event.
+    """Return the time of the batch's last event by the source's clock, or 0 if this is a control event.
 
-    A control event may have the time at which its log began.
+    The time in a control event may be the time at which its log began.
     """
     last = int(batch.offsets[-2])
     if int(batch.data[last + 4]) in _CONTROL:
@@ -314,11 +314,12 @@ def _last_timestamp(batch: EventBatch) -> int:
 class MasterInfoFlusher:
     """The writer of MasterInfo, which decides when MasterInfo is due (WL#2775 REQ-3).
 
-    It is due at a rotation of the relay log or of the source's log, at a stop, and after every `sync_master_info`
-    events. In a FILE, every position is written at once to the operating system's cache, and is synced when it is due.
-    In a TABLE, it is only written when it is due. If `sync_master_info` is 0, the number of events does not count. The
-    repository counts the events, because it knows its own kind. Invariant: the relay log is synced before a forced
-    flush describes it.
+    MasterInfo is due at a rotation of the relay log or of the source's log, at a stop, and after every
+    `sync_master_info` events. If `sync_master_info` is 0, the number of events does not count.
+
+    A FILE is written at every position, and synced to the disk when MasterInfo is due. A TABLE is only written when
+    MasterInfo is due. The repository counts the events, because it knows its own kind. Invariant: before a forced
+    flush, the relay log is synced up to the position in MasterInfo.
     """
 
     def __init__(self, repository: InfoRepository[MasterInfo], info: MasterInfo) -> None:

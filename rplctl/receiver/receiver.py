@@ -120,7 +120,10 @@ class Receiver:
                 self._reporter.stopped()
 
     def _copy(self) -> None:
-        """Run the cloner (`rplctl clone`) when there are tables to copy. Most channels never import it."""
+        """Run the cloner, which reads tables for `rplctl clone`, when there are tables to copy.
+
+        Most channels never import it.
+        """
         while not self._ended.wait(COPY_POLL_S):
             if self._channel.clone_plan.exists():
                 from rplctl.clone.cloner import Cloner
@@ -179,8 +182,8 @@ class Receiver:
     def _pause_s(self, error: RplError, info: MasterInfo) -> float:
         """Return the number of seconds to wait before the next attempt, as in MySQL.
 
-        After a lost connection, there is almost no wait. After an error of the target, the wait is the same as the
-        applier's. Otherwise, it is CONNECT_RETRY.
+        The wait is TICK_S after a lost connection, TARGET_PAUSE_S after an error of the target, and otherwise
+        CONNECT_RETRY.
         """
         if self._worked:
             return TICK_S
@@ -330,7 +333,8 @@ def open_source(
 ) -> SourceStream:
     """Connect to the source, and request all events from `start` on.
 
-    Raises SourceError if the source does not answer, or refuses. The error is transient if another attempt may help.
+    Raises SourceError if the source does not answer, or if it refuses the request. The error is transient if another
+    attempt may help.
     """
     if info.master_binlog_dir:
         return FolderStream(Path(info.master_binlog_dir), config.datadir, start)

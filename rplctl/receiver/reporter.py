@@ -97,7 +97,7 @@ class Reporter:
         self.tick()
 
     def heartbeat(self) -> None:
-        """Note that all events of the source until now are read."""
+        """Report that all events of the source until now are read."""
         self.status.received_heartbeats += 1
         self.status.heartbeat_timestamp = time.time()
         self.status.read_timestamp = self.status.heartbeat_timestamp + self.status.clock_difference
@@ -114,7 +114,7 @@ class Reporter:
         self.connecting()
 
     def failed(self, error: RplError) -> None:
-        """Report the final error, with its hint, as the applier does."""
+        """Report the final error with its hint, in the same form as the applier."""
         self._error(error)
         self.status.connected = False
         self.status.last_hint = for_channel(error.hint or _OTHERWISE, self._channel)

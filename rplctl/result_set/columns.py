@@ -1,9 +1,9 @@
 """Define the expression that selects each column of a table, and the format in which its cells are read.
 
-The session must have executed the statement `SESSION`: `character_set_results=NULL` (text in its column's charset),
-`time_zone='+00:00'`, and a sql_mode without PAD_CHAR_TO_FULL_LENGTH and ANSI_QUOTES. Invariant: each format has the
-layout that a current server writes into a table map, even for old columns. `event.column.cell_layout` checks it on
-creation. JSON is read as text: typed values within a document are lost, as in every dump.
+The session must have executed the statement `SESSION`. It sets `character_set_results=NULL` (text in its column's
+charset), `time_zone='+00:00'`, and a sql_mode without PAD_CHAR_TO_FULL_LENGTH and ANSI_QUOTES. Invariant: each format
+has the layout that a current server writes into a table map, even for old columns. `event.column.cell_layout` checks it
+on creation. JSON is read as text: typed values within a document are lost, as in every dump.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SESSION: Final = written(
 
 
 class CellAction(IntEnum):
-    """The conversion of a cell from the result set to the image."""
+    """The conversion of a cell from its form in the result set to its form in a row image."""
 
     KEEP = 0  # the first `size` bytes of a number; all bytes of a cell with its own length, which must be `size` if set
     TRIM = 1  # the cell without trailing zeros, which are not logged
@@ -48,7 +48,7 @@ class CellAction(IntEnum):
 class SelectedColumn:
     """A selected column, and the conversion of its cells.
 
-    `size` is the number of bytes of a cell in the row image; 0 means that it varies. `format.metadata` has the fraction
+    `size` is the number of bytes of a cell in the row image, or 0 if it varies. `format.metadata` has the fraction
     digits, or precision and scale. Raises BinlogFormatError if no table map could have this definition, or if its cells
     have another size.
     """
@@ -162,7 +162,10 @@ def _string(column: Column, name: Sql) -> SelectedColumn:
 
 
 def _fixed_metadata(name: Sql, most: int) -> int:
-    """Return the metadata of a STRING of `most` bytes. The byte of the type also has bits 8 and 9 of it, inverted."""
+    """Return the metadata of a STRING of `most` bytes.
+
+    The byte of the type also contains bits 8 and 9 of this length, inverted.
+    """
     if not 0 <= most <= _LONGEST_FIXED:
         raise _beyond_limits(name, f"a string of {most} bytes")
     return (ColumnType.STRING ^ (most & 0x300) >> 4) << 8 | most & 0xFF

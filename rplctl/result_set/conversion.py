@@ -28,9 +28,10 @@ def put_big_endian(out: Any, at: Any, value: Any, size: Any) -> Any:
 
 @lean_kernel
 def put_decimal(data: Any, start: Any, length: Any, precision: Any, scale: Any, out: Any, at: Any, size: Any) -> Any:
-    """Convert the text of a DECIMAL to the packed format. The digits are grouped by nine, from the point outwards.
+    """Convert the text of a DECIMAL to the packed format of a row event (`event.decimal`).
 
-    The first bit is inverted. If the number is negative, all bits are inverted as well.
+    The digits are grouped by nine, from the decimal point outwards. The first bit is inverted. If the number is
+    negative, all bits are inverted as well.
     """
     negative = length > 0 and data[start] == 45
     p = start + 1 if negative else start
@@ -128,8 +129,8 @@ def put_date(data: Any, start: Any, length: Any, out: Any, at: Any) -> Any:
 def _put_moment(out: Any, at: Any, value: Any, micros: Any, digits: Any, size: Any, sign: Any) -> Any:
     """Write a date or time as one big-endian number: `value`, then the fraction, plus an offset.
 
-    `sign` is the offset before it is shifted past the fraction. If `sign` is negative, the value is subtracted from the
-    offset. Return False if the fraction has more digits than the column.
+    `sign` is the offset as a number without a fraction. If `sign` is negative, the value is subtracted from the offset.
+    Return False if the fraction has more digits than the column.
     """
     width = (digits + 1) // 2
     unit = np.int64(1)

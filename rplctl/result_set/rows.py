@@ -5,9 +5,11 @@
     cell       by its type in the protocol: fixed, a length byte (dates and times), or a length-encoded length and bytes
 
 Invariant: a cell is inside its row, and the last cell ends at the end of the row. Otherwise, BinlogFormatError is
-raised. No length from a server or a file is trusted. The images' bytes are the packets themselves. If cells are
-converted, they are a copy of the packets, and the converted cells of all rows after it. A row of several packets is a
-batch of its own, and is copied without the packet headers.
+raised. No length from a server or a file is trusted.
+
+The bytes of the images are the packets themselves. If cells are converted, the bytes are a copy of the packets, and
+after it the converted cells of all rows. A row of several packets is a batch of its own, and is copied without the
+packet headers.
 """
 
 from __future__ import annotations
@@ -178,7 +180,7 @@ def unite(packets: Any, at: Any, data: Any) -> None:
 
 @lean_kernel
 def _length_at(data: Any, p: Any, end: Any) -> Any:
-    """Read a length-encoded length at `p`, and return (length, start of the bytes). An invalid length gives -1."""
+    """Read a length-encoded length at `p`, and return (length, start of the bytes). An invalid length is -1."""
     if p >= end:
         return np.int64(-1), p
     first = u8(data, p)
@@ -221,7 +223,7 @@ def _walk_row(
     """Write the cells of the row in data[p:end] to row `row` of the arrays.
 
     Return the end of the converted cells in `out`, or -1 if the row is invalid. `out` begins at offset `behind` of the
-    images. A conversion writes at most the `size` bytes of its cell; the caller has checked that `out` has them.
+    images. A conversion writes at most `size` bytes, after a check that `out` has them.
     """
     n = shape.shape[1]
     nulls = p + 1

@@ -1,6 +1,7 @@
 """Compile the kernels of a copy, in addition to the kernels that `event.warm_up` compiles for every start.
 
-A new instance runs this module in the background as a program, which compiles both. Invariant: only the cache changes.
+A new instance runs this module in the background as a program, which compiles all of these kernels. Invariant: only the
+cache changes.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Select the events of a batch that are written to the binary log of applied transactions.
 
-A batch is copied as ranges of bytes. The events keep the GTIDs, server ids and order of the source; only end_log_pos
+A batch is copied as ranges of bytes. The events keep the GTIDs, server ids and order of the source. Only end_log_pos
 and checksums are new. These events are not copied:
 * control events
 * transactions that the source cut short
 * changes that were not applied, because filters exclude them, or because the transaction was skipped or rolled back
 
-If a MySQL source gave such a transaction a GTID, an empty transaction with that GTID replaces it, as on MySQL servers.
+If a transaction of a MySQL source is not copied, an empty transaction with its GTID replaces it, as on MySQL servers.
 MariaDB's positions may have gaps. Changes that IDEMPOTENT or `replica_skip_errors` skipped are in the log, because they
 are events of the source.
 """
@@ -93,9 +93,9 @@ def logged_events(batch: Batch, rules: ReplicationFilter, given: Assigned = _NON
 
 
 def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
-    """True if the events in these spans contain the name of rplctl's own database.
+    """True if the events in these spans may change rplctl's own database, because they contain its name.
 
-    The filters exclude changes of this database.
+    The filters exclude changes of this database, so such a batch must be filtered.
     """
     data = batch.groups.data
     for start, end in spans:
