@@ -118,7 +118,7 @@ class BinlogDataSource(api.DataSource):
 
 
 class _Reads:
-    """The common part of the readers for batches and streams: it makes the partitions, and does the work of the tasks."""
+    """The common part of the readers for batches and streams: the partitions, and the work of the tasks."""
 
     def __init__(self, options: QueryOptions, schema: sql.StructType) -> None:
         self._options, self._schema = options, schema

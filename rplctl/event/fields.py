@@ -9,8 +9,8 @@ The *length-prefixed* form is the form of the parameters of MariaDB's COM_STMT_B
     1, 3, 4     the length: one byte up to 250, else 252 and two bytes or 253 and three, little-endian
     …           the bytes
 
-Invariant: if the text of a cell equals the bytes of the cell, these bytes are copied only once: from the relay log into
-a part of the result.
+Invariant: if the text of a cell equals its bytes, the bytes are copied only once, from the relay log into a part of the
+result.
 """
 
 from __future__ import annotations

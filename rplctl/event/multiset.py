@@ -3,9 +3,9 @@
 The changes of each distinct row are processed in log order. A change that removes a copy first cancels a copy that an
 earlier change inserted. If no such copy exists, the copy must be in the target, and `gone` counts it.
 
-Invariant: the changes can be applied one by one, in their order, if and only if the target has at least `gone` copies
-of each row. The result is then the same as after removing `gone` copies and inserting `come` copies, because equal rows
-are interchangeable.
+Invariant: the changes can be applied one by one if the target has at least `gone` copies of each row, and only then.
+The result is the same as after removing `gone` copies and inserting `come` copies, because equal rows are
+interchangeable.
 
 Rows are compared byte by byte, so two spellings of one value are two rows. The target then has too few copies of one of
 these rows.

@@ -4,8 +4,8 @@ The loop ends with a stop, or with an error that is final. Invariants:
 * Only the holder of the channel's receiver lock writes the relay log of the channel.
 * Every connection begins with relay log recovery (design D7), so a transaction that a broken connection has cut is
   fetched again completely.
-* MasterInfo is never ahead of the relay log. A new MasterInfo names the end of the relay log at the time of its flush,
-  and becomes visible only under the channel's data lock (WL#9452 F-2.5).
+* MasterInfo is never ahead of the relay log: it names the end of the relay log at the time of its flush. A new
+  MasterInfo becomes visible only under the channel's data lock (WL#9452 F-2.5).
 * Errors have MySQL's number, and are in the status file before they leave `run` (WL#4621, WL#2775). This includes
   unforeseen errors.
 """
