@@ -204,7 +204,7 @@ class LiveLogs:
         self._checksum_length = CHECKSUM_LENGTH if self._stream.identity().has_checksums else 0
 
     def _whole_end(self) -> BinlogPosition:
-        """Truncate the copy after its last complete event, and return this position."""
+        """Truncate the copy after its last complete event, and return the position of this end."""
         place = self._last()
         if not place.log_name:
             return BinlogPosition(self._first, 0)

@@ -105,7 +105,7 @@ def _count(text: str) -> int:
 
 
 def _table(text: str) -> TableName:
-    """Parse shop.orders, or `shop`.`orders` for names with a dot. Raises ValueError if the text is neither."""
+    """Parse shop.orders, or `shop`.`orders` for names with a dot. Raises ValueError for any other text."""
     if quoted := _QUOTED.fullmatch(text):
         return quoted[1].replace("``", "`"), quoted[2].replace("``", "`")
     database, dot, table = text.partition(".")

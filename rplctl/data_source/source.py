@@ -184,7 +184,7 @@ class FilteredBinlogReader(BinlogReader):
     """A `BinlogReader` that uses filters of the query to read fewer bytes."""
 
     def pushFilters(self, filters: list[api.Filter]) -> Iterator[api.Filter]:
-        """Use filters to skip bytes, and return all of them, so that Spark checks every row again."""
+        """Use filters to skip bytes, and return all filters, so that Spark checks every row again."""
         for given in filters:
             column, value = getattr(given, "attribute", None), getattr(given, "value", None)
             asked = self._asked
@@ -202,7 +202,7 @@ class FilteredBinlogReader(BinlogReader):
 
 
 class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A reader for a streaming query. `_walks` has a walk at each known offset, so that no log is walked twice."""
+    """A reader for a streaming query. `_walks` has a `LogWalk` at each known offset, so that no log is walked twice."""
 
     def __init__(self, options: QueryOptions, schema: sql.StructType) -> None:
         super().__init__(options, schema)

@@ -51,8 +51,8 @@ class Asked:
     def concerns(self, names: Sequence[TableName], database: str) -> bool:
         """True if the request includes a statement that names the tables `names`.
 
-        `database` is the current database of the statement. A statement may also name no table, or several tables. A
-        request for all tables of `database` includes such a statement, too.
+        If the statement names no table, or several tables, a request for all tables of `database` also includes it.
+        `database` is the current database of the statement.
         """
         return any(name in self for name in names) or (len(names) != 1 and (database, "") in self)
 

@@ -36,9 +36,9 @@ def lake_schema(model: TableModel) -> pa.Schema:
 
 
 def change_rows(part: TableChanges, transactions: Transactions, log_name: str, *, zero_null: bool) -> pa.Table:
-    """Return all changes of one table in a piece as rows, in the order of the log.
+    """Return all changes of one table in a piece of the log as rows, in the order of the log.
 
-    Raises the errors of arrow.column_array.
+    Raises BinlogFormatError for a damaged value. An invalid date raises RplError 1292, or is NULL with `zero_null`.
     """
     rows, images = part.rows, part.rows.images
     schema = lake_schema(rows.model)

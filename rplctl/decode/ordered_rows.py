@@ -45,8 +45,8 @@ class OrderedPiece:
 def ordered_chunks(piece: OrderedPiece, catalog: Catalog) -> list[TableChunk]:
     """Return one chunk with the changes of each rows event.
 
-    If only the driver can apply or refuse an event, its chunk has no table. The driver meets the same error when it
-    reaches the event.
+    If only the driver (the applier) can apply or refuse an event, the chunk of the event has no table. The driver meets
+    the same error when it reaches the event.
     """
     data = byte_view(piece.events) if piece.events else np.memmap(piece.path, np.uint8, "r")
     run = unverified_run(data, 0, len(data), piece.description)

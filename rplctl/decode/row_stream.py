@@ -106,7 +106,7 @@ class EventRun:
     def end_position(self, number: int) -> str:
         """Return the end_log_pos of an event as text.
 
-        It is '' in a compressed transaction, and in MariaDB 11.4 or later.
+        It is '' if the log has 0: in a compressed transaction, and in a transaction of MariaDB 11.4 or later.
         """
         return str(parse_header(self.event(number)).end_log_pos or "")
 

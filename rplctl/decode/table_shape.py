@@ -48,7 +48,7 @@ _WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
 
 
 def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_mariadb: bool = False) -> TableModel:
-    """Return the model with which rows of this table map are read.
+    """Return `model` for rows that have the columns of this table map.
 
     `is_targets` is true if the model is the target's own table. `is_mariadb` is true if the source may log hidden
     columns. Raises RplError 1677 if the table map does not match the model.

@@ -16,7 +16,7 @@ STATE_FILE = BINLOG_FOLDER / "source_state.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """One table of the source at the end of the recording. `sha256` is the result of `checksum.rows_checksum`."""
+    """One table of the source at the end of the recording. `sha256` is the checksum of its rows (`rows_checksum`)."""
 
     database: str
     name: str

@@ -55,7 +55,7 @@ class EventCursor:
         return self.unsigned({252: 2, 253: 3, 254: 8}[first])
 
     def counted(self) -> bytes:
-        """Read a length-encoded integer, and return as many of the bytes after it."""
+        """Read a length-encoded integer n, and return the n bytes after it."""
         return self.take(self.packed_length())
 
     def rest(self) -> bytes:

@@ -244,7 +244,7 @@ def _same_bytes(first: ByteArray, second: ByteArray) -> bool:
 def _emit(
     table: NDArray[np.int64], count: int, registers: NDArray[np.int64], end: int, kind: int, log_index: int
 ) -> None:
-    """Write the current group as row `count` of `table`, and set the machine to IDLE."""
+    """Write the current group as row `count` of `table`, and set the state machine to IDLE."""
     table[count, 0] = registers[START]
     table[count, 1] = end
     table[count, 2] = kind

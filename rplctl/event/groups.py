@@ -1,9 +1,9 @@
 """Find transactions ("event groups") in raw bytes: start, end and kind of each, and the source position at its end.
 
 Invariant: the groups of a scan cover [offset, complete_end) without gaps. An incomplete group at the end is not part of
-the scan. If the source crashes in the middle of a transaction, its next log or a STOP follows. Such a transaction
-becomes a CONTROL group: the position moves past it, and the applier applies nothing. An unknown event ends the scan
-with a group of kind UNKNOWN.
+the scan. If the source crashes in the middle of a transaction, its next log or a STOP follows. The incomplete
+transaction then becomes a CONTROL group: the position moves past the group, and nothing is applied. An unknown event
+ends the scan with a group of kind UNKNOWN.
 
 The source position has 64 bits, but end_log_pos in the header has only the low 32. These rules give the position:
 * An artificial ROTATE sets the position.

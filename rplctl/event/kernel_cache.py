@@ -29,9 +29,10 @@ _WRITE = os.W_OK | os.X_OK
 
 
 def choose_folder(datadir: Path | None = None) -> None:
-    """Set NUMBA_CACHE_DIR to a writable folder, before Numba is imported. Does not create the folder.
+    """Set NUMBA_CACHE_DIR if the folder `__pycache__` is not writable. Must run before Numba is imported.
 
-    `datadir` is the data directory of the instance that the command uses.
+    If the variable is already set, it is not changed. The folder is not created. `datadir` is the data directory of the
+    instance that the command uses.
     """
     if VARIABLE in os.environ or "numba" in sys.modules or is_kept_beside():
         return

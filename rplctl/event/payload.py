@@ -140,7 +140,7 @@ def _header(event: bytes, type_code: EventType, body_length: int) -> bytes:
 
 
 def _skip_to_record(body: EventCursor, type_code: EventType) -> EventType:
-    """Skip the uncompressed part of an event of MariaDB, and return the type of the plain event."""
+    """Skip the uncompressed part of a compressed event of MariaDB, and return the type of the plain event."""
     if type_code == EventType.QUERY_COMPRESSED:
         body.skip(8)
         database_length = body.unsigned(1)

@@ -70,7 +70,10 @@ def timestamp2_sheet(stored: Unsigned, digits: int) -> TextSheet:
 
 
 def timestamp_sheet(seconds: Signed, micros: Signed, digits: int) -> TextSheet:
-    """Return the texts of times in UTC, from seconds since 1970 and microseconds. Zero is '0000-00-00 00:00:00'."""
+    """Return the texts of points in time, in UTC, from seconds since 1970 and microseconds.
+
+    Zero is '0000-00-00 00:00:00'.
+    """
     days, second = np.divmod(seconds, 86400)
     year, month, day = _civil(days)
     is_zero = (seconds == 0) & (micros == 0)

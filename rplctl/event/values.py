@@ -55,8 +55,10 @@ def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *,
     """Return the values of `column` in the images with the numbers `rows`. The number -1 gives None.
 
     With `views`, large binary values are views of `images.data`, and large text is LargeText. Raises BinlogFormatError
-    if bytes are not a value of the column. This error also means that an ENUM or SET has no labels, or that a JSON diff
-    has no before image.
+    in these cases:
+    * The bytes are not a value of the column.
+    * An ENUM or SET has no labels.
+    * A JSON diff has no before image.
     """
     cells = cells_of(images, np.asarray(rows, np.int64), column)
     if fmt.real_type == ColumnType.JSON and images.is_diff.size and images.is_diff[cells.images, column].any():

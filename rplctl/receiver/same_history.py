@@ -4,8 +4,8 @@ After RESET MASTER, or after a restore that lost the last transactions, a server
 transactions. A dump by GTID would continue among these other transactions. Each start of a server begins a new log. So
 the logs of such a server began at other times, or they end before the received position.
 
-Therefore a second dump requests the received position. The time at which the log began (resolution: a second) is
-compared as for a channel without GTIDs.
+Therefore a second dump requests the received position. The time at which the log of this position began (resolution: a
+second) must be the same as before, as for a channel without GTIDs.
 """
 
 from __future__ import annotations
