@@ -1,20 +1,21 @@
-"""The repositories of positions, FILE and TABLE, behind one protocol, and their factory (WL#2775 `Rpl_info_factory`).
+"""Store each position in a repository, a FILE or a TABLE, behind one protocol (WL#2775 `Rpl_info_factory`).
 
-fields            each value of both records, in a line and in a column
-lines             the bytes of master.info and relay-log.info
-record            the differences between the two records
-base              the protocol
-file              FILE: one record in one file, replaced as a whole
-tables, table     TABLE: one record in one row of the target; the position's compare-and-swap
-shadow_page       a file in which a record is prepared and committed in place
-layout, install   the layouts that the tables had, and their upgrade to the newest by migrations/
-next_event        the view of the next event on the target
-channels          the list of channels
-snapshot_reader   records of many channels at once
-switch            FILE ↔ TABLE (REQ-6)
-exchange/         records of other servers and tools
+    fields            each value of both records, in a line and in a column
+    lines             the bytes of master.info and relay-log.info
+    record            the differences between the two records
+    base              the protocol
+    file              FILE: one record in one file, which each write replaces as a whole
+    tables, table     TABLE: one record in one row of the target; the compare-and-swap of the position
+    shadow_page       a file in which a record is prepared and committed in place
+    layout, install   the layouts that the tables had, and their upgrade to the newest by migrations/
+    next_event        the view of the next event on the target
+    channels          the list of channels
+    snapshot_reader   reads the records of many channels at once
+    switch            the change of a repository from FILE to TABLE and back (REQ-6)
+    exchange/         records of other servers and tools
 
-The functions take the SQLAlchemy engine as a callable, so that FILE neither opens nor imports SQLAlchemy (design D16).
+The two records are MasterInfo and RelayLogInfo. The functions of this package receive a callable that returns the
+SQLAlchemy engine. So code that uses only files neither connects to the target nor imports SQLAlchemy (design D16).
 """
 
 from __future__ import annotations
@@ -65,9 +66,10 @@ def open_relay_log_info(config: Config, channel: Channel, engine: Callable[[], E
 def open_repository(
     record: Record[Info], kind: RepositoryKind, config: Config, channel: Channel, engine: Callable[[], Engine]
 ) -> FileRepository[Info] | TableRepository[Info]:
-    """Return the record's repository of the given kind, even if the options name the other kind (switch.py opens both).
+    """Return the repository of the given kind for the record, even if the options name the other kind.
 
-    Raises ConfigError if the kind is TABLE and only one process can open the target.
+    switch.py opens both kinds in this way. Raises ConfigError if the kind is TABLE and only one process can open the
+    target.
     """
     if kind is RepositoryKind.FILE:
         return FileRepository(record, channel, record.sync_period(config))
@@ -79,7 +81,10 @@ def open_repository(
 
 
 def refuse_held_table(config: Config) -> None:
-    """Raise ConfigError if only one process can open the target, because such a target cannot hold a TABLE."""
+    """Raise ConfigError if only one process at a time can open the target.
+
+    A repository in such a target cannot be a TABLE, because several processes read the repositories.
+    """
     kind = target_kind(config.target_place)
     if dialect_of(kind).is_held:
         raise ConfigError(
@@ -91,16 +96,20 @@ def refuse_held_table(config: Config) -> None:
 
 
 def create_tables(engine: Engine, rep_engine: str = "") -> None:
-    """Create both tables or upgrade them to the newest layout (see install.py)."""
+    """Create both repository tables, or upgrade them to the newest layout.
+
+    `rep_engine`: the storage engine; '' is a transactional engine of the target. install.py describes the errors.
+    """
     from rplctl.repository import install
 
     install.create_tables(engine, rep_engine)
 
 
 def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] | None = None) -> int:
-    """Return a Master_id that is 1 above the highest in use. It is WL#2775's key and unique in the instance.
+    """Return a Master_id that is 1 above the highest one in use.
 
-    `channels`: the result of `list_channels`, if the caller already has it.
+    The Master_id is the key of a row in WL#2775, and is unique in the instance. `channels`: the result of
+    `list_channels`, if the caller already has it.
     """
     names = list_channels(config, engine_of) if channels is None else channels
     options = channel_options(config)
@@ -109,8 +118,9 @@ def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] 
 
 
 def _master_id(config: Config, channel: Channel, engine_of: EngineOf) -> int:
-    """Return the Master_id of the channel from either record, because both have it. Return 0 if neither record can be
-    read, so that a damaged channel stops no other channel.
+    """Return the Master_id of the channel from MasterInfo, or from RelayLogInfo if MasterInfo cannot be read.
+
+    Return 0 if neither record can be read, so that a damaged channel does not stop other channels.
     """
     for open_record in (open_master_info, open_relay_log_info):
         with suppress(RplError):

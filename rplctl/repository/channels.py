@@ -1,7 +1,8 @@
-"""The list of channels: each channel that has a record in the instance folder or in a target that the options name.
+"""List the channels that have a record in the instance folder or in a target that the options name.
 
-Invariant: a row belongs to a channel only if it is in the target that the channel's own options name. A target that
-does not answer hides no channel of another target, and no channel that the options or the folder show.
+Invariant: a row belongs to a channel only if it is in the target that the channel's own options name. If one target
+does not answer, the channels of other targets are still listed. This is also true for the channels that the options or
+the folder name.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ _RECORDS: tuple[Record[Any], ...] = (MASTER_INFO, RELAY_LOG_INFO)
 
 
 def channel_options(config: Config) -> ChannelOptions:
-    """Return the options of all channels. Raises ConfigError if a file of options is invalid."""
+    """Return the options of all channels. Raises ConfigError if an option file is not valid."""
     return ChannelOptions(config, channel_sections(config.datadir, config.config_file))
 
 
 class ChannelOptions:
-    """The options of all channels. If no section names a target, all channels share the options of `config`."""
+    """The options of all channels. If no section of the option file names a target, all channels share one set of
+    options.
+    """
 
     def __init__(self, config: Config, sections: Mapping[str, frozenset[str]]) -> None:
         self._given = config
@@ -44,8 +47,10 @@ class ChannelOptions:
         self._known: dict[str | None, Config] = {}
 
     def of(self, channel: str | None) -> Config:
-        """Return the channel's own options if the targets differ, else the options of the instance. `channel` None:
-        the options for channels without a section. Raises ConfigError if an option file is not valid.
+        """Return the options of a channel, which may name another target than the options of the instance.
+
+        If no section names a target, the result is always the options of the instance. `channel`: None for the options
+        of channels without a section. Raises ConfigError if an option file is not valid.
         """
         if not self._differ:
             return self._given
@@ -69,8 +74,9 @@ class ChannelOptions:
         return any(target_key(o := self.of(n)) == key and record.kind(o) is RepositoryKind.TABLE for n in names)
 
     def named_with(self, key: TargetKey) -> list[str]:
-        """Return the names of the sections that store a record as a TABLE in the target `key`. The channels of these
-        sections need not exist yet. Return [] if no section names a target.
+        """Return the names of the sections that store a record as a TABLE in the target `key`.
+
+        A channel of such a section need not exist yet. Return [] if no section names a target.
         """
         if not self._differ:
             return []
@@ -80,10 +86,11 @@ class ChannelOptions:
 
 @dataclass(slots=True, kw_only=True)
 class FoundChannels:
-    """The channels that were found.
+    """The channels that `find_channels` found, and the targets that it could not read.
 
-    `away`: each target that could not be read, as its URL without a password, and the error. `perhaps`: channels that
-    may exist in such a target, according to the sections and the folder. `is_one`: all channels have the same target.
+    `names`: the sorted names of the channels that certainly exist. `away`: the error for each target that could not be
+    read, by the target's URL without a password. `perhaps`: channels that may exist in these targets, because a section
+    or the folder names them. `is_one`: True if all channels have the same target.
     """
 
     names: list[str]
@@ -93,13 +100,15 @@ class FoundChannels:
 
 
 def target_key(config: Config) -> TargetKey:
-    """Return a key that is equal for channels with the same target. Secrets are not resolved."""
+    """Return a key that is equal for all channels with the same target. References to secrets are compared as text."""
     return config.target, config.target_password
 
 
 def find_channels(config: Config, engine_of: EngineOf) -> FoundChannels:
-    """Return each channel with an info file in the instance folder or a row in its own target. Raises ConfigError if
-    an option file is not valid.
+    """Return each channel that has an info file in the instance folder or a row in its own target.
+
+    Raises ConfigError if an option file is not valid. A target that cannot be read raises no error, but is in the
+    result.
     """
     options = channel_options(config)
     found = {name.casefold(): name for name in _channels_in_files(config.datadir)}
@@ -118,14 +127,15 @@ def find_channels(config: Config, engine_of: EngineOf) -> FoundChannels:
             here = [name for name in channels_of_folder(config.datadir) if target_key(options.of(name)) == key]
             result.perhaps += [*options.named_with(key), *here]
     result.names = sorted(found.values())
-    perhaps = {name.casefold(): name for name in reversed(result.perhaps)}  # as a section spells it
+    perhaps = {name.casefold(): name for name in reversed(result.perhaps)}  # keeps the spelling of a section
     result.perhaps = [name for folded, name in perhaps.items() if folded not in found]
     return result
 
 
 def list_channels(config: Config, engine_of: EngineOf) -> list[str]:
-    """Return the sorted names of all channels. If a target cannot be read, the function raises its error, because that
-    target may hold more channels.
+    """Return the sorted names of all channels.
+
+    If a target cannot be read, the function raises the target's error, because this target may have more channels.
     """
     found = find_channels(config, engine_of)
     for error in found.away.values():
@@ -134,8 +144,9 @@ def list_channels(config: Config, engine_of: EngineOf) -> list[str]:
 
 
 def ids_in_tables(options: ChannelOptions, engine_of: EngineOf) -> Iterator[int]:
-    """Yield every Master_id in the tables, even of rows that belong to no channel of this instance: a Master_id is
-    unique in its table.
+    """Yield every Master_id in the repository tables of all targets. A target that cannot be read is skipped.
+
+    The result includes rows of channels of other instances, because a Master_id is unique in its table.
     """
     for key, place in options.targets().items():
         for record in _RECORDS:
@@ -147,8 +158,10 @@ def ids_in_tables(options: ChannelOptions, engine_of: EngineOf) -> Iterator[int]
 
 
 def channels_of_folder(datadir: Path) -> list[str]:
-    """Return the sorted names of the channels that are known without reading a table: channels with an info file, and
-    channels whose threads have run here. The names of the latter are in lower case.
+    """Return the sorted names of the channels that can be found without reading a table.
+
+    They are the channels with an info file, and the channels whose threads have run in this folder. The folder only has
+    the lower-case name of a channel that is found by its threads.
     """
     found = {encode_channel_name(name): name for name in _channels_in_files(datadir)}
     for path in (datadir / "run").glob("*/*.status.json"):
@@ -160,7 +173,10 @@ def channels_of_folder(datadir: Path) -> list[str]:
 
 
 def _kinds_in_use(config: Config, record: Record[Any]) -> set[RepositoryKind]:
-    """Return the kind that the options name, and the kinds that `switch-repo` stored for single channels."""
+    """Return the kinds of this repository that any channel uses.
+
+    They are the kind that the options name, and the kinds that `switch-repo` stored for single channels.
+    """
     path = config.datadir / INSTANCE_FILE
     sections = read_file(path).get("channel", {}) if path.exists() else {}
     stored = {str(section.get(record.option, "")).upper() for section in sections.values()}
@@ -168,8 +184,10 @@ def _kinds_in_use(config: Config, record: Record[Any]) -> set[RepositoryKind]:
 
 
 def _channels_in_files(datadir: Path) -> Iterator[str]:
-    """Yield the channel of each info file. The name comes from the channel line, which keeps upper case. If the file is
-    damaged, the name comes from the file name.
+    """Yield the channel name of each master.info file in the folder.
+
+    The name comes from the content of the file, because the file name has only lower case. If the file is damaged, the
+    name comes from the file name.
     """
     for path in sorted(datadir.glob("master*.info")):
         suffix = path.stem.removeprefix("master")

@@ -1,7 +1,7 @@
 """The fields of both records in the order in which they are stored, and their notation in a line and in a column.
 
-Invariant: FILE and TABLE hold the same values; only the notation differs (WL#2775 `Rpl_info_fields`: a cursor that sets
-and gets fields strictly in order). The order is MySQL 8.0.30's line order, which is also its column order.
+Invariant: FILE and TABLE have the same values, and only the notation differs. The order is MySQL 8.0.30's line order,
+which is also its column order. (In WL#2775, `Rpl_info_fields` is a cursor that sets and gets fields in this order.)
 
     kind         line of a file                    column
     text         as it is, never a newline         TEXT
@@ -30,14 +30,16 @@ _SECONDS = re.compile(r"[0-9]{1,10}(\.[0-9]{1,9})?")
 
 
 class FieldError(ValueError):
-    """The error for a stored value that is not valid. The repository turns this error into 1201 or 1872 and adds the
-    location.
+    """The error for a stored value that is not valid.
+
+    The repository reports this error as 1201 or 1872, and adds the location of the value.
     """
 
 
 class Notation(ABC):
-    """The notation of one kind of value in a line and in a column. The column holds the same text as the line unless
-    the subclass overrides it.
+    """The notation of one kind of value in a line and in a column.
+
+    A column has the same text as a line, except if the subclass defines another notation.
     """
 
     @abstractmethod
@@ -54,9 +56,7 @@ class Notation(ABC):
 
 
 class Text(Notation):
-    """Free text without newlines. A newline would shift every later line, so the server's grammar and rplctl
-    refuse it.
-    """
+    """Free text without newlines. A newline would shift every later line, so rplctl refuses it, as the server does."""
 
     def to_line(self, value: str) -> str:
         if "\n" in value or "\x00" in value:
@@ -68,8 +68,9 @@ class Text(Notation):
 
 
 class NullableText(Text):
-    """Text or NULL. An empty line is NULL: a file cannot distinguish NULL from '', so lines.py stores '' in the key
-    section.
+    """Text or NULL. An empty line means NULL.
+
+    A line cannot distinguish NULL from '', so lines.py stores '' in its `key=value` section.
     """
 
     def to_line(self, value: str | None) -> str:
@@ -86,7 +87,7 @@ class NullableText(Text):
 
 
 class GtidText(Text):
-    """A GTID set without newlines. The server prints a newline after each comma, but a line cannot hold a newline."""
+    """A GTID set without newlines. The server prints a newline after each comma, and a line cannot contain it."""
 
     def to_line(self, value: str) -> str:
         return super().to_line(value.replace("\n", ""))
@@ -156,7 +157,7 @@ class Seconds(Notation):
 
 
 class Ids(Notation):
-    """Server ids or domain ids after their count, such as `2 1 3`. The empty list is `0`."""
+    """Server ids or domain ids after their count: `2 1 3` is a list of the two ids 1 and 3. The empty list is `0`."""
 
     def to_line(self, value: tuple[int, ...]) -> str:
         ids = sorted(set(value))
@@ -170,7 +171,7 @@ class Ids(Notation):
 
 
 class SourceLog(Text):
-    """The base name of a binary log. A path is refused, because the name would be sent to the source."""
+    """The base name of a binary log of the source. A path is refused, because rplctl would send it to the source."""
 
     def from_line(self, line: str) -> str:
         if line and not is_log_name(line):
@@ -179,8 +180,9 @@ class SourceLog(Text):
 
 
 class RelayLog(Text):
-    """A relay log, such as `./relay-bin.000002` in a line. The record holds the base name, also if a server wrote an
-    absolute path.
+    """The name of a relay log. A line has `./` before the name, for example `./relay-bin.000002`.
+
+    The record has only the base name, even if a server wrote an absolute path.
     """
 
     def to_line(self, value: str) -> str:
@@ -242,8 +244,9 @@ _POSITION = Number(0, MAX_POSITION)
 
 
 def _fields(record: type[MasterInfo | RelayLogInfo], first: str, last: str, **special: Notation) -> tuple[Field, ...]:
-    """Return the record's fields from `first` to `last` in the order of its attributes. `special`: the notation of
-    attributes for which the type does not decide it.
+    """Return the record's fields from `first` to `last`, in the order of the attributes of its class.
+
+    `special`: the notation of an attribute, if the notation does not follow from the attribute's type.
     """
     known = {field.name: special.get(field.name) or _BY_TYPE.get(str(field.type)) for field in fields(record)}
     names = list(known)
@@ -251,7 +254,7 @@ def _fields(record: type[MasterInfo | RelayLogInfo], first: str, last: str, **sp
     return tuple(Field(name.capitalize(), notation) for name in chosen if (notation := known[name]))
 
 
-# lines 2 to 33 of master.info (line 1 is the count of lines, which includes line 1)
+# These fields are lines 2 to 33 of master.info. Line 1 is the count of lines, which includes line 1.
 MASTER_INFO_LINES = _fields(
     MasterInfo,
     "master_log_name",
@@ -262,12 +265,12 @@ MASTER_INFO_LINES = _fields(
     retry_count=_POSITION,
     master_zstd_compression_level=Number(0, 22),
 )
-# the key section of MariaDB, with MariaDB's names of the keys
+# MariaDB writes these keys after its lines. The keys have MariaDB's names.
 MARIADB_KEYS = _fields(MasterInfo, "using_gtid", "ignore_domain_ids", using_gtid=Number(0, 2))
 MASTER_INFO_KEYS = _fields(
     MasterInfo, "master_id", "flushed_relay_log_pos", flushed_relay_log_name=RelayLog(), flushed_relay_log_pos=_POSITION
 )
-# lines 2 to 15 of relay-log.info (line 1 is the count of the lines after it)
+# These fields are lines 2 to 15 of relay-log.info. Line 1 is the count of the lines that follow.
 RELAY_LOG_INFO_LINES = _fields(
     RelayLogInfo,
     "relay_log_name",

@@ -1,12 +1,14 @@
-"""FILE: master.info and relay-log.info, in the layout of lines.py.
+"""FILE: a record is stored in master.info or relay-log.info, in the layout of lines.py.
 
-Invariant: a reader sees one complete record, because every flush replaces the file (temporary file, rename). A flush
-that is forced or due is durable when it returns. Any other flush reaches the cache of the operating system only: a
-power cut may lose it, a crash of the process does not (WL#2775 REQ-3: "we optimistically write to the OS' cache").
-After a power cut, some file systems show an empty or zeroed file. In that case `.relay-log.info.synced`, a link to the
-last durable record, is read instead.
-Files have mode 0600. A file that holds a password and that others may read is refused (design D14). This module does
-not load SQLAlchemy (D16).
+Invariant: a reader sees one complete record, because every flush replaces the file (temporary file, rename).
+
+A flush that is forced or due is durable when it returns. Any other flush only reaches the cache of the operating
+system. A power cut may lose such a flush, but a crash of the process does not lose it (WL#2775 REQ-3: "we
+optimistically write to the OS' cache"). After a power cut, some file systems show an empty or zeroed file. rplctl then
+reads `.relay-log.info.synced` instead, which is a link to the last durable record.
+
+Files have mode 0600. If a file has a password and others may read the file, rplctl refuses it (design D14). This module
+does not load SQLAlchemy (D16).
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ _BLOCK = 4096  # bytes; the block size of a file system is 4096 or divides it
 
 
 def _has_lost_data(data: bytes) -> bool:
-    """True if the file looks as if a power cut lost some of its content. Such a file is empty, has zero bytes, or
-    lacks END_MARKER and ends at a block or within a line. Editors do not leave such a file.
+    """True if the file looks as if a power cut lost some of its content. Editors do not leave such a file.
+
+    A file looks so in three cases: it is empty, it has zero bytes, or its end is missing. The end is missing if there
+    is no END_MARKER and the file ends at the end of a block or within a line.
     """
     is_cut = len(data) % _BLOCK == 0 or not data.endswith(b"\n")
     return not data or b"\0" in data or (is_cut and END_MARKER.encode() not in data)
@@ -39,15 +43,16 @@ def _has_lost_data(data: bytes) -> bool:
 
 @cache
 def _begin_of_ours(record: Record[Any]) -> tuple[int, bytes]:
-    """Return where rplctl's section begins in a file that rplctl wrote: the number of its first line, from 0, and the
-    key there.
+    """Return where rplctl's own section begins in a file that rplctl wrote.
+
+    The result is the number of the section's first line, counted from 0, and the key in this line.
     """
     lines = record.format(record.empty("")).splitlines()
     return next((number, line.partition(b"=")[0]) for number, line in enumerate(lines) if b"=" in line)
 
 
 class FileRepository(Generic[Info]):
-    """A repository that stores one record in one file."""
+    """A repository that stores the record of one channel in one file."""
 
     kind = RepositoryKind.FILE
 
@@ -61,7 +66,7 @@ class FileRepository(Generic[Info]):
 
     @property
     def synced_path(self) -> Path:
-        """A link to the last durable record. It is read only if `path` has lost its data."""
+        """The path of a link to the last durable record, which is read only if the file at `path` has lost its data."""
         return self.path.with_name(f".{self.path.name}.synced")
 
     @property
@@ -69,8 +74,9 @@ class FileRepository(Generic[Info]):
         return str(self.path)
 
     def exists(self) -> bool:
-        """True if the file exists, is not empty and was not cleared by RESET. Raises RplError 1201/1872 if the file is
-        damaged.
+        """True if the file exists, is not empty, and RESET has not cleared its record.
+
+        Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo) if the file is damaged.
         """
         info = self.stored()
         return info is not None and self._record.has_data(info)
@@ -82,12 +88,13 @@ class FileRepository(Generic[Info]):
         return info
 
     def stored(self) -> Info | None:
-        """Return the record, even a cleared one, or None if the file is missing or empty."""
+        """Return the record, or None if the file is missing or empty. A record that RESET cleared is returned, too."""
         return self.parsed(self.load())
 
     def load(self) -> bytes | None:
-        """Return the bytes of the valid file: `synced_path` if `path` has lost its data. Return None if there is no
-        file.
+        """Return the bytes of the file at `path`, or None if there is no file.
+
+        If this file has lost its data in a power cut, return the bytes of the file at `synced_path`.
         """
         data = self._load(self.path)
         if data is not None and _has_lost_data(data):
@@ -95,7 +102,11 @@ class FileRepository(Generic[Info]):
         return data
 
     def parsed(self, data: bytes | None) -> Info | None:
-        """Return the record in the bytes that `load` returned. Raises RplError if the file cannot be used."""
+        """Return the record in the bytes that `load` returned, or None if there are no bytes.
+
+        Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo) if the record is damaged or belongs to another channel,
+        and ConfigError if others may read a file with a password.
+        """
         if not data:
             return None
         try:
@@ -114,14 +125,20 @@ class FileRepository(Generic[Info]):
         return info if is_named else replace(info, channel_name=self._channel.name)
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
-        """Write the file. The write is durable if it is forced or if `sync_…` events have passed."""
+        """Write the record to the file.
+
+        The write is durable if `force` is set, or if the number of events since the last sync reaches the `sync_…`
+        option.
+        """
         self._events_since_sync += events
         due = force or 0 < self._sync_period <= self._events_since_sync
         try:
             data = self._record.format(replace(info, channel_name=self._channel.name))
         except FieldError as error:
             raise self._record.damaged(self._channel.name, str(error)) from None
-        with file_errors(self._channel.name):  # after an error replace_file removes the new file: the old one is intact
+        with file_errors(
+            self._channel.name
+        ):  # after an error, replace_file removes its temporary file and keeps the old one
             private_folder(self.path.parent)
             replace_file(self.path, data, durable=due, guard=self.guard, keep=self.synced_path)
         if due:
@@ -136,8 +153,9 @@ class FileRepository(Generic[Info]):
         return False
 
     def _load(self, path: Path) -> bytes | None:
-        """Return the bytes of the file, or None if there is no file. A pipe or device at that path is refused, because
-        a read could block.
+        """Return the bytes of the file, or None if there is no file.
+
+        A pipe or a device at this path is refused, because reading it could block.
         """
         try:
             return read_plain(path)
@@ -152,8 +170,10 @@ class FileRepository(Generic[Info]):
             ) from None
 
     def _refuse_cut_off(self, data: bytes) -> None:
-        """Raise FieldError if a file of rplctl was cut off. In such a file, rplctl's section begins directly after the
-        counted lines and ends at the marker. A server's file has no such section, and may not replace rplctl's file.
+        """Raise FieldError if the end of a file that rplctl wrote is missing.
+
+        In a complete file, rplctl's section begins directly after the counted lines, and END_MARKER ends it. A server's
+        file has no such section. So a server's file that replaced rplctl's file is refused, too.
         """
         if not self.synced_path.exists():
             return

@@ -1,6 +1,8 @@
-"""Create the repository tables: `CREATE TABLE IF NOT EXISTS` through the alembic migrations (WL#2775 REQ-1).
+"""Create or upgrade the repository tables, through the alembic migrations (WL#2775 REQ-1: `CREATE TABLE IF NOT
+EXISTS`).
 
-Invariant: a second run changes nothing and deletes no row. Two processes at the same time create one set of tables.
+Invariant: a second run changes nothing and deletes no row. Two processes that run this at the same time create only one
+set of tables.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ _ENGINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 
 def create_tables(engine: Engine, rep_engine: str = "") -> None:
-    """Upgrade both tables to the newest definition, or create them. `rep_engine`: MySQL's ENGINE name, or UNLOGGED on
-    PostgreSQL.
+    """Create both repository tables, or upgrade them to the newest layout.
 
-    An older layout is upgraded in place, including tables that were created by hand from WL#2775 or copied from a
-    MySQL server. Raises ConfigError if the engine name is invalid, TargetError if the database reports an error, and
-    RplError if a newer rplctl created the tables.
+    `rep_engine`: the ENGINE of MySQL, or UNLOGGED on PostgreSQL; '' is a transactional engine of the target. An older
+    layout is upgraded in place, including tables that were created by hand from WL#2775 or copied from a MySQL server.
+    Raises ConfigError if the engine name is invalid, TargetError if the database reports an error, and RplError if a
+    newer rplctl created the tables.
     """
     if rep_engine and not _ENGINE_NAME.fullmatch(rep_engine):
         raise ConfigError(
@@ -55,7 +57,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
 
 
 def upgrade_if_old(engine: Engine) -> None:
-    """Upgrade existing tables of an older layout to the newest one, as every start does first. Create no table."""
+    """Upgrade existing tables of an older layout to the newest one, as every start does first. No table is created."""
     schema = dialect_of(engine.dialect.name).own_schema
     with mapped_errors(qualified_name(engine.dialect.name, VERSION_TABLE), None):
         if _stored_version(engine) == SCHEMA_VERSION:
@@ -67,13 +69,13 @@ def upgrade_if_old(engine: Engine) -> None:
 
 
 def is_newer(engine: Engine) -> str:
-    """Return the version of the tables if a newer rplctl created them, else ''."""
+    """Return the version of the tables if a newer rplctl created them, or '' otherwise."""
     version = _stored_version(engine)
     return "" if version is None or version in VERSIONS else version
 
 
 def _stored_version(engine: Engine) -> str | None:
-    """Return the installed version without loading alembic; None if no tables are installed."""
+    """Return the version of the installed tables, or None if no tables are installed. This does not load alembic."""
     dialect = dialect_of(engine.dialect.name)
     with engine.connect() as connection:
         with connection.begin():
@@ -94,8 +96,9 @@ def _upgrade(connection: Connection, rep_engine: str) -> None:
 
 
 def migrations_folder() -> Path:
-    """Return `migrations/` of a source tree, or the copy inside an installed package. Raises RplError if there is
-    neither.
+    """Return the path of the folder with the alembic migrations.
+
+    It is `migrations/` of a source tree, or the copy in an installed package. Raises RplError if both are missing.
     """
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "_migrations", package.parent / "migrations"):

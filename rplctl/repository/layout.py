@@ -1,14 +1,17 @@
-"""The layouts of the repository tables, and the change to another layout without a moment in which the rows are lost.
+"""The layouts of the repository tables, and the change of a table from one layout to another, which never loses a row.
 
     wl2775     the worklog's: Master_id, Lines, User, Ssl …, 32-bit positions
     mysql      the shipped server's (8.0.32): Channel_name, Number_of_lines, Enabled_ssl …
-    rplctl     that and our columns: Using_gtid … Master_id (UNIQUE), Gtid_executed
+    rplctl     the server's columns and rplctl's: Using_gtid … Master_id (UNIQUE), Gtid_executed
 
-The revision that introduced a layout (migrations/versions) lists its columns, in the words of the servers' own scripts.
-These lists never change. There are two differences: Heartbeat is DOUBLE, because FLOAT cannot hold 4294967.123, and
-instead of a type that a database lacks there is the nearest type that holds all values (`ColumnTypes`).
-Invariant: after a kill at any point, the rebuild is either complete or done again. SQLite and PostgreSQL rebuild in the
-caller's transaction. MySQL and MariaDB, whose DDL commits, fill a new table and exchange both tables in one RENAME.
+The revision in migrations/versions that introduced a layout lists the columns, in the words of the servers' own
+scripts. These lists never change. They differ from the scripts in two points. Heartbeat is DOUBLE, because FLOAT is too
+inexact for 4294967.123. If a database lacks a type, the column has the nearest type that can store all values
+(`ColumnTypes`).
+
+Invariant: if the process is killed during a rebuild, the rebuild is complete or the next start repeats it. SQLite and
+PostgreSQL rebuild a table in the caller's transaction. On MySQL and MariaDB, DDL commits implicitly. So rplctl fills a
+new table there, and exchanges the two tables with one RENAME.
 """
 
 from __future__ import annotations
@@ -35,8 +38,10 @@ Row = dict[str, Any]
 
 
 class ColumnTypes:
-    """The column types of the target's database: MySQL's own types for a table of the engine `rep_engine`, elsewhere
-    the nearest types (target/own_types.py).
+    """The column types for the repository tables in the target's database.
+
+    For MySQL and MariaDB they are MySQL's own types for a table of the engine `rep_engine`. For other databases they
+    are the nearest types (target/own_types.py).
     """
 
     def __init__(self, dialect: str, rep_engine: str = "") -> None:
@@ -48,7 +53,10 @@ class ColumnTypes:
         self.name, self.choice = types.name, types.choice
 
     def column(self, name: str, type_: Any, default: str | None = None, *, null: bool = True, **key: Any) -> Any:
-        """Return the column. `default`: 0 or a word in quotes; `key`: primary_key or unique."""
+        """Return the column of this name and type.
+
+        `default`: '0' or a word in quotes. `key`: the argument `primary_key` or `unique` of SQLAlchemy's `Column`.
+        """
         sql = self._types.off if default == "0" else standard_literal((default or "").strip("'"))
         stored = self._dialect.stored_name(name)
         return sa.Column(
@@ -57,8 +65,9 @@ class ColumnTypes:
 
 
 def layout_of(connection: Connection, name: str) -> str | None:
-    """Return the table's layout, detected from its columns, or None if there is no such table. A damaged table counts
-    as the nearest layout.
+    """Return the table's layout, which follows from its columns, or None if there is no such table.
+
+    A table with columns of no known layout counts as `mysql` if it has a channel name, and as `wl2775` otherwise.
     """
     dialect = connection.dialect.name
     inspector = inspect(connection)
@@ -77,9 +86,10 @@ def read_rows(connection: Connection, name: str) -> list[Row]:
 
 
 def create(connection: Connection, name: str, columns: Columns, rep_engine: str) -> Table:
-    """Create the table with the server's comment and in the given engine. If the target supports column privileges,
-    everyone may read all columns except the password. RENAME TABLE does not move privileges, so `take_to` grants them
-    again.
+    """Create the table in the given engine, with the server's comment.
+
+    If the target supports column privileges, everyone may read all columns except the password. RENAME TABLE does not
+    move these privileges, so `take_to` grants them again after its RENAME.
     """
     dialect = dialect_of(connection.dialect.name)
     options: dict[str, Any] = {"comment": COMMENTS[name.partition("__")[0]]}
@@ -92,8 +102,9 @@ def create(connection: Connection, name: str, columns: Columns, rep_engine: str)
 
 
 def statements_for_readers(connection: Connection) -> list[str]:
-    """Return the statements with which an administrator lets any user read the tables (REQ-1). The list is empty if
-    everyone can already read them.
+    """Return the statements by which an administrator lets every user read the tables (REQ-1).
+
+    The list is empty if everyone can already read the tables.
     """
     dialect = dialect_of(connection.dialect.name)
     found = {name: inspect(connection).get_columns(name, dialect.own_schema) for name in NAMES}
@@ -112,8 +123,10 @@ def take_to(
     convert: Callable[[Row], Row],
     rep_engine: str,
 ) -> None:
-    """Rebuild the table with the columns of another layout and its converted rows. The engine is unchanged unless
-    `rep_engine` names another one.
+    """Rebuild the table with the columns of another layout, and convert each of its rows.
+
+    `columns_of`: returns the columns of both tables for a database and an engine. `convert`: returns the new row for an
+    old row. The table keeps its engine, except if `rep_engine` names another one.
     """
     drop_next_event_view(connection)  # PostgreSQL does not drop a table that a view depends on
     dialect = dialect_of(connection.dialect.name)
@@ -133,7 +146,7 @@ def take_to(
 
 
 def sweep(connection: Connection, name: str) -> None:
-    """Drop the tables that a killed rebuild left. Neither of them was ever the only copy of the rows."""
+    """Drop the temporary tables of a rebuild that was killed. None of them ever was the only copy of the rows."""
     if dialect_of(connection.dialect.name).ddl_commits:
         for suffix in (_NEW, _OLD):
             ask(connection, written("DROP TABLE IF EXISTS {}", own_name(connection, name + suffix)))

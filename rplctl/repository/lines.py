@@ -1,4 +1,4 @@
-"""The bytes of master.info and relay-log.info: one value per line, then a `key=value` section (WL#2775).
+"""The bytes of master.info and relay-log.info: one value per line, then a section of `key=value` lines (WL#2775).
 
     master.info                                   relay-log.info
     1        count of lines, itself included: 33  1       count of lines, itself not included: 14
@@ -10,15 +10,20 @@
     last     END_MARKER                           then    END_MARKER
                                                   last    prepared: … (PREPARED), in two-phase commit only
 
-The line `prepared: pos456 Xid<xid> relay=./relay-bin.000001 source=binlog.000003:12456 gtid=…` (WL#3970) follows the
-marker, where no server reads it. Blanks and other special characters in names are percent-encoded.
+The line `prepared: pos456 Xid<xid> relay=./relay-bin.000001 source=binlog.000003:12456 gtid=…` (WL#3970) comes after
+END_MARKER, because servers read no line there. Blanks and other special characters in names are percent-encoded.
 
-These formats of other servers are read, too: MySQL before 4.1.1 (7 and 4 lines without a count), 5.6 (23, 7), 5.7 (25,
-7 although it writes a ninth line), 8.0.x (26 to 33), MariaDB 10.0 to 12 (22 fixed lines, blank lines, keys in any
-order). Servers rewrite these files from the start and never truncate them, so the lines after the counted ones may be
-the tail of an older file. Lines that begin like the section of rplctl must be that section up to END_MARKER. A section
-that is cut off is an error: with a default for a lost using_gtid or GTID set, the position would be another one. Line
-23 distinguishes the vendors: MySQL writes 0 or 1, MariaDB an empty line.
+rplctl also reads these formats of other servers:
+    MySQL before 4.1.1   7 lines in master.info and 4 in relay-log.info, without a count
+    MySQL 5.6            23 and 7
+    MySQL 5.7            25 and 7, although it writes a ninth line
+    MySQL 8.0.x          26 to 33 in master.info
+    MariaDB 10.0 to 12   22 fixed lines, blank lines, keys in any order
+
+Line 23 distinguishes the vendors: MySQL writes 0 or 1, and MariaDB writes an empty line. Servers rewrite these files
+from the start and never truncate them. So the lines after the counted ones may be the tail of an older file. If a line
+there begins rplctl's section, all lines of the section up to END_MARKER must follow. An incomplete section is an error:
+a default instead of a lost using_gtid or GTID set would give another position.
 """
 
 from __future__ import annotations
@@ -45,14 +50,14 @@ from rplctl.repository.fields import (
 
 END_MARKER = "END_MARKER"
 _PREPARED = re.compile(r"prepared: pos([0-9]{1,20}) Xid(\S+) relay=\./(\S+) source=(\S+) gtid=(\S*)")
-_FIRST_COUNTED_MASTER_INFO = 14  # a smaller first line is a log name of the 7-line form
+_FIRST_COUNTED_MASTER_INFO = 14  # the smallest count; any other line 1 is the log name of the form with 7 lines
 _FIRST_COUNTED_RELAY_LOG_INFO = 5
-_SHARED_LINES = 22  # of master.info, where MySQL and MariaDB agree
+_SHARED_LINES = 22  # the first lines of master.info, which MySQL and MariaDB write alike
 _OLD_MASTER_INFO = MASTER_INFO_LINES[:7]
 _OLD_RELAY_LOG_INFO = RELAY_LOG_INFO_LINES[:4]
 _LEFT_AT = Field("Left_at", Text())
 _BY_NAME = {field.name: field for field in MASTER_INFO_LINES}
-# keys that MariaDB 12 adds; a key without `=` means DEFAULT
+# MariaDB 12 adds these keys. A key without `=` has the value DEFAULT.
 _MARIADB_12_KEYS = {
     "connect_retry": _BY_NAME["connect_retry"],
     "ssl": _BY_NAME["enabled_ssl"],
@@ -65,8 +70,9 @@ _MARIADB_12_KEYS = {
 
 
 def format_master_info(info: MasterInfo) -> bytes:
-    """Return the bytes of master.info: the 33 lines of MySQL 8, then MariaDB's keys and rplctl's keys. Raises
-    FieldError if a line cannot hold a value.
+    """Return the bytes of master.info: the 33 lines of MySQL 8, then MariaDB's keys and rplctl's keys.
+
+    Raises FieldError if a line cannot represent a value.
     """
     lines = [str(len(MASTER_INFO_LINES) + 1), *_value_lines(info, MASTER_INFO_LINES)]
     lines += [f"{f.name}={f.notation.to_line(getattr(info, f.name))}" for f in MARIADB_KEYS]
@@ -75,7 +81,10 @@ def format_master_info(info: MasterInfo) -> bytes:
 
 
 def format_relay_log_info(info: RelayLogInfo) -> bytes:
-    """Return the bytes of relay-log.info: the count, the 14 lines of MySQL 8, then rplctl's keys."""
+    """Return the bytes of relay-log.info: the count, the 14 lines of MySQL 8, then rplctl's keys.
+
+    Raises FieldError if a line cannot represent a value.
+    """
     lines = [str(len(RELAY_LOG_INFO_LINES)), *_value_lines(info, RELAY_LOG_INFO_LINES)]
     lines += _key_lines(info, RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
     if info.left_at:
@@ -84,7 +93,10 @@ def format_relay_log_info(info: RelayLogInfo) -> bytes:
 
 
 def parse_master_info(data: bytes) -> MasterInfo:
-    """Parse a master.info of any server or of rplctl. Raises FieldError, with the line, if the text is invalid."""
+    """Return the MasterInfo in a master.info that rplctl or any server wrote.
+
+    Raises FieldError, with the line or the key, if the text is invalid.
+    """
     lines = _split(data)
     count = _count(lines, _FIRST_COUNTED_MASTER_INFO)
     if count is None:
@@ -103,7 +115,10 @@ def parse_master_info(data: bytes) -> MasterInfo:
 
 
 def parse_relay_log_info(data: bytes) -> RelayLogInfo:
-    """Parse a relay-log.info of any server or of rplctl. Raises FieldError, with the line, if the text is invalid."""
+    """Return the RelayLogInfo in a relay-log.info that rplctl or any server wrote.
+
+    Raises FieldError, with the line or the key, if the text is invalid.
+    """
     lines = _split(data)
     count = _count(lines, _FIRST_COUNTED_RELAY_LOG_INFO)
     if count is None:
@@ -115,7 +130,7 @@ def parse_relay_log_info(data: bytes) -> RelayLogInfo:
     if count == len(RELAY_LOG_INFO_LINES):
         values |= _read_section(lines[count + 1 :], RELAY_LOG_INFO_KEYS, RELAY_LOG_INFO_LINES)
         keys = lines[count + 1 :]
-        section = keys[: keys.index(END_MARKER)] if END_MARKER in keys else []  # older releases wrote no such line
+        section = keys[: keys.index(END_MARKER)] if END_MARKER in keys else []  # older releases wrote no END_MARKER
         left = (line.partition("=")[2] for line in section if line.startswith(f"{_LEFT_AT.key}="))
         values["left_at"] = next(left, "")
         values["prepared"] = _read_prepared(lines)
@@ -130,8 +145,10 @@ def _prepared_line(prepared: PreparedPosition) -> bytes:
 
 
 def _read_prepared(lines: list[str]) -> PreparedPosition | None:
-    """Return the prepared position in the last line, directly after END_MARKER, or None. Raises FieldError for an
-    incomplete line, because it must not count as no decision.
+    """Return the prepared position in the last line, directly after END_MARKER, or None if there is no such line.
+
+    Raises FieldError if the line is incomplete, because the next start would otherwise lose the decision about a
+    transaction.
     """
     begun = [number for number, line in enumerate(lines, 1) if line.startswith("prepared:")]
     if not begun:
@@ -156,7 +173,10 @@ def _value_lines(info: object, fields: Sequence[Field]) -> list[str]:
 
 
 def _key_lines(info: object, keys: Sequence[Field], lines: Sequence[Field]) -> list[str]:
-    """Return rplctl's keys, and a key for each nullable field that is '': a line cannot distinguish '' from NULL."""
+    """Return the lines of rplctl's section: one for each key, and one for each nullable field whose value is ''.
+
+    The fields with '' need a line, because the value lines cannot distinguish '' from NULL.
+    """
     section = [f"{field.key}={field.notation.to_line(getattr(info, field.name))}" for field in keys]
     empty = [field for field in lines if isinstance(field.notation, NullableText) and getattr(info, field.name) == ""]
     return section + [f"{field.key}=" for field in empty]
@@ -167,7 +187,10 @@ def _join(lines: list[str]) -> bytes:
 
 
 def _split(data: bytes) -> list[str]:
-    """Return the lines without their newlines. Raises FieldError if the bytes are not UTF-8 or end inside a line."""
+    """Return the lines without their newlines.
+
+    Raises FieldError if the bytes are not UTF-8, have a NUL, or end inside a line.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -181,8 +204,10 @@ def _split(data: bytes) -> list[str]:
 
 
 def _count(lines: list[str], smallest: int) -> int | None:
-    """Return the count in line 1, or None for the old format. Line 1 of the old format is a log name, and the file has
-    no END_MARKER.
+    """Return the count of lines in line 1, or None for the old format, which has a log name there.
+
+    Raises FieldError if the file is empty, or if line 1 is not a count although the file has an END_MARKER. The old
+    format has no END_MARKER. `smallest`: the smallest number that is a count.
     """
     if not lines:
         raise FieldError("the file is empty")
@@ -211,8 +236,10 @@ def _read_lines(lines: list[str], fields: Sequence[Field], *, first_line: int) -
 
 
 def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Field]) -> dict[str, Any]:
-    """Return the values of rplctl's section directly after the counted lines, or {} if other lines follow: they are the
-    tail of an older file. Raises FieldError if the section begins but is incomplete.
+    """Return the values of rplctl's section, which begins directly after the counted lines.
+
+    `lines`: the lines after the counted ones. Return {} if these lines do not begin the section, because they are then
+    the tail of an older file. Raises FieldError if the section begins but is incomplete.
     """
     written = [field.name if field in MARIADB_KEYS else field.key for field in keys]
     found = [line.partition("=")[0] for line in lines[: len(keys)]]
@@ -229,8 +256,10 @@ def _read_section(lines: list[str], keys: Sequence[Field], fields: Sequence[Fiel
 
 
 def _apply_mariadb_keys(values: dict[str, Any], lines: list[str]) -> dict[str, Any]:
-    """Return `values`, updated from the lines `key=value` up to END_MARKER. A line `key` without a value restores the
-    default. Only the first line of a key is used; unknown keys and blank lines are ignored.
+    """Return `values`, updated from the `key=value` lines up to END_MARKER.
+
+    A line with only a key restores the default of the key. If a key has several lines, only the first is used. Unknown
+    keys and blank lines are ignored.
     """
     known = {field.name: field for field in MARIADB_KEYS} | _MARIADB_12_KEYS
     seen: set[str] = set()

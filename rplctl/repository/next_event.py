@@ -1,9 +1,11 @@
-"""`rplctl_next_event`: the next event to execute, one row per channel, readable by SQL on the target (WL#4621).
+"""`rplctl_next_event`: a view on the target that shows the next event to execute, with one row per channel (WL#4621).
 
-It is the information schema of WL#4621. The view reads the positions that are committed with the rows: the commit
-marker if the channel has one, else `slave_relay_log_info`. So it is exact for every state of the rows that a reader
-can see. With commit_mode=xa and a FILE the position is in that file, and the view has no row for the channel.
-Invariant: the view never blocks a change of a table. It is dropped before one of its tables is rebuilt and created
+SQL clients can read this view, which is the information schema of WL#4621. For a channel with a commit marker, the view
+reads the position of the marker. For other channels, it reads `slave_relay_log_info`. Both are committed together with
+the rows of the tables. So a reader always sees the position that belongs to the rows that it sees. With commit_mode=xa
+and a FILE, only the file has the position, and the view has no row for the channel.
+
+Invariant: the view never prevents a change of a table. It is dropped before one of its tables is rebuilt, and created
 again afterwards. If the account may not create views, there is no view.
 """
 
@@ -28,11 +30,14 @@ log = logging.getLogger(__name__)
 
 
 def create_next_event_view(connection: Connection) -> None:
-    """Create the view of the existing tables, in the caller's transaction, unless the view is already up to date."""
+    """Create the view, or replace an outdated one, in the caller's transaction.
+
+    If the target refuses the view, the function only logs a warning.
+    """
     if not (there := lacks_next_event_view(connection)):
         return
     try:
-        # if DDL commits, there is nothing to roll back, and the savepoint is gone
+        # On a target where DDL commits, the DDL would end the savepoint, so there is none.
         with nullcontext() if dialect_of(connection.dialect.name).ddl_commits else connection.begin_nested():
             drop_next_event_view(connection)
             _create(connection, there)
@@ -41,8 +46,9 @@ def create_next_event_view(connection: Connection) -> None:
 
 
 def lacks_next_event_view(connection: Connection) -> list[str]:
-    """Return the tables that a new view must read. The list is empty if the view is up to date or if none of the tables
-    exists.
+    """Return the tables that a new view must read. The list is empty if no new view is necessary.
+
+    This is the case if the view is up to date, or if none of the tables exists.
     """
     schema = dialect_of(connection.dialect.name).own_schema
     inspector = inspect(connection)
@@ -89,23 +95,27 @@ def _create(connection: Connection, tables: list[str]) -> None:
 
 
 def _column(connection: Connection, table: str, name: str) -> Sql:
-    """Return the column as the table spells it. On PostgreSQL slave_relay_log_info has column names in lower case, the
-    commit marker has not.
+    """Return the column's name in SQL, as this table spells it.
+
+    PostgreSQL's slave_relay_log_info has column names in lower case; those of the commit marker keep their capital
+    letters.
     """
     dialect = dialect_of(connection.dialect.name)
     return dialect.quoted(name) if table == _MARKER else word(dialect.stored_name(name))
 
 
 def _as_text(connection: Connection, column: Sql, number: int) -> Sql:
-    """Return the column with a bytewise collation, because the charsets and collations of the two tables differ on
-    MySQL and MariaDB.
+    """Return the column in a form in which the view can compare and combine both tables.
+
+    On MySQL and MariaDB, the two tables have different character sets and collations. So a text column gets a bytewise
+    collation. `number`: the index of the column in COLUMNS.
     """
-    if COLUMNS[number] == "Relay_log_name":  # slave_relay_log_info holds ./name, as the server writes it
+    if COLUMNS[number] == "Relay_log_name":  # slave_relay_log_info contains ./name, as the server writes it
         column = written("CASE WHEN SUBSTR({}, 1, 2) = './' THEN SUBSTR({}, 3) ELSE {} END", column, column, column)
     is_number = COLUMNS[number].endswith("_pos")
     return column if is_number else dialect_of(connection.dialect.name).bytewise(column)
 
 
 def own_name(connection: Connection, name: str) -> Sql:
-    """Return the qualified name of one of rplctl's internal tables, as SQL."""
+    """Return the SQL for the qualified name of one of rplctl's internal tables or views."""
     return dialect_of(connection.dialect.name).own_name(name)

@@ -1,6 +1,7 @@
 """The differences between MasterInfo and RelayLogInfo for a repository: table, fields, error number and options.
 
-Each record is one literal object (in WL#2775 only `Rpl_info_factory` knows both).
+Each of the two has one object of the class `Record` with all differences, so that the repositories need no `if` for
+them. In WL#2775 only `Rpl_info_factory` knows both.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ from rplctl.repository.lines import format_master_info, format_relay_log_info, p
 
 
 class OlderLayout(RplError):
-    """The error for a repository table with the layout of an older version, which `start` upgrades."""
+    """The error for a repository table with the layout of an older version. `rplctl start` upgrades such a table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Record(Generic[Info]):
-    """The description of one of the two kinds of record."""
+    """The description of one of the two records, MasterInfo or RelayLogInfo, for the repositories."""
 
     name: str  # as `switch-repo --repository` spells it
     table: str
-    option: str  # FILE or TABLE
+    option: str  # the option whose value is FILE or TABLE
     sync_option: str
     errno: int
     message: str
-    fields: tuple[Field, ...]  # all columns but Number_of_lines
+    fields: tuple[Field, ...]  # all columns except Number_of_lines
     number_of_lines: int
     empty: Callable[[str], Info]  # channel name → record without data
     path: Callable[[Channel], Path]
@@ -61,7 +62,7 @@ class Record(Generic[Info]):
         return NotConfigured(text, errno=er.BAD_SLAVE, channel=channel, hint=_CONFIGURE)
 
     def damaged(self, channel: str, why: str, hint: str = "", kind: type[RplError] = RplError) -> RplError:
-        """Return error 1201 or 1872 for a record that exists but cannot be used."""
+        """Return the error 1201 (MasterInfo) or 1872 (RelayLogInfo) for a record that exists but cannot be used."""
         text = f"{self.message} for channel '{channel}': {why}"
         return kind(text, errno=self.errno, channel=channel, hint=hint)
 
@@ -83,7 +84,8 @@ MASTER_INFO: Record[MasterInfo] = Record(
     has_data=lambda info: info.is_configured or bool(info.master_log_name),
 )
 
-# a record whose names are empty was cleared by RESET: settings, not data (the server's check_if_info_was_cleared)
+# RESET empties both log names and keeps the settings. A record without names therefore has no data, as in the server's
+# check_if_info_was_cleared.
 RELAY_LOG_INFO: Record[RelayLogInfo] = Record(
     name="relay-log-info",
     table="slave_relay_log_info",

@@ -2,7 +2,7 @@
 
     offset          bytes
     0               8    XID, big-endian; 0 = nothing is prepared
-    8               1    committed: 0 or 1, the page that holds the last committed record
+    8               1    committed: 0 or 1, the page with the last committed record
     9               P    page 0
     9 + P           P    page 1
 
@@ -12,14 +12,16 @@
           20  4   CRC-32 of the page with these four bytes zero
           24  n   record; zeros up to P, a multiple of 512 (the 20 bytes of WL#3970 hold no log name)
 
-The committed page is never written. Each step is durable before the next step begins:
+The page that is committed is never written. Each step is durable before the next step begins:
     prepare    write the other page, fsync; write the XID, fsync: from now on the record is prepared
     commit     write byte 8, fsync; write XID = 0 without fsync, because a page older than the committed one is ignored
     rollback   write XID = 0, fsync
-Invariant: after a torn write at any byte, the file holds the state before or after the step, even if the last clearing
-of the XID is lost. A torn write cannot change the number of the committed page, which is one byte. A half-written or
-half-cleared XID differs from the XID of the newer page, so nothing is prepared; the fsync of this XID had not returned.
-WL#3970 clears the XID in the same write as the page number: with that order, a torn write could lose a commit.
+
+Invariant: after a torn write at any byte, the file has the state before or after the step. This is also true if the
+last write of XID = 0 is lost. The number of the committed page cannot be torn, because it is one byte. An XID that is
+half written differs from the XID of the newer page, so nothing counts as prepared. This is correct, because the fsync
+of the XID had not returned. WL#3970 clears the XID in the same write as the page number. In that order, a torn write
+could lose a commit.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class Page:
 
 
 class ShadowPageFile:
-    """One open shadow-page file. The operations have the names of WL#3970 (af_open, af_update, af_prepare, …)."""
+    """One open shadow-page file. Its operations have the names of WL#3970 (af_open, af_update, af_prepare, …)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,8 +63,9 @@ class ShadowPageFile:
         self._pending = b""
 
     def create(self, record: bytes, room: int = 0) -> None:
-        """Replace the file by one whose committed record is `record`. `room`: the size in bytes to which a record may
-        grow.
+        """Replace the file by a new one, in which `record` is the committed record.
+
+        `room`: the size in bytes to which a record may grow without a new file.
         """
         size = -(-(max(2 * len(record), room) + _PAGE_HEAD.size) // PAGE_UNIT) * PAGE_UNIT
         self.close()
@@ -72,7 +75,9 @@ class ShadowPageFile:
         self.open()
 
     def open(self) -> None:
-        """Read an existing file. Raises FileNotFoundError if there is no file, and RplError 1872 if it is damaged."""
+        """Open an existing file and read it. Raises FileNotFoundError if there is no file, and RplError 1872 if it is
+        damaged.
+        """
         self.close()
         self._descriptor = open_plain(self.path, os.O_RDWR, follow=False)
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
@@ -90,14 +95,14 @@ class ShadowPageFile:
 
     @property
     def record(self) -> bytes:
-        """The record that is committed."""
+        """The bytes of the record that was committed last."""
         page = self._pages[self._committed]
         assert page is not None
         return page.record
 
     @property
     def prepared(self) -> Page | None:
-        """The page of the record that is prepared but not committed, or None."""
+        """The page with the record that is prepared but not committed, or None."""
         page, other = self._pages[self._committed], self._pages[1 - self._committed]
         assert page is not None
         if other is None or other.sequence != page.sequence + 1:
@@ -108,12 +113,13 @@ class ShadowPageFile:
         return _PAGE_HEAD.size + len(record) <= self._page_size
 
     def update(self, record: bytes) -> None:
-        """Change the pending record in memory only."""
+        """Set the record that the next `prepare` will write. This changes only the memory."""
         self._pending = record
 
     def prepare(self, xid: int) -> None:
-        """Make the pending record durable next to the committed one. After an OSError, `rollback` undoes the
-        prepare.
+        """Write the record of the last `update` to the page that is not committed, and make it durable for this XID.
+
+        After an OSError, `rollback` undoes the step.
         """
         page = self._pages[self._committed]
         assert page is not None and 0 < xid < 1 << 64 and self.fits(self._pending)
@@ -127,7 +133,7 @@ class ShadowPageFile:
         self._sync()
 
     def commit(self) -> None:
-        """Make the prepared record the committed one."""
+        """Make the prepared record the committed one. The call is durable when it returns."""
         assert self.prepared is not None
         self._write(bytes([1 - self._committed]), COMMITTED_OFFSET)
         self._sync()
@@ -135,7 +141,7 @@ class ShadowPageFile:
         self._clear_xid()
 
     def rollback(self) -> None:
-        """Discard the prepared record."""
+        """Discard the prepared record; the committed record is unchanged. The call is durable when it returns."""
         self._clear_xid()
         self._sync()
 
@@ -176,7 +182,7 @@ def _page_bytes(page: Page, size: int) -> bytes:
 
 
 def _read_page(data: bytes) -> Page | None:
-    """Return the page, or None if it was torn or never written."""
+    """Return the page in these bytes, or None if a torn write damaged the page or if it was never written."""
     sequence, xid, length, checksum = _PAGE_HEAD.unpack_from(data)
     if not sequence or length > len(data) - _PAGE_HEAD.size:
         return None

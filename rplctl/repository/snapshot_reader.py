@@ -1,9 +1,10 @@
-"""Read the records of many channels at once, FILE or TABLE, for a caller that holds locks meanwhile (WL#9452).
+"""Read the records of many channels at once, from files or tables, for a caller that holds locks meanwhile (WL#9452).
 
-Slow steps come first: `open_records` connects, checks the definition of each table, uses each statement once and reads
-every record once. After `expire`, the next `find` reads again: one statement per table for all channels of a target,
-one read per file. A record whose bytes are unchanged is not parsed again.
-Invariant: after `expire`, no record is older than the first `find`. Only one thread may use these objects.
+The slow steps come first. `open_records` connects to the targets, checks the definition of each table, and reads every
+record once. After `expire`, the next `find` reads again: one statement for all channels of a table, or one file. A
+record is parsed again only if its bytes have changed.
+
+Invariant: after `expire`, `find` returns no record that was read before it. Only one thread may use these objects.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 def open_records(
     record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
 ) -> RecordsAtOnce[Info]:
-    """Open the records of the channels and read each record once. Raises TargetError if a target does not answer, and
-    the errors of `find`.
+    """Open the records of the channels, and read each record once.
 
-    `configs`: channel → its options, which name FILE or TABLE. `reader`: returns the reader for the target that the
-    options of a channel name; called for channels that use a TABLE.
+    `configs`: the options of each channel by its name; they name FILE or TABLE. `reader`: returns the reader for the
+    target that these options name; it is called only for channels that use a TABLE. Raises TargetError if a target does
+    not answer, and the errors of `find`.
     """
     records = RecordsAtOnce(record, configs, reader)
     for name in configs:
@@ -38,7 +39,7 @@ def open_records(
 
 
 class RecordsAtOnce(Generic[Info]):
-    """The records of many channels, which `open_records` reads together."""
+    """The records of one kind, MasterInfo or RelayLogInfo, of many channels, with few accesses to files and targets."""
 
     def __init__(
         self, record: Record[Info], configs: Mapping[str, Config], reader: Callable[[Config], TableReader]
@@ -59,14 +60,16 @@ class RecordsAtOnce(Generic[Info]):
                 self._has_table[its] = its.check(record, name)
 
     def expire(self) -> None:
-        """Mark everything that was read as out of date."""
+        """Mark everything that was read as out of date, so that the next `find` reads again."""
         self._rows.clear()
         for reader in self._has_table:
             reader.end()
 
     def find(self, name: str) -> Info | None:
-        """Return the record of the channel, or None if there is no record or no table. Raises the other errors of its
-        repository's `read`.
+        """Return the record of the channel, or None if there is no record or no table.
+
+        Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo) if the record is damaged, and the other errors of
+        reading a repository.
         """
         file = self._files.get(name)
         stored = file.load() if file else self._row(name)

@@ -1,8 +1,9 @@
-"""FILE ↔ TABLE: the matrix of WL#2775 REQ-6, and the journalled change of a repository's kind (design D6).
+"""The change of a repository from FILE to TABLE or back: the matrix of WL#2775 REQ-6, and a journal (design D6).
 
-Invariant: at every moment the complete record is in the repository that the options name, or in the one that the
-options name after the next command. The last copy is never deleted. MySQL's own switch is not crash-safe. If this
-switch is killed at any point, the next command brings it to the old or the new state:
+Invariant: at every moment, one of two repositories has the complete record: the one that the options name now, or the
+one that they name after the next command. The last copy is never deleted. MySQL's own switch is not crash-safe. If
+rplctl's switch is killed at any point, the next command completes or undoes it. The last column has the crash points of
+the tests:
 
     1 journal   `run/CHAN/switch-….json`, state `copying`: from, to, digest of the record        switch_after_journal
     2 write     the record into the new repository, durably                                      switch_after_write
@@ -10,8 +11,9 @@ switch is killed at any point, the next command brings it to the old or the new 
     4 delete    the record in the old repository                                                 switch_after_delete
     5 forget    the journal
 
-After a crash before step 3, the switch is undone (the copy is removed). After a crash past step 3, the switch resumes.
-If both repositories hold a record and there is no journal, the error has the server's text, and nothing changes.
+After a crash before step 3, the next command removes the copy. After a later crash, it resumes the switch. If both
+repositories have a record with data and there is no journal, the switch fails with the server's error and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -46,12 +48,12 @@ if TYPE_CHECKING:
     _Place = FileRepository[Any] | TableRepository[Any]
 
 RECORDS: dict[str, Record[Any]] = {record.name: record for record in (MASTER_INFO, RELAY_LOG_INFO)}
-LOCK_PATIENCE_S = 30.0  # how long a start waits for another command's switch
+LOCK_PATIENCE_S = 30.0  # a start waits so many seconds until another command has finished its switch
 FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 
 
 class SwitchAction(StrEnum):
-    """The action that REQ-6 assigns to a cell of its matrix."""
+    """The action that REQ-6 requires in one cell of its matrix, which `DECISION` contains."""
 
     READ = "read"
     FILL_IN = "fill in"
@@ -59,7 +61,7 @@ class SwitchAction(StrEnum):
     ERROR = "error"
 
 
-# (table has data, file has data), wanted → action
+# maps (table has data, file has data) and the wanted kind to the action
 DECISION: dict[tuple[tuple[bool, bool], RepositoryKind], SwitchAction] = {
     ((False, True), TABLE): SwitchAction.UPDATE_AND_DELETE,
     ((False, True), FILE): SwitchAction.READ,
@@ -74,7 +76,7 @@ DECISION: dict[tuple[tuple[bool, bool], RepositoryKind], SwitchAction] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchPlan:
-    """The plan of a switch: where data is (a cell of the matrix of REQ-6), and the steps that follow from it.
+    """The plan of a switch: which repositories have data (a cell of the matrix of REQ-6), and the steps that follow.
 
     `switch-repo --dry-run` prints the plan.
     """
@@ -88,18 +90,18 @@ class SwitchPlan:
     file_where: str
     table_where: str
     steps: tuple[str, ...]
-    positions: tuple[str, str] = ("", "")  # in the file and in the table, where both hold data
+    positions: tuple[str, str] = ("", "")  # the positions in the file and in the table, if both have data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Intent:
-    """The journal of a switch. It holds a digest instead of the record, because a record may hold a password."""
+    """The journal of a switch. It has a digest of the record, and not the record, which may contain a password."""
 
     repository: str
     to: str
     state: str  # copying | decided
     digest: str
-    store: bool  # the options file is to name the new kind
+    store: bool  # True if rplctl.toml must name the new kind after the switch
 
 
 def plan_switch(  # noqa: PLR0913 - the two repositories, the record and the wanted kind
@@ -110,9 +112,10 @@ def plan_switch(  # noqa: PLR0913 - the two repositories, the record and the wan
     wanted: RepositoryKind,
     to_come: RepositoryKind | None = None,
 ) -> SwitchPlan:
-    """Read both repositories and return the plan for their cell of the matrix. This changes nothing.
+    """Read both repositories, find their cell of the matrix, and return the plan for it. This changes nothing.
 
-    `repository`: a key of RECORDS. `to_come`: the kind of the repository into which an unfinished switch will write.
+    `repository`: a key of RECORDS. `wanted`: the kind that the repository shall have. `to_come`: the kind of the
+    repository into which an unfinished switch will still write, so that this repository counts as one with data.
     """
     record = RECORDS[repository]
     file, table = (open_repository(record, kind, config, channel, engine) for kind in (FILE, TABLE))
@@ -146,12 +149,12 @@ def _position_in(place: _Place) -> str:
 
 
 def is_cut_off(channel: Channel, repository: str) -> bool:
-    """True if the journal of a switch exists."""
+    """True if a switch of this repository was interrupted, so that its journal still exists."""
     return _journal_path(channel, RECORDS[repository]).exists()
 
 
 def position_of(info: Any) -> str:
-    """Return the position in a record, for messages."""
+    """Return the position in a record as text, for messages. The text includes the executed GTIDs, if there are any."""
     place = info.exec_position if hasattr(info, "exec_position") else info.read_position
     gtids = getattr(info, "gtid_executed", "")
     return f"{place if place.log_name else 'the first log'}{f', {gtids}' if gtids else ''}"
@@ -174,12 +177,12 @@ def carry_out(  # noqa: PLR0913 - a switch needs all of them
     store: bool = True,
     has_applied: Callable[[], bool] = lambda: False,
 ) -> Config:
-    """Carry out the plan and return the options that name the new repository.
+    """Execute the plan, and return the options, in which the repository now has the wanted kind.
 
-    `store`: write the kind into rplctl.toml for this channel (`switch-repo`); a start does not need this, because its
-    options already name the kind. `has_applied`: returns whether an applier has worked in the target; a FILE records
-    this in `left_at`. Raises UsageError 3081 if a thread of the channel runs, RepositoryConflict if both repositories
-    hold data.
+    `store`: True to write the kind into rplctl.toml for this channel, as `switch-repo` does. A start passes False,
+    because its options already name the kind. `has_applied`: returns True if an applier has already worked in the
+    target. In this case, the new file records its own position in `left_at`. Raises UsageError 3081 if a thread of the
+    channel runs, RepositoryConflict if both repositories have data, and RplError if the plan is out of date.
     """
     with hold_lock(channel, "switch", LOCK_PATIENCE_S):
         if {lock_holder(channel, role) for role in ("receiver", "applier")} - {None, os.getpid()}:
@@ -206,8 +209,9 @@ def carry_out(  # noqa: PLR0913 - a switch needs all of them
 
 
 def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Config:
-    """Finish or undo a switch that was interrupted. A start does this first. Without a journal the cost is two `stat`
-    calls.
+    """Complete or undo each switch of this channel that was interrupted, and return the resulting options.
+
+    Every start does this first. If there is no journal, the only cost is two `stat` calls.
     """
     if not any(_journal_path(channel, record).exists() for record in RECORDS.values()):
         return config
@@ -222,10 +226,10 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
 def resolve_repositories(
     config: Config, channel: Channel, engine: Callable[[], Engine], has_applied: Callable[[], bool] = lambda: False
 ) -> Config:
-    """Apply REQ-6 at start-up: resume an interrupted switch, then switch both repositories to the kinds that the
-    options name.
+    """Apply REQ-6 when a thread starts, and return the resulting options.
 
-    `has_applied`: see `carry_out`.
+    First, an interrupted switch is completed or undone. Then both repositories are switched to the kinds that the
+    options name. `has_applied`: see `carry_out`.
     """
     upgrade_tables(config, engine)
     config = resume_switch(config, channel, engine)
@@ -240,16 +244,16 @@ def resolve_repositories(
 
 
 def _fill_in_file(config: Config, channel: Channel, engine: Callable[[], Engine], record: Record[Any]) -> None:
-    """Write an empty FILE if there is none. This cell of REQ-6 needs no access to a target."""
+    """Write a record without data to the file if there is none. In this cell of REQ-6, no access to the target is
+    necessary.
+    """
     file = open_repository(record, FILE, config, channel, engine)
     if file.stored() is None:
         file.flush(record.empty(channel.name), force=True)
 
 
 def upgrade_tables(config: Config, engine: Callable[[], Engine]) -> None:
-    """Upgrade repository tables of an older layout, even if the options name FILE. Without tables there is nothing to
-    do.
-    """
+    """Upgrade existing repository tables of an older layout, even if the options name FILE."""
     if may_have_table(config):
         from rplctl.repository.install import upgrade_if_old
         from rplctl.repository.table import is_file_missing
@@ -269,7 +273,7 @@ def conflict(plan: SwitchPlan) -> RepositoryConflict:
 
 
 class Switch:
-    """The change of one record's repository from the other kind to `wanted`."""
+    """The change of the repository of one record from the other kind to the kind `wanted`."""
 
     def __init__(
         self,
@@ -298,15 +302,17 @@ class Switch:
         self._finish(intent)
 
     def fill_in(self) -> None:
-        """Write a record without data into the wanted repository. It contains the settings that RESET left in the
-        other repository.
+        """Write a record without data to the wanted repository, if there is no record yet.
+
+        If RESET cleared the record in the other repository, the new record has the settings of the cleared one.
         """
         if self.new.stored() is None:
             self.write(self.old.stored() or self.record.empty(self.channel.name))
 
     def resume(self, intent: _Intent) -> Config:
-        """Resume or undo the switch after a crash at any point. Raises RepositoryConflict if a record has changed since
-        the crash.
+        """Complete or undo the switch after a crash, and return the resulting options.
+
+        The crash may have happened at any point. Raises RepositoryConflict if a record has changed since the crash.
         """
         new, old = self.new.stored(), self.old.stored()
         has_new, has_old = (info is not None and self.record.has_data(info) for info in (new, old))
@@ -337,7 +343,7 @@ class Switch:
         self.new.flush(info, force=True)
 
     def _finish(self, intent: _Intent) -> None:
-        """Carry out the steps after the decision. Each of them may run twice."""
+        """Execute the steps from 3 on. A repetition of a step that is already complete changes nothing."""
         self._write_intent(replace(intent, state="decided"))
         if intent.store:
             self.store_option()
@@ -347,8 +353,10 @@ class Switch:
         remove_file(_journal_path(self.channel, self.record))
 
     def _digest(self, info: Any) -> str:
-        """Return a digest of the fields that both kinds store alike. The table gives a Master_id to a record without
-        one, and has no `left_at`.
+        """Return a digest of those fields of the record that both kinds store alike.
+
+        The other fields are `master_id`, because a table replaces 0 by a new id, and `left_at`, which a table does not
+        have.
         """
         only_in_one = {"master_id": 0, "left_at": ""}
         alike = {name: value for name, value in only_in_one.items() if hasattr(info, name)}
@@ -377,12 +385,18 @@ def _read_intent(channel: Channel, record: Record[Any]) -> _Intent | None:
 
 
 def may_have_table(config: Config) -> bool:
-    """False if no record can be a row: there is no target yet, or only one process can open the target."""
+    """True if a record can be a row of the target.
+
+    False if the target does not exist yet, or if only one process at a time can open the target.
+    """
     return may_have_target(config) and not dialect_of(target_kind(config.target_place)).is_held
 
 
 def may_have_target(config: Config) -> bool:
-    """False if the target is a SQLite file that does not exist yet. Then FILE need not load SQLAlchemy."""
+    """True if the target may exist. False if the target is the default SQLite file and this file does not exist yet.
+
+    If the result is False, code that uses only files need not load SQLAlchemy.
+    """
     if config.target_place != f"sqlite:///{config.datadir / 'target.db'}":
         return True
     return (config.datadir / "target.db").exists()

@@ -1,8 +1,8 @@
-"""TABLE: the records as rows of slave_master_info and slave_relay_log_info in the target (WL#2775 `Rpl_info_table`).
+"""TABLE: the records are rows of slave_master_info and slave_relay_log_info in the target (WL#2775 `Rpl_info_table`).
 
-Invariant: a row is written in one transaction, completely or not at all. Nothing is written before a flush is forced or
-due: "there is no optimistic write to a table" (REQ-3). The applier moves its position in another way: by
-`compare_and_swap`, in the transaction that changes the data (REQ-5, design D3, D4).
+Invariant: one transaction writes a whole row. A flush that is neither forced nor due writes nothing: "there is no
+optimistic write to a table" (REQ-3). The applier does not move its position by `flush`. It uses `compare_and_swap`, in
+the transaction that changes the data (REQ-5, design D3, D4).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _EXPECTED = [_FIELDS[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
 
 
 class TableRepository(Generic[Info]):
-    """A repository that stores one record in one row."""
+    """A repository that stores the record of one channel in one row of the record's table."""
 
     kind = RepositoryKind.TABLE
 
@@ -67,8 +67,9 @@ class TableRepository(Generic[Info]):
         return qualified_name(self._open_engine().dialect.name, self._record.table)
 
     def exists(self) -> bool:
-        """True if there is a row with data. False without a table or a database file. Raises 1201/1872 if the table is
-        damaged.
+        """True if there is a row with data. False if there is no table or no database file.
+
+        Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo) if the table is damaged.
         """
         info = self.stored()
         return info is not None and self._record.has_data(info)
@@ -81,7 +82,9 @@ class TableRepository(Generic[Info]):
         return info
 
     def stored(self) -> Info | None:
-        """Return the record, even a cleared one, or None if there is no row, table or database file."""
+        """Return the record, or None if there is no row, table or database file. A record that RESET cleared is
+        returned, too.
+        """
         if is_file_missing(engine := self._open_engine()) or is_known_to_lack(engine, self._record):
             return None
         with self._connect(check=False) as connection:
@@ -91,8 +94,9 @@ class TableRepository(Generic[Info]):
             return self._select(connection)
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
-        """Write the record if the flush is forced or due. A RelayLogInfo in a transactional table is always written,
-        whatever `sync_relay_log_info` is.
+        """Write the record if the flush is forced or due.
+
+        A RelayLogInfo in a table with transactions is always written, whatever `sync_relay_log_info` is.
         """
         self._events_since_write += events
         due = force or 0 < self._sync_period <= self._events_since_write
@@ -112,8 +116,9 @@ class TableRepository(Generic[Info]):
                 connection.execute(delete(table).where(table.c[KEY] == self._channel))
 
     def is_transactional(self) -> bool:
-        """True if the table's engine has transactions. The server is asked each time, because a super user may ALTER
-        TABLE … ENGINE (REQ-1).
+        """True if the table's engine has transactions.
+
+        The server is asked on each call, because a privileged user may run ALTER TABLE … ENGINE (REQ-1).
         """
         engine, table = self._open_engine(), self._record.table
 
@@ -131,7 +136,10 @@ class TableRepository(Generic[Info]):
         return info_tables(connection.dialect.name)[self._record.table]
 
     def _check(self, connection: Connection) -> None:
-        """Check the definition once per repository object: the tables do not change under a running channel."""
+        """Check the definition of the table on the first call for this object. Later calls do nothing.
+
+        This is sufficient because the definition does not change while the channel runs.
+        """
         if not self._is_checked:
             definition = partial(check_definition, connection, self._record, self._channel)
             answer(connection.engine, f"definition of {self._record.table}", definition)
@@ -163,8 +171,10 @@ class TableRepository(Generic[Info]):
 
     @contextmanager
     def _connect(self, *, write: bool = False, check: bool = True) -> Iterator[Connection]:
-        """Open a transaction of its own. Errors of the driver leave the block as TargetError without the statement's
-        parameters.
+        """Open a connection, and a transaction for the block.
+
+        At the end of the block, the transaction is committed. `check`: True to check the table's definition first.
+        Errors of the driver leave the block as TargetError, without the parameters of the statement.
         """
         engine = self._open_engine()
         with mapped_errors(self.where, self._channel), engine.connect() as plain:
@@ -174,15 +184,17 @@ class TableRepository(Generic[Info]):
                 if check:
                     self._check(connection)
                 yield connection
-                if write:  # the statements above wait for the target's locks; under the guard nothing waits for them
+                if write:  # the guard is only held during COMMIT, and not while a statement waits for a lock
                     with self.guard():
                         transaction.commit()
 
 
 @contextmanager
 def open_reader(engine: Engine) -> Iterator[TableReader]:
-    """Open a reader of both tables. On a server, each read is a statement without a transaction; on SQLite a
-    transaction costs nothing. Raises TargetError if the target does not answer.
+    """Open a connection on which the caller reads both tables many times.
+
+    On a server, each read is one statement without a transaction. On SQLite, a read has a transaction, which costs
+    nothing. Raises TargetError if the target does not answer.
     """
     with ExitStack() as opened:
         with mapped_errors(engine.dialect.name, None):
@@ -193,8 +205,9 @@ def open_reader(engine: Engine) -> Iterator[TableReader]:
 
 
 class TableReader:
-    """A connection on which both tables are read. One statement reads all channels of a table
-    (repository/snapshot_reader.py).
+    """A connection on which both tables are read. One statement reads the rows of all channels of a table.
+
+    snapshot_reader.py uses this class.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -202,8 +215,10 @@ class TableReader:
         self._connection = connection
 
     def check(self, record: Record[Any], channel: str) -> bool:
-        """False if there is no such table. Raises RplError 1201/1872 if the table cannot be used; the error names the
-        channel.
+        """True if the table exists.
+
+        Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo), with the name of the channel, if rplctl cannot use the
+        table.
         """
         with mapped_errors(qualified_name(self._dialect, record.table), None):
             is_there = table_exists(self._connection, record)
@@ -212,7 +227,7 @@ class TableReader:
         return is_there
 
     def rows(self, record: Record[Any]) -> dict[str, Any]:
-        """Return the rows by channel name in lower case, with the values that the driver returned."""
+        """Return the rows by channel name in lower case. The values are those that the driver returned."""
         table = info_tables(self._dialect)[record.table]
         with mapped_errors(qualified_name(self._dialect, record.table), None):
             found = self._connection.execute(select(table)).all()
@@ -220,17 +235,20 @@ class TableReader:
         return {str(row[key]).casefold(): row for row in found}
 
     def parsed(self, record: Record[Info], channel: str, row: Any) -> Info | None:
-        """Return the record of a row, or None without a row. Raises RplError 1201/1872 if a value is invalid."""
+        """Return the record in this row, or None if the row is None. Raises RplError 1201 (MasterInfo) or 1872
+        (RelayLogInfo) for an invalid value.
+        """
         return None if row is None else record_of_row(self._dialect, record, channel, row)
 
     def end(self) -> None:
-        """End the snapshot; later reads use a new one."""
+        """End the database snapshot of the reads so far, so that later reads see newer rows."""
         self._connection.rollback()
 
 
 def record_of_row(dialect: str, record: Record[Info], channel: str, row: Sequence[Any]) -> Info:
-    """Return the record of a row that has Number_of_lines and the record's fields in their order. Raises RplError
-    1201/1872 if the row is damaged.
+    """Return the record in a row, which has Number_of_lines first and then the record's fields in their order.
+
+    Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo) if the row is damaged.
     """
     return _record_of(dialect, record, channel, zip(record.fields, row[1:], strict=True))
 
@@ -248,10 +266,10 @@ def _record_of(dialect: str, record: Record[Info], channel: str, found: Iterable
 
 
 def stored_relay_log_info(connection: Connection, channel: str) -> RelayLogInfo | None:
-    """Return the positions in the row, read in the caller's transaction, or None if there is no row or it has no
-    positions.
+    """Return the positions in the channel's row, read in the caller's transaction.
 
-    Raises RplError 1201/1872 if the row is damaged, and the driver's errors unconverted.
+    Return None if there is no row or if the row has no positions. Raises RplError 1201 (MasterInfo) or 1872
+    (RelayLogInfo) if the row is damaged. Errors of the driver are not converted.
     """
     dialect = connection.dialect.name
     row = connection.execute(_positions(dialect), {"channel": channel}).first()
@@ -262,12 +280,12 @@ def stored_relay_log_info(connection: Connection, channel: str) -> RelayLogInfo 
 
 
 def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> bool:
-    """Move the executed position in the caller's transaction. Return False if someone else has moved it (design D4).
+    """Move the executed position in the caller's transaction. Return False if another process has moved it (design D4).
 
-    The row must still hold the relay log position of `expected`: the update changes exactly one row, else the caller
-    rolls back. An `expected` without positions inserts the first row. Only the positions are written, so an operator's
-    other settings in the row are unchanged. Raises the driver's errors, because the caller knows the target's error
-    numbers.
+    The row must still have the relay log position of `expected`, so that the update changes exactly one row. Otherwise,
+    the result is False and the caller must roll back. If `expected` has no position, the first row is inserted. Only
+    the positions are written, so that settings that an operator has changed in the row are kept. Errors of the driver
+    are not converted, because the caller knows the error numbers of the target.
     """
     table = info_tables(connection.dialect.name)[RELAY_LOG_INFO.table]
     given = {f"old_{f.column}": f.notation.to_column(getattr(expected, f.name)) for f in _EXPECTED}
@@ -288,7 +306,7 @@ def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayL
     return True
 
 
-# These statements are part of each transaction, so they are built once.
+# The next two functions are cached, because each transaction executes their statements.
 
 
 @cache
@@ -305,8 +323,9 @@ def _swap(dialect: str) -> Update:
 
 
 def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
-    """Return the channels that have a row; [] if there is no table or database file. Raises TargetError if the target
-    reports an error.
+    """Return the names of the channels that have a row, or [] if there is no table or database file.
+
+    Raises TargetError if the target reports an error.
     """
     with _read(engine, record) as connection:
         if connection is None:
@@ -318,8 +337,9 @@ def stored_channels(engine: Engine, record: Record[Any]) -> list[str]:
 
 
 def stored_ids(engine: Engine, record: Record[Any]) -> list[int]:
-    """Return the Master_id of every row; [] if there is no table or database file. Raises TargetError if the target
-    reports an error.
+    """Return the Master_id of every row, or [] if there is no table or database file.
+
+    Raises TargetError if the target reports an error.
     """
     with _read(engine, record) as connection:
         return _ids(connection, record) if connection is not None else []
@@ -327,8 +347,9 @@ def stored_ids(engine: Engine, record: Record[Any]) -> list[int]:
 
 @contextmanager
 def _read(engine: Engine, record: Record[Any]) -> Iterator[Connection | None]:
-    """Open a transaction that reads the table in any layout. Yield None if the table or the database file is
-    missing.
+    """Open a transaction in which the block may read the table, whatever layout the table has.
+
+    Yield None if the table or the database file is missing.
     """
     if is_file_missing(engine):
         yield None
@@ -344,21 +365,24 @@ def _ids(connection: Connection, record: Record[Any]) -> list[int]:
 
 
 def channels_of_ids(ids: list[int]) -> list[str]:
-    """Return the channel names that an upgrade of WL#2775's layout uses: '' for the smallest Master_id, `master-ID` for
+    """Return the channel names for rows in the layout of WL#2775, which has no channel names.
+
+    The names are those that the upgrade of the layout uses: '' for the smallest Master_id, and `master-ID` for the
     others.
     """
     return [f"master-{id}" if number else "" for number, id in enumerate(sorted(ids))]
 
 
 def is_file_missing(engine: Engine) -> bool:
-    """True if the database does not exist yet. On SQLite, a query would create the file."""
+    """True if the target is a SQLite file that does not exist yet. A query would create this file."""
     return dialect_of(engine.dialect.name).is_missing(engine)
 
 
 @contextmanager
 def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
-    """Turn SQLAlchemy's exceptions into TargetError. The text of SQLAlchemy shows the parameters, which may hold a
-    password.
+    """Turn the exceptions of SQLAlchemy in this block into TargetError.
+
+    The text of SQLAlchemy's exceptions shows the parameters of the statement, which may contain a password.
     """
     try:
         yield
@@ -386,8 +410,9 @@ def mapped_errors(where: str, channel: str | None) -> Iterator[None]:
 
 
 def _may_pass(error: DBAPIError, errno: int) -> bool:
-    """True if a retry may help: the server is unreachable or overloaded, or a lock is held. MySQL reports this by error
-    number, PostgreSQL and SQLite by exception class.
+    """True if the error is transient: the server is unreachable or overloaded, or a lock is held.
+
+    MySQL reports these errors by number, PostgreSQL and SQLite by the class of the exception.
     """
     if errno:
         return errno in er.TRANSIENT or getattr(error.orig, "is_refusal", False)
@@ -397,7 +422,5 @@ def _may_pass(error: DBAPIError, errno: int) -> bool:
 
 
 def _next_master_id(connection: Connection, table: Table) -> int:
-    """Return the next Master_id. It is unique in the table, and a record without an id gets the next one (WL#2775
-    REQ-2).
-    """
+    """Return the Master_id for a new row, which is 1 above the highest one in the table (WL#2775 REQ-2)."""
     return int(connection.execute(select(func.coalesce(func.max(table.c.Master_id), 0))).scalar_one()) + 1

@@ -1,8 +1,12 @@
-"""The two repository tables in SQLAlchemy Core, and their schema.
+"""The two repository tables as SQLAlchemy Core objects, and the schema that contains them.
 
-The columns have MySQL's names. Their DDL is in migrations/versions (alembic). On SQLite the tables are in the main
-schema of the target, on MySQL and MariaDB in the database `rplctl`, on PostgreSQL in the schema `rplctl`. PostgreSQL's
-columns are in lower case, so that `SELECT Relay_log_pos FROM rplctl.slave_relay_log_info` works on each server.
+The columns have MySQL's names. migrations/versions (alembic) contains their DDL. The tables are here:
+    SQLite           the main schema of the target
+    MySQL, MariaDB   the database `rplctl`
+    PostgreSQL       the schema `rplctl`
+
+PostgreSQL's columns are in lower case, so that `SELECT Relay_log_pos FROM rplctl.slave_relay_log_info` works on every
+server.
 """
 
 from __future__ import annotations
@@ -27,8 +31,9 @@ KEY = "Channel_name"
 
 @cache
 def info_tables(dialect: str) -> dict[str, Table]:
-    """Return the tables of MasterInfo and RelayLogInfo, by name. `dialect`: `engine.dialect.name`. The column keys are
-    MySQL's names everywhere.
+    """Return the tables of MasterInfo and RelayLogInfo by their names.
+
+    `dialect`: `engine.dialect.name`. For every database, the keys of the columns are MySQL's names.
     """
     metadata = MetaData(schema=dialect_of(dialect).own_schema)
     return {record.table: _table(record, metadata, dialect) for record in (MASTER_INFO, RELAY_LOG_INFO)}
@@ -60,7 +65,10 @@ def table_exists(connection: Connection, record: Record[Info]) -> bool:
 
 
 def is_known_to_lack(engine: Engine, record: Record[Info]) -> bool:
-    """True if an earlier query for many channels has found that the table does not exist (`asked_once`)."""
+    """True if the current command already knows that the target lacks the table.
+
+    target/asked_once.py caches such answers for a command about many channels.
+    """
     return is_answered(engine, record.table, by=False)
 
 
@@ -70,14 +78,18 @@ def own_table_exists(connection: Connection, name: str) -> bool:
 
 
 def has_channels(connection: Connection, record: Record[Info]) -> bool:
-    """False for the layout of WL#2775, which identifies a source only by its id."""
+    """True if the table has a column with channel names.
+
+    False for the layout of WL#2775, which identifies a source only by its Master_id.
+    """
     columns = inspect(connection).get_columns(record.table, dialect_of(connection.dialect.name).own_schema)
     return any(str(column["name"]).lower() == KEY.lower() for column in columns)
 
 
 def check_definition(connection: Connection, record: Record[Info], channel: str) -> None:
-    """Raise RplError 1201/1872 with the server's text if the table is missing, lacks a column or has another primary
-    key.
+    """Raise RplError 1201 (MasterInfo) or 1872 (RelayLogInfo), with the server's text, if rplctl cannot use the table.
+
+    The reason is a missing table, a missing column, or another primary key. OlderLayout is raised for an older layout.
     """
     dialect, inspector = connection.dialect.name, inspect(connection)
     where = qualified_name(dialect, record.table)
@@ -108,23 +120,28 @@ def check_definition(connection: Connection, record: Record[Info], channel: str)
 
 
 def is_older_layout(columns: set[str]) -> bool:
-    """True for the columns of WL#2775, and for MySQL's columns without rplctl's. False for a table that has lost a
-    single column.
+    """True if these columns (in lower case) belong to the layout of WL#2775, or to MySQL's layout without rplctl's
+    columns.
+
+    False for a table that has only lost a single column.
     """
     is_worklog = "master_id" in columns and "channel_name" not in columns
     return is_worklog or ({"number_of_lines", "channel_name"} <= columns and "master_id" not in columns)
 
 
 def _repair_hint(connection: Connection, record: Record[Info], channel: str, where: str) -> str:
-    """Return the commands that replace a damaged table: they drop it, create it again, and write its row for each
-    channel with the values that the old table has.
+    """Return the commands that replace a damaged table, for the hint of an error.
+
+    The commands drop the table, create it again, and write the row of each channel with the values of the old table.
     """
-    cascade = dialect_of(connection.dialect.name).cascade  # drops the view of the next event; init creates it again
+    cascade = dialect_of(
+        connection.dialect.name
+    ).cascade  # also drops the view rplctl_next_event; init creates it again
     c = info_tables(connection.dialect.name)[record.table].c
     is_master = record.name == "master-info"
     known: dict[str, tuple[Any, Any]] = {}
     names = [channel]
-    with suppress(SQLAlchemyError):  # names first: on PostgreSQL an error about a missing column ends the transaction
+    with suppress(SQLAlchemyError):  # the names come first, because on PostgreSQL an error ends the transaction
         found = sorted(str(name) for name in connection.execute(select(c[KEY])).scalars())
         names += [name for name in found if name.casefold() != channel.casefold()]
         wanted = (c.Host, c.Port) if is_master else (c.Master_log_name, c.Master_log_pos)
@@ -135,8 +152,10 @@ def _repair_hint(connection: Connection, record: Record[Info], channel: str, whe
 
 
 def _again(channel: str, known: tuple[Any, Any] | None, *, is_master: bool) -> str:
-    """Return the CHANGE MASTER command that writes the channel's row into the new table. `known`: its two values in the
-    old table.
+    """Return the `rplctl change-master` command that writes the channel's row to the new table.
+
+    `known`: the host and port (MasterInfo) or the log name and position (RelayLogInfo) in the old table. None if the
+    old table has no row of the channel.
     """
     name = f" --channel {shlex.quote(channel)}" if channel else ""
     if is_master:

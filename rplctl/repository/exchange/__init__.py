@@ -1,4 +1,4 @@
-"""Import positions and settings from other replicas and tools, and export them: pure functions over their files.
+"""Convert positions and settings from and to the formats of other servers and tools, with functions on bytes and text.
 
 servers     master.info and relay-log.info of MySQL 5.6, 5.7, 8.0 and MariaDB
 rows        rows of a server that stores its positions in tables

@@ -1,9 +1,12 @@
-"""Read the rows of MySQL's slave_master_info and slave_relay_log_info as the client prints them (servers without FILE).
+"""Read the rows of MySQL's slave_master_info and slave_relay_log_info from text that the client `mysql` printed.
+
+This is necessary for servers that do not store their positions in files. The operator creates the text in this way:
 
     mysql -E -e 'SELECT * FROM mysql.slave_master_info; SELECT * FROM mysql.slave_relay_log_info' > FILE
 
-The module reads the output of `-E` (or `\\G`) and `-B` (tab-separated with names) from MySQL 5.6 to 9. Columns that a
-version lacks have their defaults. Invariant: a text without exactly one row of each table for the channel is refused.
+The module reads the output of `-E` (or `\\G`) and `-B` (tab-separated with names) from MySQL 5.6 to 9. If a version
+lacks a column, the result has the column's default. Invariant: a text is refused if it does not have exactly one row of
+each table for the channel.
 """
 
 from __future__ import annotations
@@ -23,8 +26,10 @@ _FIRST_COLUMN = "number_of_lines"
 
 
 def import_rows(text: str, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
-    """Return both records of `channel`. If a table has one row only, that row may have another channel name. Raises
-    UsageError if a row is missing or not valid.
+    """Return MasterInfo and RelayLogInfo of `channel` from the text that the client printed.
+
+    If a table has only one row, the row may have another channel name. Raises UsageError if a row is missing or not
+    valid.
     """
     rows = list(read_rows(text))
     master = _row_of([row for row in rows if "host" in row], channel, "slave_master_info")
@@ -37,7 +42,7 @@ def import_rows(text: str, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
 
 
 def read_rows(text: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of either format, with column names in lower case."""
+    """Yield the rows in a text of either format, with column names in lower case."""
     if _ROW_HEAD.search(text):
         for block in _ROW_HEAD.split(text)[1:]:
             found = [match for match in map(_COLUMN.match, block.splitlines()) if match]

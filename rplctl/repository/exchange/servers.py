@@ -2,13 +2,14 @@
 
     server     master.info                                       relay-log.info
     mysql-5.6  23 lines                                          count 7, 8 lines
-    mysql-5.7  25 lines                                          count 7, 9 lines (it writes the channel, not its count)
+    mysql-5.7  25 lines                                          count 7, 9 lines (it does not count the channel's line)
     mysql-8.0  33 lines                                          count 14, 15 lines
     mariadb    22 lines (17, 19 empty, 20 is 0), 11 empty,       count 5, 6 lines
                3 keys, END_MARKER
 
-Passwords are clear text in these files. Export takes a MasterInfo whose password is revealed; import returns one whose
-password is not protected yet. If a format has no line for a setting, `InfoFiles.lost` names the setting.
+These files have passwords in clear text. So the MasterInfo for the export must have its password in clear text, and the
+import returns a MasterInfo with such a password. If a format has no line for a setting, `InfoFiles.lost` names the
+setting.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _FORMS = {
         master_count="33", master=MASTER_INFO_LINES[:21], relay_count="5", relay=RELAY_LOG_INFO_LINES[:5]
     ),
 }
-_MARIADB_FIXED = {"bind": "", "uuid": "", "retry_count": "0"}  # MariaDB has these lines of MySQL but never fills them
+_MARIADB_FIXED = {"bind": "", "uuid": "", "retry_count": "0"}  # MariaDB writes these lines always with the same value
 _MARIADB_RESERVED = 11  # empty lines, 23 to 33
 _OURS = frozenset(
     {"master_id", "master_server_id", "master_binlog_dir", "flushed_relay_log_name", "flushed_relay_log_pos"}
@@ -60,7 +61,7 @@ _OURS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfoFiles:
-    """The contents of both files, and the settings that the server's format cannot hold."""
+    """The contents of both files, and the names of the settings for which the server's format has no line."""
 
     master_info: bytes
     relay_log_info: bytes
@@ -74,7 +75,10 @@ _COPY_OF_SERVER = (
 
 
 def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> InfoFiles:
-    """Return the two files as `server` would have written them. Raises UsageError if a line cannot hold a value."""
+    """Return the two files as `server` would have written them.
+
+    Raises UsageError if a line cannot represent a value.
+    """
     form = _FORMS[server]
     is_mariadb = server is Server.MARIADB
     fixed = _MARIADB_FIXED if is_mariadb else {}
@@ -97,8 +101,9 @@ def export_info(master: MasterInfo, relay: RelayLogInfo, server: Server) -> Info
 
 
 def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
-    """Return both records from the files of any server, for `channel`. Raises UsageError, with the file and the line,
-    if a record is invalid.
+    """Return the records of `channel` from the two files, which any server may have written.
+
+    Raises UsageError, with the file and the line, if a record is invalid.
     """
     try:
         master = parse_master_info(master_info)
@@ -119,8 +124,9 @@ def import_info(master_info: bytes, relay_log_info: bytes, channel: str) -> tupl
 
 
 def without_relay_logs(master: MasterInfo, relay: RelayLogInfo) -> tuple[MasterInfo, RelayLogInfo]:
-    """Return the records for a replica that takes over the position but not the relay logs. Such a replica fetches
-    again from the executed position (REQ-4).
+    """Return the records without positions in the relay log, for a replica that does not have the relay log files.
+
+    The read position is set to the executed position, so that the replica fetches the later events again (REQ-4).
     """
     if relay.master_log_name:
         master = master.with_read_position(relay.exec_position)
@@ -133,8 +139,9 @@ def _lines(info: object, fields: Sequence[Field], fixed: dict[str, str]) -> list
 
 
 def _changed(info: MasterInfo | RelayLogInfo, default: MasterInfo | RelayLogInfo, held: set[str]) -> list[str]:
-    """Return the names of settings that differ from their default and that the format does not hold. The channel's
-    name is omitted, because the file name contains it.
+    """Return the names of the settings that differ from their default and that the server's format cannot store.
+
+    `held`: the names that the format can store. The name of the channel is omitted, because the file name contains it.
     """
     names = [name for name in type(info).__slots__ if name not in held and name not in ("channel_name", "uuid")]
     return [name for name in names if getattr(info, name) != getattr(default, name)]

@@ -1,7 +1,8 @@
-"""Write the settings of export-info as a CHANGE MASTER TO statement for a running server, in that server's syntax.
+"""Write the settings of export-info as a CHANGE MASTER TO statement for a running server, in the syntax of the server.
 
-Servers without FILE repositories (MySQL ≥ 8.4) need the statement; on other servers it saves a restart. Empty settings
-are omitted. The GTID set is a comment, because it may overwrite the server's own set: the operator decides.
+Servers without FILE repositories (MySQL ≥ 8.4) need this statement. On other servers, it saves a restart. Empty
+settings are omitted. The GTID set is only in a comment, because it may overwrite the GTID set of the server. So the
+operator decides about it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ _USE_GTID = ("no", "current_pos", "slave_pos")
 
 
 def change_master_statement(master: MasterInfo, relay: RelayLogInfo, server: Server) -> str:
-    """Return the SQL text, which ends in a newline and holds the password in clear text. Its position is the executed
-    one.
+    """Return the text of the statement, which ends in a newline and contains the password in clear text.
+
+    The position in the statement is the executed position, so that the server continues after the last applied
+    transaction.
     """
     default = MasterInfo()
     position = relay.exec_position if relay.master_log_name else master.read_position

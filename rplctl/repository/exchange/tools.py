@@ -5,8 +5,9 @@
     Canal      conf/DESTINATION/meta.dat, JSON     clientDatas[].cursor.postion (sic): journalName, position, gtid
     Tungsten   a row of `trep_commit_seqno`        eventid `mysql-bin.000004:0000000000000123;-1`, last_frag
 
-Rows are read as the client prints them: JSON, `\\G`, or tab-separated with a line of names. Invariant: a text that does
-not contain exactly one position is refused, and the error names the missing part. `Imported.notes` is for the operator.
+A row may have each form in which a database client prints it: JSON, `\\G`, or tab-separated with a line of names.
+Invariant: a text is refused if it does not contain exactly one position, and the error names the missing part.
+`Imported.notes` contains remarks that rplctl prints for the operator.
 """
 
 from __future__ import annotations
@@ -35,16 +36,17 @@ class Imported:
 
 
 def import_maxwell(text: str, channel: str) -> Imported:
-    """Return the position in one row of `maxwell.positions`. Raises UsageError if the row is not valid."""
+    """Return the position in the text of one row of `maxwell.positions`. Raises UsageError if the row is not valid."""
     row = read_row(text, "maxwell.positions")
     gtids = "" if row.get("gtid_set") in (None, "NULL") else str(row["gtid_set"])
     return _imported(channel, "maxwell.positions", (row.get("binlog_file"), row.get("binlog_position")), gtids)
 
 
 def import_debezium(text: str, channel: str) -> Imported:
-    """Return the position in the offset of a MySQL or MariaDB connector. `text`: the offset's value, or
-    `KEY<tab>VALUE` as a topic dump prints it. Raises UsageError if the offset is not valid, or if its snapshot is not
-    finished.
+    """Return the position in the offset of a Debezium connector for MySQL or MariaDB.
+
+    `text`: the value of the offset, or `KEY<tab>VALUE` as a dump of the offset topic prints it. Raises UsageError if
+    the offset is not valid, or if the connector has not finished its snapshot.
     """
     offset = _json_object(text.rpartition("\t")[2], "Debezium offset")
     if offset.get("snapshot") not in (None, False, "false", ""):
@@ -62,8 +64,9 @@ def import_debezium(text: str, channel: str) -> Imported:
 
 
 def import_canal(text: str, channel: str) -> Imported:
-    """Return the position in the meta.dat of one destination. Raises UsageError unless exactly one client has
-    a cursor.
+    """Return the position in the meta.dat of one Canal destination.
+
+    Raises UsageError if the file is not valid, or if it does not have exactly one client with a cursor.
     """
     meta = _json_object(text, "Canal meta.dat")
     clients = [c for c in meta.get("clientDatas") or [] if isinstance(c, dict) and c.get("cursor")]
@@ -83,8 +86,9 @@ def import_canal(text: str, channel: str) -> Imported:
 
 
 def import_tungsten(text: str, channel: str) -> Imported:
-    """Return the position in one row of `trep_commit_seqno`. Raises UsageError if its last transaction is only partly
-    applied.
+    """Return the position in one row of Tungsten's table `trep_commit_seqno`.
+
+    Raises UsageError if the row is not valid, or if the last transaction is only partly applied.
     """
     row = read_row(text, "trep_commit_seqno")
     event_id = _EVENT_ID.fullmatch(str(row.get("eventid", "")).strip())
@@ -100,7 +104,10 @@ def import_tungsten(text: str, channel: str) -> Imported:
 
 
 def read_row(text: str, what: str) -> dict[str, Any]:
-    """Return the only table row in a text in JSON, `\\G` or tab-separated form, with column names in lower case."""
+    """Return the only table row in a text in JSON, `\\G` or tab-separated form, with column names in lower case.
+
+    `what`: the name of the table for errors. Raises UsageError if there is no row or more than one.
+    """
     stripped = text.strip()
     if stripped.startswith("{"):
         row: Mapping[str, Any] = _json_object(stripped, what)
