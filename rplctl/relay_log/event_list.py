@@ -1,7 +1,8 @@
 """The rows of SHOW RELAYLOG EVENTS for one file: Log_name, Pos, Event_type, Server_id, End_log_pos, Info.
 
-Names and Info texts are those of the servers (MySQL 9, MariaDB). Pos is the offset in the file. End_log_pos is the
-32-bit value in the header, a position in the source's log (0 in artificial events, and in groups of MariaDB >= 11.4).
+The names and the texts in Info are those of the servers (MySQL 9, MariaDB). Pos is the offset in the file. End_log_pos
+is the 32-bit value in the header, which is a position in the source's log. It is 0 in artificial events, and in
+transactions of MariaDB >= 11.4.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from rplctl.relay_log.log_file import event_at, intact_lengths_end, mapped_file,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayLogEvent:
-    """One row. The field names are the columns of SHOW RELAYLOG EVENTS."""
+    """One row of SHOW RELAYLOG EVENTS. The field names are the column names."""
 
     Log_name: str
     Pos: int
@@ -42,16 +43,16 @@ class RelayLogEvent:
 
 
 def events_of(path: Path, offset: int = FIRST_EVENT_POSITION, limit: int | None = None) -> Iterator[RelayLogEvent]:
-    """Yield complete events from the one at `offset` on, at most `limit`.
+    """Yield the rows for at most `limit` complete events, beginning with the event at `offset`.
 
-    Raises RelayLogError 1220 if no event begins at `offset` or the file does not exist, BinlogFormatError if it is
-    damaged.
+    Raises RelayLogError 1220 if the file does not exist or if no event begins at `offset`. Raises BinlogFormatError if
+    the file is damaged.
     """
     if not path.exists():
         raise _wrong(path, "Could not find target log")
     with mapped_file(path) as data:
         start = read_start(data).boundary.offset
-        intact = data[: intact_lengths_end(data, start)]  # a torn tail is not listed
+        intact = data[: intact_lengths_end(data, start)]  # events after a torn one are not listed
         index = scan_events(intact, start)
         first = int(np.searchsorted(index.offsets, offset))
         if offset > FIRST_EVENT_POSITION and (first > len(index) or int(index.offsets[first]) != offset):
@@ -66,7 +67,7 @@ def _events(path: Path, offsets: list[int], description: FormatDescription) -> I
     with mapped_file(path) as data:  # the lock keeps the file from being cut during the listing
         for offset in offsets:
             if offset >= len(data):
-                return  # the file was cut before it was locked
+                return  # the file was cut before this lock was taken
             event = event_at(data, offset)
             if event[4] == EventType.FORMAT_DESCRIPTION:
                 description = parse_format_description(event)
@@ -74,7 +75,10 @@ def _events(path: Path, offsets: list[int], description: FormatDescription) -> I
 
 
 def row_of(log_name: str, offset: int, event: bytes, description: FormatDescription) -> RelayLogEvent:
-    """Return the row about one event, which begins at `offset`. If the event has rows, its first bytes are enough."""
+    """Return the row for one event, which begins at `offset`.
+
+    `event`: the bytes of the event. If the event contains table rows, its first bytes are sufficient.
+    """
     header = parse_header(event)
     return RelayLogEvent(
         Log_name=log_name,
@@ -95,7 +99,7 @@ def _wrong(path: Path, why: str) -> RelayLogError:
     )
 
 
-_FLAGS: Final = (  # of an event with rows, as MySQL 9.7 names them; MariaDB and older servers show only the first
+_FLAGS: Final = (  # the flags of a row event, as MySQL 9.7 names them; MariaDB shows only the first
     (1, "STMT_END_F"), (2, "NO_FOREIGN_KEY_CHECKS_F"), (4, "RELAXED_UNIQUE_CHECKS_F"), (8, "COMPLETE_ROWS_F"),
     (16, "USE_SQL_FOREIGN_KEY_F"),
 )  # fmt: skip
@@ -121,7 +125,9 @@ def _info(event: bytes, description: FormatDescription) -> str:
 
 
 def _query(query: Query) -> str:
-    """Return the statement as MySQL shows it. An atomic DDL statement is shown with its transaction."""
+    """Return the statement as MySQL shows it. For an atomic DDL statement, the text includes the XID of its
+    transaction.
+    """
     return _statement(query) + (f" /* xid={query.context.ddl_xid} */" if query.context.ddl_xid else "")
 
 

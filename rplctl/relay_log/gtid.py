@@ -1,7 +1,8 @@
 """Computes Retrieved_Gtid_Set, the GTIDs of the complete transactions in the relay logs, and finds positions by GTID.
 
-MySQL: a set, `uuid[:tag]:1-5:7,…`. MariaDB: the last GTID of each domain, `0-1-5,1-1-8`. Invariant: the set does not
-contain a transaction that recovery cuts off, so that the source sends the transaction again.
+For MySQL, the result is a set, `uuid[:tag]:1-5:7,…`. For MariaDB, it is the last GTID of each domain, `0-1-5,1-1-8`.
+Invariant: the result has no GTID of a transaction that recovery cuts off, so that the source sends this transaction
+again.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_
 
 
 def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) -> str:
-    """Return the GTIDs of all complete transactions in these relay logs; '' if there are none.
+    """Return the GTIDs of all complete transactions in these relay logs, or '' if there are none.
 
-    `last_size`: the number of bytes of the last relay log that count. Reads every header, so only channels with GTIDs
-    call this. Raises BinlogFormatError if a relay log does not begin at the end of the one before it.
+    `last_size`: the size in bytes of the valid part of the last relay log. The function reads every event header, so
+    only channels with GTIDs call it. Raises BinlogFormatError if a relay log does not begin at the end of the previous
+    one.
     """
     mysql, mariadb = MysqlGtidSet(), MariadbGtidState()
     end: Boundary | None = None
@@ -42,10 +44,11 @@ def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) 
 
 
 def find_place_by_gtid(index: RelayLogIndex, executed: str) -> RelayLogPlace | None:
-    """Return the position before the first transaction that is not in `executed`, or the end of the relay log.
+    """Return the position in the relay logs before the first transaction whose GTID is not in `executed`.
 
-    None without a relay log. Raises RelayLogError 1594 if a relay log is damaged. The error is transient, because
-    recovery repairs the relay log or fetches it again.
+    If there is no such transaction, return the end of the last relay log. Return None if there is no relay log. Raises
+    RelayLogError 1594 if a relay log is damaged. This error is transient, because recovery repairs the relay log or
+    fetches it again.
     """
     found: RelayLogPlace | None = None
     place: RelayLogPlace | None = None
@@ -73,14 +76,17 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> RelayLogPlace | N
 
 
 def _begins_behind(end: Boundary | None, name: str, start: Boundary) -> Boundary:
-    """Return `start`, where a relay log begins. Raises BinlogFormatError if it is not the end of the one before it."""
+    """Return `start`, the boundary at which the relay log `name` begins.
+
+    Raises BinlogFormatError if this is not the source position `end` at which the previous relay log ends.
+    """
     if end is not None and not follows(end.source, start.source):
         raise BinlogFormatError(f"{name} begins at {start.source}, the relay log before it ends at {end.source}")
     return start
 
 
 def _first_not_in(executed: str, data: ByteArray, scan: GroupScan) -> int | None:
-    """Return the number of the first group with a GTID that is not executed; None if there is none."""
+    """Return the number of the first group in the scan whose GTID is not executed, or None if there is none."""
     found, last = gtids_at(data, scan.gtid_offset[scan.gtid_offset >= 0], scan.description_at)
     if not (found or last) or is_executed(str(last or found), executed):
         return None

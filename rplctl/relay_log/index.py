@@ -1,9 +1,10 @@
 """The relay log index `relay-bin[-CHAN].index`: the list of relay logs, oldest first.
 
-It has one line per file, `./relay-bin.000001\\n`, as in MySQL. Invariant: the index is replaced atomically, so it is
-the old list or the new one, never a mix; a file is durable before its name is in the index, and the name is removed
-before the file. Foreign lines (another folder, another base name, garbage) are skipped, never opened. Receiver
-(appends) and applier (purges) both change the index, so every change holds the index lock.
+It has one line per file, `./relay-bin.000001\\n`, as in MySQL. Invariants:
+* The index is replaced atomically. So a reader sees the old list or the new one, never a mix.
+* A file is durable before its name is added to the index. The name is removed before the file is.
+* Other lines (another folder, another base name, garbage) are skipped, and such files are never opened.
+* The receiver appends names and the applier purges them, so every change is made under the index lock.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _NUMBER = re.compile("[0-9]{6,10}")
 
 
 def files_by_base(folder: Path) -> dict[str, list[str]]:
-    """Return the relay logs of all channels on disk by their base name, oldest first. Symbolic links do not count."""
+    """Return the relay logs of all channels in the folder, oldest first, by their base name. Symbolic links do not
+    count.
+    """
     found: dict[str, list[str]] = {}
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -39,19 +42,21 @@ def files_by_base(folder: Path) -> dict[str, list[str]]:
 
 
 def _base_of(name: str) -> str:
-    """Return the base name in a file's name; '' if the name cannot be that of a relay log."""
+    """Return the base name in a file's name, or '' if a relay log cannot have this name."""
     base, _, number = name.rpartition(".")
     return base if _NUMBER.fullmatch(number) and 0 < int(number) <= MAX_LOG_NUMBER else ""
 
 
 @dataclass(frozen=True, slots=True)
 class RelayLogIndex:
-    """The index of one channel. Nothing is cached, because two processes change it."""
+    """The relay log index of one channel. Nothing is cached, because two processes change the index."""
 
     channel: Channel
 
     def names(self) -> list[str]:
-        """Return the file names in the index, oldest first, without duplicates and foreign lines."""
+        """Return the file names in the index, oldest first, without duplicates and without names that are not relay
+        logs of it.
+        """
         return self.names_in(self.read())
 
     def names_in(self, data: bytes) -> list[str]:
@@ -61,11 +66,11 @@ class RelayLogIndex:
         return [name for name in names if name is not None]
 
     def read(self) -> bytes:
-        """Return the bytes of the index; empty if there is none."""
+        """Return the bytes of the index, or b'' if there is no index."""
         return read_if_there(self.channel.relay_log_index_path)
 
     def is_canonical(self) -> bool:
-        """True if the stored bytes are exactly those that rplctl would write for `names()` in order."""
+        """True if the index has exactly the bytes that rplctl itself would write for these names, in order."""
         data = self.read()
         names = self.names_in(data)
         ordered = sorted(set(names), key=log_number)
@@ -75,12 +80,17 @@ class RelayLogIndex:
         return self.channel.datadir / name
 
     def files(self) -> list[str]:
-        """Return the names of the relay logs on disk, listed or not, oldest first. Symbolic links do not count."""
+        """Return the names of the channel's relay logs in the folder, oldest first, even if the index does not list
+        them.
+
+        Symbolic links do not count.
+        """
         return files_by_base(self.channel.datadir).get(self.channel.relay_log_base, [])
 
     def next_name(self) -> str:
-        """Return a name for a new relay log: its number follows those of all relay logs in the index and in
-        the folder.
+        """Return the name for a new relay log. Its number is 1 above the highest one in the index and in the folder.
+
+        Raises RelayLogError if the number is too large.
         """
         number = max((log_number(name) for name in [*self.names(), *self.files()]), default=0) + 1
         if number > MAX_LOG_NUMBER:
@@ -92,21 +102,23 @@ class RelayLogIndex:
         return numbered_log_name(self.channel.relay_log_base, number)
 
     def append(self, name: str) -> None:
-        """Add a relay log that exists and is durable. The caller holds the lock."""
+        """Add the name of a relay log, which already exists and is durable. The caller holds the index lock."""
         self.replace([*self.names(), name])
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove these names from the index. The caller holds the lock."""
+        """Remove these names from the index, but not the files. The caller holds the index lock."""
         gone = set(names)
         self.replace([name for name in self.names() if name not in gone])
 
     def replace(self, names: Sequence[str]) -> None:
-        """Replace the index by these names, ordered by number. The caller holds the lock."""
+        """Replace the index by these names, in the order of their numbers. The caller holds the index lock."""
         replace_file(self.channel.relay_log_index_path, self._encode(sorted(set(names), key=log_number)))
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the index lock during the block, which must be short: no network call and no scan of a relay log."""
+        """Hold the index lock during the block. The block must be short, without a network call or a scan of a relay
+        log.
+        """
         private_folder(self.channel.run_folder)
         path = self.channel.lock_path("relay-index")
         with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT, follow=False)) as descriptor:
@@ -114,7 +126,7 @@ class RelayLogIndex:
             yield
 
     def _own_name(self, name: str) -> str | None:
-        """Return the name if it is `<our base>.<number>`, else None: other channels have other base names."""
+        """Return the name if it is `<base name of this channel>.<number>`, or None for a file of another channel."""
         return name if _base_of(name) == self.channel.relay_log_base else None
 
     @staticmethod

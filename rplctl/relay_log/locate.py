@@ -1,6 +1,6 @@
-"""Finds relay log coordinates for source coordinates, and checks transaction ends and the order of relay logs.
+"""Finds the place in the relay logs for a position in the source's log, and checks the order of relay logs.
 
-Invariant: a position that is found is between two transactions, and has exactly the requested source position.
+Invariant: a place that is found is between two transactions, and has exactly the requested source position.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rplctl.relay_log.log_file import (
 
 @dataclass(frozen=True, slots=True)
 class RelayLogPlace:
-    """A position in a relay log, between two transactions, with the position in the source's log."""
+    """A position in a relay log, between two transactions, together with the position in the source's log."""
 
     log_name: str
     boundary: Boundary
@@ -47,7 +47,10 @@ class RelayLogPlace:
 
 
 def boundary_at(path: Path, offset: int) -> Boundary | None:
-    """Return the boundary at exactly this offset; None if it is in a transaction, past the end, or damaged."""
+    """Return the boundary at exactly this offset of the file.
+
+    Return None if the offset is inside a transaction or past the end of the file, or if the file is damaged before it.
+    """
     try:
         with mapped_file(path) as data:
             if offset > len(data):
@@ -59,10 +62,10 @@ def boundary_at(path: Path, offset: int) -> Boundary | None:
 
 
 def find_place(index: RelayLogIndex, source: BinlogPosition) -> RelayLogPlace | None:
-    """Return the relay log position of this source position; None if the relay log ends before it.
+    """Return the place in the relay logs for this position in the source's log.
 
-    The receiver then has to fetch more. Raises RelayLogError if the relay logs begin after the source position or have
-    a gap at it, or if the source position is inside a transaction.
+    Return None if the relay logs end before the position, so that the receiver must fetch more. Raises RelayLogError if
+    the relay logs begin after the position or have a gap there, or if the position is inside a transaction.
     """
     names = index.names()
     for name in reversed(names):
@@ -81,10 +84,12 @@ def find_place(index: RelayLogIndex, source: BinlogPosition) -> RelayLogPlace | 
 def first_fetched(
     index: RelayLogIndex, names: Sequence[str], info: RelayLogInfo, *, by_gtid: bool
 ) -> BinlogPosition | None:
-    """Return the source position at which fetching began, if nothing is applied yet; None if it cannot be determined.
+    """Return the position in the source's log at which the receiver began to fetch, if the applier has applied nothing
+    yet.
 
-    None also if the applier's first relay log is gone or a start is damaged. If the first relay log exists, no relay
-    log was removed. If relay logs without GTIDs are out of order, the lowest start is where fetching began.
+    Return None if something is applied, if the applier's first relay log is missing, or if the start of a relay log is
+    damaged. If relay logs without GTIDs are out of order, fetching began at the lowest of their start positions. With
+    GTIDs, the result is None in this case.
     """
     first = info.relay_log_name or numbered_log_name(index.channel.relay_log_base, 1)
     at_start = info.relay_log_pos <= FIRST_EVENT_POSITION and not (info.master_log_name or info.gtid_executed)
@@ -98,11 +103,11 @@ def first_fetched(
 
 
 def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -> str:
-    """Return a text that proves that relay logs are out of order: one does not begin where the one before it ends; ''
-    if they are in order.
+    """Return a text that proves that the relay logs are out of order, or '' if they are in order.
 
-    Without GTIDs, only a log that begins no later than its predecessor is checked: if any two logs are out of order,
-    there is such a log. With GTIDs, positions of several sources occur, so all are read.
+    They are out of order if one of them does not begin where the previous one ends. Without GTIDs, only logs that begin
+    no later than the previous one are read, because one of these exists in every wrong order. With GTIDs, all logs are
+    read, because they may contain positions of several sources.
     """
     for name, following in pairwise(names):
         start, begins = start_of(index.path(name)), start_of(index.path(following))
@@ -117,15 +122,16 @@ def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -
 
 
 def follows(ends: BinlogPosition, begins: BinlogPosition) -> bool:
-    """True if a relay log that begins at `begins` may follow one that ends at `ends`.
+    """True if a relay log that begins at `begins` may follow one that ends at `ends`. Both are positions in the
+    source's log.
 
-    A log with an unknown begin, whose header is damaged, follows no other log.
+    If the header of a relay log is damaged, its begin is unknown, and the result is False.
     """
     return bool(begins.log_name) and (ends == begins or not ends.log_name)
 
 
 def named(place: BinlogPosition | None) -> str:
-    """Return a position as text for messages."""
+    """Return a position as text for messages. Without a log name, the text is "an unknown position"."""
     return str(place) if place is not None and place.log_name else "an unknown position"
 
 
@@ -148,7 +154,7 @@ def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Re
 
 
 def _first_at_or_after(scan: GroupScan, source: BinlogPosition) -> int | None:
-    """Return the number of the first group that ends at or after the source position."""
+    """Return the number of the first group that ends at or after this position in the source's log, or None."""
     numbers = np.array([log_number(name) for name in scan.log_names], dtype=np.int64)[scan.source_log]
     wanted = log_number(source.log_name)
     reached = (numbers > wanted) | ((numbers == wanted) & (scan.source_end >= source.log_pos))
@@ -158,11 +164,11 @@ def _first_at_or_after(scan: GroupScan, source: BinlogPosition) -> int | None:
 def _boundary_in(
     data: ByteArray, before: Boundary, scan: GroupScan, group: int, source: BinlogPosition
 ) -> Boundary | None:
-    """Return the boundary of a group at the source position; None if the position is inside the group.
+    """Return the boundary in the relay log for a source position at which the group ends or begins.
 
-    It is after the group if the group ends exactly at the position. It is before the group if the group only moves
-    positions, or begins at the position: after its log's FORMAT_DESCRIPTION, which moves no position as a relay log's
-    second event.
+    Return None if the position is inside the group. If the group ends at the position, the boundary is after the group.
+    If the group begins there, or only moves the position (kind CONTROL), the boundary is before the group, with
+    `source` as its source position. `before`: the boundary at the start of the scan.
     """
     if scan.source_position(group) == source:
         return boundary_after(data, before, first_groups(scan, group + 1))
@@ -181,8 +187,9 @@ def _begins_at(data: ByteArray, scan: GroupScan, group: int, source: BinlogPosit
 
 
 def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> RelayLogError:
-    """Return a transient error with the reason `why`: the receiver's recovery discards unusable relay logs and fetches
-    again.
+    """Return a transient error with the reason `why`, for a position that the relay logs do not have.
+
+    The error is transient because the receiver's recovery discards such relay logs and fetches them again.
     """
     return RelayLogError(
         f"the relay logs do not have the executed position {source}: {why}",

@@ -1,18 +1,21 @@
-"""One relay log file as bytes: its first events, its transactions, and how to cut its tail.
+"""Reads and cuts one relay log file as bytes: its first events, its transactions, and its intact part.
 
     offset  content
     0       magic fe 62 69 6e
-    4       our own FORMAT_DESCRIPTION (flag 0x40, our server id)
-    then    artificial ROTATE: the position in the source's log (64-bit) at which the file before it ended
-    then    the source's FORMAT_DESCRIPTION as known then (end_log_pos 0); both may be missing in the very first file
+    4       rplctl's own FORMAT_DESCRIPTION (flag 0x40, rplctl's server id)
+    then    artificial ROTATE: the position in the source's log (64-bit) at which the previous file ended
+    then    the source's FORMAT_DESCRIPTION as known then (end_log_pos 0); this and the ROTATE may be missing in the
+            very first file
     then    another ROTATE if the source continues elsewhere: a dump by GTID, or another source (failover)
     then    events, byte for byte as the source sent them
 
-None of the first events moves the source position by its end_log_pos: our FORMAT_DESCRIPTION has the relay log flag,
-the other two are artificial with end_log_pos 0 and `created` 0, as a dump thread sends them in the middle of a log.
+None of the first events moves the source position by its end_log_pos. rplctl's FORMAT_DESCRIPTION has the relay log
+flag. The other two are artificial with end_log_pos 0 and `created` 0, as a dump thread sends them in the middle of a
+log.
 
-Invariant: a mapped file is never cut while it is read (a SIGBUS): the reader scans a mapping under a shared flock, and
-`cut_file` takes the exclusive one. A complete, intact group that was returned to a reader is never cut.
+Invariant: a mapped file is never cut while a reader scans it, because this would cause a SIGBUS. The reader has a
+shared flock during the scan, and `cut_file` takes the exclusive one. A complete, intact transaction that was returned
+to a reader is never cut.
 """
 
 from __future__ import annotations
@@ -56,17 +59,19 @@ from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, can_begin_at, is_log_name
 
 OWN_SERVER_VERSION = "8.0.40-rplctl"
-SCAN_BYTES = 64 << 20  # groups are found in steps of so many bytes, so that the arrays stay small
+SCAN_BYTES = 64 << 20  # a scan for groups goes in steps of so many bytes, so that the arrays stay small
 _ROTATE_FIXED = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A position between two transactions of one relay log, in the relay log and in the source's log."""
+    """A position between two transactions of one relay log, as an offset in this file and as a position in the source's
+    log.
+    """
 
     offset: int
     source: BinlogPosition
-    format_description: bytes = b""  # the FORMAT_DESCRIPTION event in force; b'' at the start of the file
+    format_description: bytes = b""  # the FORMAT_DESCRIPTION event in force here; b'' at the start of the file
 
     @property
     def description(self) -> FormatDescription | None:
@@ -74,19 +79,20 @@ class Boundary:
 
     @property
     def source_format_description(self) -> bytes:
-        """The FORMAT_DESCRIPTION event in force if it is the source's; b'' if the relay log so far has only rplctl's
-        own.
+        """The FORMAT_DESCRIPTION event of the source that is in force here.
+
+        It is b'' if the relay log has only rplctl's own FORMAT_DESCRIPTION before this position.
         """
         event = self.format_description
         return b"" if not event or parse_header(event).flags & FLAG_RELAY_LOG else event
 
 
 def relay_log_header(server_id: int, source: BinlogPosition, description: bytes, checksum_algorithm: int) -> bytes:
-    """Return the magic and the first events of a relay log. `description`: the source's FORMAT_DESCRIPTION event, b''
-    if unknown.
+    """Return the magic and the first events of a new relay log.
 
-    The checksum algorithm of this event overrides `checksum_algorithm`. Raises BinlogFormatError if `description` is
-    not such an event.
+    `source`: the position in the source's log at which the file begins. `description`: the source's FORMAT_DESCRIPTION
+    event, or b'' if it is unknown; the checksum algorithm in this event overrides `checksum_algorithm`. Raises
+    BinlogFormatError if `description` is not such an event.
     """
     version = OWN_SERVER_VERSION
     if description:
@@ -99,16 +105,16 @@ def relay_log_header(server_id: int, source: BinlogPosition, description: bytes,
 
 
 def artificial_rotate(server_id: int, source: BinlogPosition, checksum_algorithm: int) -> bytes:
-    """Return a ROTATE event with the position in the source's log at which the events after it begin."""
+    """Return a ROTATE event, which tells a reader at which position of the source's log the next events begin."""
     return build_rotate(server_id, source.log_name, source.log_pos, checksum_algorithm)
 
 
 @contextmanager
 def mapped_file(path: Path) -> Iterator[ByteArray]:
-    """Map the current bytes of the file, read-only; the file is not cut during the block. Raises OSError if it cannot
-    be opened or mapped.
+    """Map the current bytes of the file into memory, read-only. The file is not cut during the block.
 
-    After the block, the array may still be used, but only for the bytes of complete groups.
+    After the block, the array may still be used, but only for the bytes of complete transactions. Raises OSError if the
+    file cannot be opened or mapped.
     """
     descriptor = open_plain(path, follow=False)
     try:
@@ -117,12 +123,15 @@ def mapped_file(path: Path) -> Iterator[ByteArray]:
         mapping = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) if size else b""
         yield byte_view(memoryview(mapping))
     finally:
-        unlock(descriptor)  # closing would not do: the mapping holds a duplicate of the descriptor
+        unlock(descriptor)  # closing would not release the lock, because the mapping has a duplicate of the descriptor
         os.close(descriptor)
 
 
 def cut_file(path: Path, size: int) -> None:
-    """Cut the file to `size` bytes durably, after waiting for readers that scan the file. An OSError names the path."""
+    """Cut the file to `size` bytes durably, after all readers have finished their scans of the file.
+
+    An OSError names the path.
+    """
     with naming(path):
         with closing_descriptor(open_plain(path, os.O_RDWR, follow=False)) as descriptor:
             flock(descriptor)
@@ -139,11 +148,11 @@ def sync_file(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStart:
-    """The values in the first events of a file."""
+    """The values that the first events of a relay log contain."""
 
-    source: BinlogPosition  # in the artificial ROTATE; ('', 4) without one
-    checksum_algorithm: int  # in our FORMAT_DESCRIPTION
-    first_event_end: int  # offset after our FORMAT_DESCRIPTION: a file of this size has no events of the source
+    source: BinlogPosition  # in the artificial ROTATE; ('', 4) if there is no such event
+    checksum_algorithm: int  # in rplctl's FORMAT_DESCRIPTION
+    first_event_end: int  # offset after rplctl's FORMAT_DESCRIPTION; a file of this size has no events of the source
 
     @property
     def boundary(self) -> Boundary:
@@ -151,9 +160,10 @@ class FileStart:
 
 
 def read_start(data: ByteArray) -> FileStart:
-    """Return the values in the first events of the file.
+    """Return the values that the first events of the file contain.
 
-    Raises BinlogFormatError if the magic or our FORMAT_DESCRIPTION is incomplete or damaged.
+    `data`: the mapped file. Raises BinlogFormatError if the magic or rplctl's FORMAT_DESCRIPTION is incomplete or
+    damaged.
     """
     head = bytes(data[: 64 << 10])
     check_magic(head)
@@ -172,10 +182,10 @@ def read_start(data: ByteArray) -> FileStart:
 
 
 def _first_source(head: bytes, at: int, checksum_length: int) -> BinlogPosition:
-    """Return the source position in the first ROTATE, at which the file before this one ended; ('', 4) without an
-    intact ROTATE.
+    """Return the position in the source's log at which the previous file ended, from the first ROTATE event.
 
-    A dump by GTID continues at the start of a log, perhaps of another source. Then more ROTATE events follow.
+    Return ('', 4) if there is no intact ROTATE. A dump by GTID continues at the start of a log, perhaps of another
+    source. In this case, more ROTATE events follow, which this function does not read.
     """
     if at + HEADER_LENGTH <= len(head):
         header = parse_header(head[at : at + HEADER_LENGTH])
@@ -191,16 +201,19 @@ def _first_source(head: bytes, at: int, checksum_length: int) -> BinlogPosition:
 
 
 def is_of_another_program(intact: ByteArray, start: FileStart) -> bool:
-    """True if the second event is not a ROTATE: rplctl's files have one there, those of servers may not.
+    """True if another program than rplctl wrote the file, because its second event is not a ROTATE.
 
-    `intact`: the file up to its last intact event.
+    The second event of rplctl's files is always a ROTATE. `intact`: the bytes of the file up to the last intact event.
     """
     at = start.first_event_end
     return len(intact) > at and intact[at + 4] != EventType.ROTATE
 
 
 def start_of(path: Path) -> BinlogPosition | None:
-    """Return the source position at which the file begins; None if the file or its header is missing or damaged."""
+    """Return the position in the source's log at which the file begins.
+
+    Return None if the file or its header is missing or damaged.
+    """
     try:
         with mapped_file(path) as data:
             return read_start(data).source
@@ -209,8 +222,11 @@ def start_of(path: Path) -> BinlogPosition | None:
 
 
 def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iterator[tuple[GroupScan, Boundary]]:
-    """Yield complete groups from `start` on, in steps, each with the boundary after it. Raises BinlogFormatError if an
-    event is damaged.
+    """Yield the complete groups (transactions and control events) from `start` on, in steps of about `step_bytes`
+    bytes.
+
+    Each item is a scan of the groups in one step, with the boundary after them. Raises BinlogFormatError if an event is
+    damaged.
     """
     at = start
     while True:
@@ -222,15 +238,18 @@ def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iter
 
 
 def last_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """Return the boundary after the last complete transaction. Raises BinlogFormatError if an event is damaged."""
+    """Return the boundary after the last complete transaction in `data`. Raises BinlogFormatError if an event is
+    damaged.
+    """
     for _, boundary in walk(data, start):
         start = boundary
     return start
 
 
 def last_sound_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """Return the boundary after the last complete transaction before the first impossible event, which is damage that
-    no checksum shows.
+    """Return the boundary after the last complete transaction before the first damaged event.
+
+    Damage here is an impossible value in an event. Checksums are not verified.
     """
     try:
         return last_boundary(data, start)
@@ -239,7 +258,11 @@ def last_sound_boundary(data: ByteArray, start: Boundary) -> Boundary:
 
 
 def boundary_after(data: ByteArray, before: Boundary, scan: GroupScan) -> Boundary:
-    """Return the boundary at `scan.complete_end`, with the position and format description after the last group."""
+    """Return the boundary at the end of a scan, with the source position and FORMAT_DESCRIPTION after the scan's last
+    group.
+
+    `before`: the boundary at the start of the scan.
+    """
     event = before.format_description
     for offset, _ in new_descriptions(scan):
         event = event_at(data, offset)
@@ -247,18 +270,21 @@ def boundary_after(data: ByteArray, before: Boundary, scan: GroupScan) -> Bounda
 
 
 def new_descriptions(scan: GroupScan) -> list[tuple[int, FormatDescription]]:
-    """Return (offset, description) of every FORMAT_DESCRIPTION in the scan's groups, without the first one in force."""
+    """Return the offset and the content of every FORMAT_DESCRIPTION event in the groups of the scan.
+
+    A description that was already in force at the start of the scan is not included.
+    """
     return [(offset, description) for offset, description in scan.descriptions if offset >= FIRST_EVENT_POSITION]
 
 
 def event_at(data: ByteArray, offset: int) -> bytes:
-    """Return the complete raw event at this offset."""
+    """Return the bytes of the complete event that begins at this offset."""
     length = parse_header(data[offset : offset + HEADER_LENGTH].tobytes()).event_length
     return data[offset : offset + length].tobytes()
 
 
 def first_groups(scan: GroupScan, count: int) -> GroupScan:
-    """Return a scan of the first `count` groups."""
+    """Return a scan that has only the first `count` groups of the given scan."""
     end = int(scan.end[count - 1]) if count else scan.complete_end - int(np.sum(scan.end - scan.start))
     columns = {field.name: getattr(scan, field.name) for field in fields(scan)}
     columns = {name: value[:count] for name, value in columns.items() if isinstance(value, np.ndarray)}
@@ -267,7 +293,10 @@ def first_groups(scan: GroupScan, count: int) -> GroupScan:
 
 
 def intact_lengths_end(data: ByteArray, offset: int) -> int:
-    """Return the offset after the last complete event with a possible length. Checksums are not verified."""
+    """Return the offset after the last complete event with a possible length, starting at `offset`.
+
+    Checksums are not verified.
+    """
     return int(_intact_lengths_end(data, offset))
 
 
@@ -283,10 +312,10 @@ def _intact_lengths_end(data: ByteArray, offset: int) -> int:
 
 
 def intact_end(data: ByteArray, offset: int, checksum_algorithm: int) -> int:
-    """Return the offset after the last intact event. `checksum_algorithm` is in force at `offset` (WL#5493).
+    """Return the offset after the last intact event, starting at `offset`. Transactions are not checked.
 
-    An event is intact if its length is possible, all its bytes exist and, with CRC32 in the format description in
-    force, its checksum matches. Transactions are not checked.
+    An event is intact if its length is possible and all its bytes exist. If the FORMAT_DESCRIPTION in force requires
+    CRC32, the checksum must also match. `checksum_algorithm`: the algorithm in force at `offset` (WL#5493).
     """
     end = intact_lengths_end(data, offset)
     for index in scanned(data, offset, end):
@@ -303,10 +332,10 @@ def intact_end(data: ByteArray, offset: int, checksum_algorithm: int) -> int:
 
 
 def scanned(data: ByteArray, offset: int, end: int) -> Iterator[EventIndex]:
-    """Yield the complete events of data[offset:end], in steps."""
+    """Yield an index of the complete events in data[offset:end], in steps of at most 64 MB or one event."""
     while offset < end:
         index = scan_events(data[: min(end, offset + SCAN_BYTES)], offset)
-        if not len(index):  # one event larger than the step
+        if not len(index):  # the next event is larger than the step
             index = scan_events(data[: offset + len(event_at(data, offset))], offset)
         yield index
         offset = index.end

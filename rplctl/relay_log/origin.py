@@ -1,9 +1,8 @@
-"""Records the source of the relay logs on disk, and the GTIDs that the channel had executed when it began to fetch
-them.
+"""Records from which source the relay logs on disk were fetched, and which GTIDs the channel had executed by then.
 
-Both are in `relay_origin.json` in the run folder, and useful.py uses them. Invariant: the file is written before the
-first of these relay logs is created. It is updated before the first of them is purged, and removed after all of them
-are removed. Without the file (relay logs of an older rplctl), all relay logs are accepted.
+Both are in `relay_origin.json` in the run folder, and useful.py reads them. Invariant: the file is written before the
+first of these relay logs is created, and updated before the first of them is purged. It is removed after all of them
+are removed. If there is no file, because an older rplctl fetched the relay logs, all relay logs are accepted.
 """
 
 from __future__ import annotations
@@ -21,15 +20,16 @@ from rplctl.plain_file import parsed_json, read_plain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayOrigin:
-    """The source of the relay logs on disk, as it is recorded."""
+    """The contents of `relay_origin.json`: the source from which the relay logs on disk were fetched."""
 
     place: str  # HOST:PORT, or a folder
-    gtids: str  # executed when fetching began; '' for a channel without GTIDs
-    is_whole: bool  # True if no relay log that was fetched since then was purged
+    gtids: str  # the GTIDs that were executed when fetching began; '' for a channel without GTIDs
+    is_whole: bool  # True if none of the relay logs that were fetched since then has been purged
 
     def differs_from(self, place: str) -> str:
-        """Return the reason why the relay logs are not from the source at `place`, MasterInfo's address; '' if they
-        are.
+        """Return the reason why the relay logs are not from the source at `place`, or '' if they are.
+
+        `place`: the address of the source in MasterInfo (HOST:PORT, or a folder). An empty address never differs.
         """
         if not place or self.place == place:
             return ""
@@ -37,32 +37,32 @@ class RelayOrigin:
 
 
 def note_origin(channel: Channel, master: MasterInfo, gtids: str) -> None:
-    """Record the source of new relay logs, before the first of them."""
+    """Record the source of new relay logs, before the first of them is created. `gtids`: the executed GTIDs."""
     private_folder(channel.run_folder)
     _write(channel, RelayOrigin(place=master.place, gtids=gtids, is_whole=True))
 
 
 def move_origin(channel: Channel, master: MasterInfo) -> None:
-    """Record the new address of the source, because CHANGE MASTER has kept the relay logs."""
+    """Record the new address of the source, after a CHANGE MASTER that kept the relay logs."""
     found = read_origin(channel)
     if found is not None and found.place != master.place:
         _write(channel, replace(found, place=master.place))
 
 
 def note_purged(channel: Channel) -> None:
-    """Record that some of these relay logs are purged, because they were applied."""
+    """Record that some relay logs are purged, because their transactions were applied."""
     found = read_origin(channel)
     if found is not None and found.is_whole:
         _write(channel, replace(found, is_whole=False))
 
 
 def forget_origin(channel: Channel) -> None:
-    """Remove the recorded origin after all relay logs were removed."""
+    """Remove the file with the origin, after all relay logs were removed."""
     remove_file(_path(channel))
 
 
 def read_origin(channel: Channel) -> RelayOrigin | None:
-    """Return the recorded origin; None if there is none, or if its file is damaged."""
+    """Return the recorded origin of the relay logs, or None if its file is missing or damaged."""
     try:
         found = parsed_json(read_plain(_path(channel)))
     except (OSError, ValueError, RplError):

@@ -1,8 +1,13 @@
 """Removes relay logs that are applied (`relay_log_purge`), or all of them (RESET, CHANGE MASTER).
 
-Crash-safe as in MySQL: the names are first written to a register `relay-bin.~rec~`, then removed from the index, then
-the files are unlinked, then the register is removed. The next process finishes an interrupted purge (`finish_purge`): a
-kill at any point neither leaves a listed file missing nor brings a purged one back.
+A purge is crash-safe, as in MySQL. It has four steps:
+1. The names are written to a register, the file `relay-bin.~rec~`.
+2. The names are removed from the index.
+3. The files are unlinked.
+4. The register is removed.
+
+If a kill interrupts a purge, the next process finishes it (`finish_purge`). So the index never lists a file that is
+missing, and a purged file never returns.
 """
 
 from __future__ import annotations
@@ -20,9 +25,10 @@ from rplctl.relay_log.origin import forget_origin, note_purged
 
 
 def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
-    """Remove the relay logs before the one in which `up_to` is, and return their names.
+    """Remove the relay logs before the one that contains `up_to`, the applier's position, and return their names.
 
-    Nothing is removed if that log is not in the index, because then the position cannot be trusted (recovery decides).
+    If the index does not list the relay log of `up_to`, nothing is removed: the position may be wrong, and recovery
+    decides.
     """
     index = RelayLogIndex(channel)
     if index.names()[:1] == [up_to.log_name]:
@@ -40,9 +46,10 @@ def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
 
 
 def purge_all(channel: Channel) -> list[str]:
-    """Remove every relay log of the channel, listed or not, and return their names. The index becomes empty.
+    """Remove every relay log of the channel, even if the index does not list it, and return their names.
 
-    The numbers begin again after this, so the time zones recorded by number are removed first.
+    The index becomes empty, and the numbers of later relay logs begin at 1 again. So the time zones, which are recorded
+    by number, are removed first.
     """
     index = RelayLogIndex(channel)
     with index.lock():
@@ -55,13 +62,13 @@ def purge_all(channel: Channel) -> list[str]:
 
 
 def relay_log_space(channel: Channel) -> int:
-    """Return `Relay_Log_Space`: the bytes of all relay logs in the index."""
+    """Return `Relay_Log_Space`: the number of bytes in all relay logs of the index."""
     index = RelayLogIndex(channel)
     return sum(size_of(index.path(name)) for name in index.names())
 
 
 def purge_names(channel: Channel, names: Sequence[str]) -> None:
-    """Remove these relay logs from index and folder. The caller holds the index lock."""
+    """Remove these relay logs from the index and the folder, in a crash-safe way. The caller holds the index lock."""
     crash_point("crash_before_purge_logs")
     replace_file(register_path(channel), "".join(f"./{name}\n" for name in names).encode())
     crash_point("crash_purge_before_update_index")
@@ -69,7 +76,10 @@ def purge_names(channel: Channel, names: Sequence[str]) -> None:
 
 
 def finish_purge(channel: Channel) -> list[str]:
-    """Finish an interrupted purge, if the register has one, and return its names. The caller holds the index lock."""
+    """Finish an interrupted purge, and return the names of its relay logs, or [] if no purge was interrupted.
+
+    The caller holds the index lock.
+    """
     if not register_path(channel).exists():
         return []
     index = RelayLogIndex(channel)
@@ -85,9 +95,9 @@ def finish_purge(channel: Channel) -> list[str]:
 
 
 def registered_names(channel: Channel) -> list[str]:
-    """Return the relay logs that an interrupted purge must still remove.
+    """Return the relay logs that an interrupted purge must still remove, according to its register.
 
-    Only names of this channel's relay logs count.
+    Names that are not relay logs of this channel are ignored.
     """
     lines = read_if_there(register_path(channel)).decode("utf-8", "surrogateescape").splitlines()
     if not lines:

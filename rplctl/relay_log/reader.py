@@ -1,13 +1,14 @@
-"""Reads the relay log for the applier, in another process than the writer.
+"""Reads the relay log for the applier, in another process than the receiver, which writes it.
 
-Invariants:
-* only complete, intact groups are returned, in source order and without a gap: a file must begin where the one before
-  it ended;
-* relay log coordinates are used only if they are a transaction end *and* agree with the executed source position;
-  otherwise the position is found by source position (relay logs were fetched again after a loss, WL#4621), or by GTID
-  in a channel that uses GTIDs: its source may change, and a position of one source means nothing for another;
-* "not there yet" is a result (False, None), damage is a RelayLogError 1594. It is `transient` if recovery will repair
-  it; a receiver that was started together with the applier may be about to run recovery.
+A *group* is a transaction, a single statement, or a sequence of control events between them. Invariants:
+* Only complete, intact groups are returned, in the order of the source and without a gap. So each file must begin where
+  the previous one ended.
+* A position in the relay log is used only if a transaction ends there *and* it agrees with the executed position.
+  Otherwise, the executed position is looked up in the relay logs, because they may have been fetched again (WL#4621).
+  A channel with GTIDs looks up the executed GTIDs instead: its source may change, and each source has other positions.
+* If the next events have not arrived yet, the result is False or None. Damage is a RelayLogError 1594. This error is
+  `transient` if recovery will repair the damage. The receiver may be about to run recovery, if both threads were just
+  started.
 """
 
 from __future__ import annotations
@@ -46,25 +47,29 @@ RECOVER = "to repair the relay logs, run: rplctl stop; rplctl recover; rplctl st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayGroups:
-    """Complete groups of one relay log with one format description. The offsets of `scan` are file offsets."""
+    """Complete groups of one relay log that share one format description. `scan` has their offsets in the file.
+
+    A group is a transaction, a single statement, or control events that only move the position.
+    """
 
     path: Path
     log_name: str
     data: ByteArray  # the mapped file, which stays valid before `end.log_pos`
     scan: GroupScan
-    format_description: FormatDescription | None  # None before the source's first one: only CONTROL groups
+    format_description: FormatDescription | None  # None: the source sent none yet, so all groups are of kind CONTROL
     start: RelayLogPosition
     start_source: BinlogPosition
-    end: RelayLogPosition  # Relay_Log_Pos after these groups are applied …
-    end_source: BinlogPosition  # … and Exec_Master_Log_Pos
+    end: RelayLogPosition  # Relay_Log_Pos after these groups are applied
+    end_source: BinlogPosition  # Exec_Master_Log_Pos after these groups are applied
 
 
 class RelayLogReader:
-    """A reader of one channel's relay logs, whose position moves forward with each call of `groups`.
+    """A reader of one channel's relay logs. Each call of `groups` moves its position forward.
 
-    `verify_checksums`: False leaves CRC32 to the decoders of the events (the Spark tasks, in parallel).
-    `by_gtid`: True if the position is found by executed GTIDs; a loss of the position is then a transient error.
-    `source_place`: MasterInfo's `place`, if `open` must check that the relay logs belong to the stored records.
+    `verify_checksums`: if False, the reader does not verify CRC32, because the code that decodes the events does it
+    (for example the Spark tasks, in parallel). `by_gtid`: True if the reader finds its position by the executed GTIDs;
+    if a relay log is then fetched again, the error is transient. `source_place`: MasterInfo's address of the source. If
+    it is not empty, `open` checks that the relay logs come from this source.
     """
 
     def __init__(
@@ -80,7 +85,7 @@ class RelayLogReader:
 
     @property
     def position(self) -> RelayLogPosition:
-        """The next Relay_Log_Pos; the empty position before `open` has succeeded."""
+        """The relay log position of the next group, or the empty position before `open` has succeeded."""
         return self._place.position if self._place else RelayLogPosition("", 0)
 
     @property
@@ -89,17 +94,17 @@ class RelayLogReader:
 
     @property
     def source_server_id(self) -> int:
-        """The server id of the source of the events before the position; 0 if it is unknown."""
+        """The server id of the source that sent the events before the position, or 0 if it is unknown."""
         event = self._place.boundary.source_format_description if self._place else b""
         return parse_header(event).server_id if event else 0
 
     def open(self, info: RelayLogInfo) -> bool:
-        """Go to the applier's position. False if the receiver has not fetched that far yet, so that the caller tries
-        again later.
+        """Move the reader to the position of the applier, which is in `info`. Return False if the receiver has not
+        fetched it yet.
 
-        If `info` has no usable relay log position, the position is found by the executed GTIDs or source position. If
-        `info` has no executed position either, it is the start of the first relay log. Raises RelayLogError if no
-        position is found.
+        The caller then tries again later. If `info` has no usable relay log position, the executed GTIDs or the
+        executed position determine the position. If `info` does not have these either, the reader begins at the start
+        of the first relay log. Raises RelayLogError if no position is found.
         """
         self._place, self._seen_size = None, -1
         names = self._index.names()
@@ -124,8 +129,9 @@ class RelayLogReader:
         return self._place is not None
 
     def _useless(self, why: str, info: RelayLogInfo) -> RelayLogError:
-        """Return an error for relay logs that do not continue the records, with the reason `why`. It is transient,
-        because the receiver's recovery removes these relay logs when it connects.
+        """Return the error for relay logs that do not continue the stored records, with the reason `why`.
+
+        The error is transient, because the receiver's recovery removes these relay logs when it connects.
         """
         return RelayLogError(
             why,
@@ -137,18 +143,18 @@ class RelayLogReader:
         )
 
     def locate(self, exec_position: BinlogPosition) -> RelayLogPosition | None:
-        """Return the relay log position of a source position; None if the relay log ends before it.
+        """Return the position in the relay log for a position in the source's log.
 
-        Raises RelayLogError if the relay log is damaged.
+        Return None if the relay log ends before it. Raises RelayLogError if the relay log is damaged.
         """
         place = find_place(self._index, exec_position)
         return place.position if place else None
 
     def groups(self, limit_bytes: int) -> RelayGroups | None:
-        """Return the next complete groups, at least one, about `limit_bytes` at most; None if there is none yet.
+        """Return the next complete groups and move the reader past them. Return None if none has arrived yet.
 
-        The groups are in one file and have one format description. Raises RelayLogError 1594 if the next event is
-        damaged.
+        The groups are in one file and have one format description. There is at least one group, and they have about
+        `limit_bytes` bytes at most. Raises RelayLogError 1594 if the next event is damaged.
         """
         if self._place is None:
             return None
@@ -156,7 +162,7 @@ class RelayLogReader:
         if before is not None and before == self._seen and self._seen_size >= 0:
             return None
         while True:
-            names = self._index.names()  # before the file is read: a listed successor means that the file is finished
+            names = self._index.names()  # read before the file, because a file with a listed successor is finished
             if self._place.log_name not in names:
                 self._look_up_again()
                 return None
@@ -169,7 +175,7 @@ class RelayLogReader:
             except RelayLogError:
                 if is_last or not self.continues(names):
                     raise
-                found = None  # garbage after the end of a finished file
+                found = None  # the damaged bytes are after the end of a finished file
             if found is not None:
                 return found
             if is_last:
@@ -178,8 +184,10 @@ class RelayLogReader:
             self._enter(names[names.index(self._place.log_name) + 1])
 
     def _looks(self) -> tuple[object, ...] | None:
-        """Return a value that changes if the index was replaced, or if the current file has another size. It is
-        computed quickly.
+        """Return a value that changes if the index was replaced or if the current file has another size.
+
+        `groups` compares two such values, to find out quickly that nothing has arrived. Return None if a file is
+        missing.
         """
         assert self._place is not None
         try:
@@ -190,7 +198,7 @@ class RelayLogReader:
         return index.st_ino, index.st_mtime_ns, self._place.log_name, size
 
     def continues(self, names: list[str]) -> bool:
-        """True if the next file begins exactly at the reader's position."""
+        """True if the next relay log in `names` begins exactly at the reader's position."""
         following = names[names.index(self._place.log_name) + 1] if self._place else ""
         return bool(following) and start_of(self._index.path(following)) == self.source_position
 
@@ -201,7 +209,7 @@ class RelayLogReader:
                 return None
             if (
                 len(data) < place.boundary.offset
-            ):  # recovery has cut off damaged transactions before the reader's position
+            ):  # recovery has cut the file at a damaged transaction before the reader's position
                 raise FileNotFoundError(path)
             scan = self._scan(data, place, limit_bytes, is_last)
             if not len(scan):
@@ -224,9 +232,10 @@ class RelayLogReader:
         )
 
     def _scan(self, data: ByteArray, place: RelayLogPlace, limit_bytes: int, is_last: bool) -> GroupScan:
-        """Return a scan of the complete groups before the first damaged event.
+        """Return a scan of the complete groups from `place` up to the first damaged event.
 
-        Raises RelayLogError if the very next event is damaged.
+        Raises RelayLogError if this is already the next event. `is_last`: True if the file is the newest one, in which
+        recovery can repair the damage.
         """
         at = place.boundary
         damage: BinlogFormatError | None = None
@@ -251,7 +260,11 @@ class RelayLogReader:
         return scan
 
     def _enter(self, name: str) -> None:
-        """Go to the start of the next file, which must begin where the current one ended."""
+        """Move the reader to the start of the next relay log, which must begin where the current one ended.
+
+        If it begins earlier, because it was fetched again, the events that were already read are skipped. Raises
+        RelayLogError if events are missing or if the start of the file is damaged.
+        """
         assert self._place is not None
         here = self._place.boundary.source
         try:
@@ -260,13 +273,13 @@ class RelayLogReader:
         except BinlogFormatError as error:
             raise self._error(f"Relay log read failure: {name}: {error.message}", transient=True) from error
         begins = start.source
-        if not begins.log_name:  # half of its header is lost, so the order of the files is unknown
+        if not begins.log_name:  # a part of the header is lost, so the order of the files is unknown
             raise self._error(f"relay log {name} does not say where it begins", transient=True)
         if begins == here or not here.log_name:
             self._place = RelayLogPlace(name, start.boundary)
         elif self._by_gtid:
             raise self._error(f"relay log {name} begins at {begins}, but the position is {here}", transient=True)
-        elif begins.is_before(here):  # fetched again from an earlier position: skip the events that were read
+        elif begins.is_before(here):  # the file was fetched again from an earlier position
             place = find_place(self._index, here)
             if place is None or place.log_name == self._place.log_name:
                 raise self._error(f"relay log {name} begins at {begins} but does not reach {here}", transient=True)
@@ -280,7 +293,10 @@ class RelayLogReader:
         self._seen_size = -1
 
     def _check_order(self, names: list[str]) -> None:
-        """Check that the relay logs follow one another, because no source position confirms the reader's position."""
+        """Raise RelayLogError if the relay logs do not follow one another.
+
+        This check is only necessary if no executed position confirms the reader's position.
+        """
         try:
             wrong = out_of_order(self._index, names, by_gtid=self._by_gtid)
         except FileNotFoundError:  # the receiver's recovery is replacing the relay logs
@@ -291,9 +307,9 @@ class RelayLogReader:
             raise self._error(f"the relay logs are out of order: {wrong}", transient=True)
 
     def _look_up_again(self) -> None:
-        """Find the reader's source position in the relay logs again, because its file is missing or shorter.
+        """Find the reader's source position in the relay logs again, after its file was removed or cut.
 
-        With GTIDs, raise a transient RelayLogError instead: only `open` can find the position again.
+        With GTIDs, raise a transient RelayLogError instead, because only `open` can find the position again.
         """
         assert self._place is not None
         if self._by_gtid:
@@ -314,7 +330,10 @@ class RelayLogReader:
 
 
 def one_description(scan: GroupScan, in_force: FormatDescription | None) -> tuple[GroupScan, FormatDescription | None]:
-    """Return the leading groups that one FORMAT_DESCRIPTION covers, and this description (None before the first)."""
+    """Return the first groups of the scan that share one FORMAT_DESCRIPTION, together with this description.
+
+    `in_force`: the description in force at the start of the scan, None before the first one.
+    """
     for offset, description in new_descriptions(scan):
         group = int(np.searchsorted(scan.start, offset))
         if not _reads_alike(description, in_force) and np.any(scan.kind[:group] != GroupKind.CONTROL):

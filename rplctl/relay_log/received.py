@@ -1,8 +1,13 @@
-"""Reads the groups that arrive in the relay log, and determines whether they may have changed tables of a table group.
+"""Reads the groups that arrive in the relay log, and determines which of them may have changed the tables of a copy.
 
-A window of the snapshot (`source.snapshot`) counts as one position if no event in it is about the table group. A table
-name means the same table until DDL names it. Invariant: in doubt the answer is yes: only transactions of plain rows are
-examined; XA COMMIT, compressed transactions and statements may be about any table.
+A *group* is a transaction, a single statement, or control events that only move the position. A copy and verify use
+this module for a snapshot whose position is only known to be between two positions of the source's log
+(`source.snapshot`). If no event between them is about their tables, the snapshot has one exact position for these
+tables.
+
+A table name means the same table until DDL names it. Invariant: if it is not certain that a group leaves the tables
+unchanged, it counts as a change. Only transactions of plain rows can be certain. XA COMMIT, compressed transactions and
+statements may be about any table.
 """
 
 from __future__ import annotations
@@ -31,13 +36,13 @@ _STEP_BYTES: Final = 16 << 20
 _POLL_S: Final = 0.002
 _DROPS: Final = re.compile(rb"\b(?:DROP|REPLACE)\b", re.IGNORECASE)
 _DATABASE: Final = re.compile(rb"\b(?:DATABASE|SCHEMA)\b", re.IGNORECASE)
-_NAMES_AT: Final = HEADER_LENGTH + 8  # in a TABLE_MAP: `u8 length, name, NUL` twice
+_NAMES_AT: Final = HEADER_LENGTH + 8  # a TABLE_MAP has `u8 length, name, NUL` twice here: database, then table
 
 
 class Received:
-    """A reader of the groups in a channel's relay log, for one user such as a copy or a verify.
+    """A reader of the groups in a channel's relay log, for one user, for example a copy or a verify.
 
-    `server_id`: the source's. With GTIDs, the relay log may have events of an earlier source first.
+    `server_id`: the server id of the source. With GTIDs, the relay log may begin with events of an earlier source.
     """
 
     def __init__(self, channel: Channel, server_id: int, *, by_gtid: bool) -> None:
@@ -45,7 +50,7 @@ class Received:
         self._reader: RelayLogReader | None = None
 
     def afresh(self) -> Received:
-        """Return a new reader of the same relay log, which has not begun."""
+        """Return a new reader of the same relay log, for which no `begin…` method was called yet."""
         return Received(self._channel, self._server_id, by_gtid=self._by_gtid)
 
     @property
@@ -55,8 +60,11 @@ class Received:
 
     @property
     def place(self) -> BinlogPosition | None:
-        """The position in the source's log after the last group that this reader has yielded; None if the next groups
-        may be from another source.
+        """The position in the source's log after the last group that this reader has yielded, or None if it is not
+        known.
+
+        It is not known before the reader has begun. With GTIDs, it is also not known while the next groups may be from
+        an earlier source.
         """
         reader = self._reader
         if reader is None or (self._by_gtid and reader.source_server_id != self._server_id):
@@ -65,14 +73,15 @@ class Received:
 
     @property
     def is_lost(self) -> bool:
-        """True if the relay log that this reader reads is missing, because it was applied and purged, or will be
-        fetched again.
+        """True if the relay log at the reader's position is missing. It was applied and purged, or it will be fetched
+        again.
         """
         return self._reader is not None and self._reader.position.log_name not in RelayLogIndex(self._channel).names()
 
     def begin(self) -> bool:
-        """Continue after the last group in the relay log. False if the receiver has written nothing yet. Raises
-        RelayLogError if the relay log is damaged.
+        """Skip all groups that are already in the relay log, so that `new` yields only later ones.
+
+        Return False if the receiver has written nothing yet. Raises RelayLogError if the relay log is damaged.
         """
         if self.is_lost:
             self._reader = None
@@ -81,9 +90,10 @@ class Received:
         return self._reader is not None
 
     def begin_at(self, applied: RelayLogInfo) -> bool:
-        """Begin at the applier's position, or at the start of the relay logs if that position is already purged.
+        """Begin at the position of the applier, which is in `applied`, or at the first relay log if the position is
+        purged.
 
-        False if there are no relay logs. Raises RelayLogError if the relay log is damaged.
+        Return False if there are no relay logs. Raises RelayLogError if the relay log is damaged.
         """
         reader = RelayLogReader(self._channel, verify_checksums=False, by_gtid=self._by_gtid)
         try:
@@ -94,8 +104,9 @@ class Received:
         return is_open
 
     def begin_behind(self, place: BinlogPosition) -> bool:
-        """Begin after a position of the source's log. False if the relay logs have no group that begins there. Raises
-        RelayLogError if the relay log is damaged.
+        """Begin after this position of the source's log. Return False if no group in the relay logs begins there.
+
+        Raises RelayLogError if the relay log is damaged.
         """
         return (
             self.begin_at(
@@ -109,14 +120,16 @@ class Received:
 
     @property
     def _is_of_no_source(self) -> bool:
-        """True before the first event of a source was read: the relay log then continues the one before it."""
+        """True if the reader has not read an event of any source yet. In this case, the relay log continues the
+        previous one.
+        """
         return self._reader is not None and self._reader.source_server_id == 0
 
     def new(self) -> Iterator[RelayGroups]:
-        """Yield the groups that have arrived before this call. Later ones are not yielded: the source may write faster
-        than this method reads.
+        """Yield the groups that arrived after the last call and before this one.
 
-        Raises RelayLogError if the relay log is damaged.
+        Later groups are not yielded, because the source may write faster than this method reads. Raises RelayLogError
+        if the relay log is damaged.
         """
         end = self._end()
         if self._reader is None:
@@ -136,11 +149,10 @@ class Received:
         yield from self.new()
 
     def until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> Iterator[RelayGroups]:
-        """Yield the groups up to `end`, and perhaps some after it; end early if `wait`, which waits for some seconds,
-        returns True.
+        """Yield the groups up to the position `end` in the source's log, and perhaps some later ones.
 
-        Raises SourceError if nothing has arrived for `patience_s` seconds, and RelayLogError if the relay log is
-        damaged.
+        `wait`: a function that waits for so many seconds; if it returns True, the method ends early. Raises SourceError
+        if nothing has arrived for `patience_s` seconds, and RelayLogError if the relay log is damaged.
         """
         deadline = time.monotonic() + patience_s
         while True:
@@ -157,7 +169,7 @@ class Received:
                 )
 
     def _end(self) -> RelayLogPosition | None:
-        """Return the end of the newest relay log, which may be inside an event; None without a relay log."""
+        """Return the end of the newest relay log, which may be inside an event, or None if there is no relay log."""
         index = RelayLogIndex(self._channel)
         try:
             return (
@@ -194,8 +206,9 @@ class Received:
 
 
 def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | None, seen: MysqlGtidSet) -> bool:
-    """True if the group with this number may have changed one of `tables` (None: any table), and its GTID is not in
-    `seen`.
+    """True if the group with this number may have changed one of `tables`.
+
+    `tables`: lower-case names, None for any table. `seen`: GTIDs whose transactions do not count.
     """
     scan = groups.scan
     kind, gtid_at = int(scan.kind[number]), scan.gtid_offset[number : number + 1]
@@ -213,9 +226,10 @@ def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | Non
 
 
 def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName]) -> bool:
-    """True if the group with this number is a statement whose text may name one of these tables, or drop its database.
+    """True if the group with this number is a statement whose text may name one of these tables, or drop their
+    database.
 
-    The database is named in the text, or in the event as the session's database.
+    The text names the database, or the event has it as the default database of the session.
     """
     scan = groups.scan
     is_half = scan.kind[number] == GroupKind.CONTROL and scan.gtid_offset[number] >= 0  # MariaDB's START ALTER
@@ -230,18 +244,19 @@ def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName])
 
 
 def ddl_behind(groups: RelayGroups, place: BinlogPosition, tables: frozenset[TableName]) -> BinlogPosition | None:
-    """Return the end of the first group after `place` whose DDL may name one of the tables (see `named_by_ddl`); None
-    if there is none.
+    """Return the position after the first group past `place` that may be a DDL statement about one of the tables.
+
+    Return None if there is no such group. `named_by_ddl` decides about each group.
     """
     ends = ((number, groups.scan.source_position(number)) for number in range(len(groups.scan)))
     return next((at for number, at in ends if place.is_before(at) and named_by_ddl(groups, number, tables)), None)
 
 
 def _may_name(text: bytes, database: str, name: str) -> bool:
-    """True if an event's text may name the table; the name '' means any table of the database.
+    """True if the text of an event may name the table. An empty `name` means any table of the database.
 
-    Names with other characters than ASCII may be in any character set, so they always count. Bytes of a number may
-    precede the database's name.
+    A name with characters outside ASCII may be logged in any character set, so the result is True for it. The bytes of
+    a number may directly precede the database's name, so this name is found inside words, too.
     """
     if name and name.isascii() and "`" not in name:
         word = rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])"
@@ -251,18 +266,20 @@ def _may_name(text: bytes, database: str, name: str) -> bool:
 
 
 def alike(name: TableName) -> TableName:
-    """Return the name in lower case, because sources may log one name in different letter cases."""
+    """Return the names of database and table in lower case, because sources may log a name in different
+    letter cases.
+    """
     return name[0].casefold(), name[1].casefold()
 
 
 def gtids_of(groups: RelayGroups, count: int) -> MysqlGtidSet:
-    """Return the GTIDs of the first `count` groups."""
+    """Return the GTIDs of the first `count` groups in `groups`."""
     offsets = groups.scan.gtid_offset[:count]
     return gtids_at(groups.data, offsets[offsets >= 0], groups.scan.description_at)[0]
 
 
 def count_up_to(groups: RelayGroups, end: BinlogPosition) -> int:
-    """Return how many of the groups end at `end` or before it."""
+    """Return the number of groups that end at or before the position `end` of the source's log."""
     ends = (groups.scan.source_position(number) for number in range(len(groups.scan)))
     return next((number for number, at in enumerate(ends) if end.is_before(at)), len(groups.scan))
 

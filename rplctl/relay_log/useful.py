@@ -1,10 +1,11 @@
-"""Checks whether the relay logs on disk continue the stored records.
+"""Checks whether the relay logs on disk continue the stored records, MasterInfo and RelayLogInfo.
 
-If the records are in tables of the target, a restore of the target sets them back, but not the relay logs (design D7).
+They may not continue them if the records are in tables of the target. A restore of the target sets these records back,
+but not the relay logs (design D7).
 
-Invariant: relay logs are applied only with the records that they were fetched for:
+Invariant: relay logs are applied only with the records for which they were fetched:
 
-    the same source     the address (host and port, or folder) in MasterInfo is the one that they came from
+    the same source     the address (host and port, or folder) in MasterInfo is the one from which they were fetched
     no gap              with GTIDs: the record has the GTIDs that were executed when fetching began, and the GTIDs in
                         relay logs that were purged since; without GTIDs, the positions in the source's log show a gap
 """
@@ -27,9 +28,10 @@ from rplctl.relay_log.origin import read_origin
 def useless_because(
     index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo, place: str, *, by_gtid: bool
 ) -> str:
-    """Return the reason why these relay logs do not continue the records; '' if they do, or if this is unknown.
+    """Return the reason why these relay logs do not continue the stored records, or '' if they do or if this is
+    unknown.
 
-    `place`: MasterInfo's address of the source, '' for any.
+    `executed`: the stored RelayLogInfo. `place`: MasterInfo's address of the source; '' for any source.
     """
     found = read_origin(index.channel)
     if found is None or not names:
@@ -48,10 +50,10 @@ def useless_because(
 
 
 def _holds_place(index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo) -> bool:
-    """True if the executed position is in these relay logs: at their start, or at the relay log position in `executed`.
+    """True if the relay logs contain the executed position: at their start, or at the relay log position in `executed`.
 
-    The relay log position may also be past the end of the logs, if a power failure has truncated them and all
-    transactions that are left in them are executed.
+    A power failure may have truncated the relay logs before this relay log position. The result is then True if all
+    remaining transactions are executed.
     """
     if start_of(index.path(names[0])) == executed.exec_position:
         return True

@@ -1,13 +1,14 @@
-"""Writes the relay log: it creates files, appends, syncs and rotates (byte table: log_file.py).
+"""Writes the relay log: creates files, appends events, syncs and rotates. log_file.py shows the bytes of a file.
 
 Invariants:
-* a reader never sees a torn event that stays: a failed append is cut off again, and this writer then refuses to
-  continue (recover first);
-* a file is durable before its name is in the index, and its predecessor is durable before that (so recovery needs to
-  check only the last file);
-* transactions do not span files: a rotation moves an unfinished transaction into the new file;
-* a failed fsync is never repeated: everything after the last successful one is cut off, because the kernel may have
-  dropped it. One writer per channel: the holder of the receiver lock.
+* A torn event is never permanent. After a failed append, the writer cuts off the new bytes, and refuses to continue
+  until recovery has run.
+* A file is durable before its name is in the index, and the previous file is durable before that. So recovery needs to
+  check only the last file.
+* A transaction never spans two files. A rotation moves an unfinished transaction into the new file.
+* A failed fsync is never repeated, because the kernel may have dropped the bytes. The writer cuts off everything after
+  the last successful fsync.
+* A channel has only one writer, the process that holds the receiver lock.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from rplctl.relay_log.log_file import Boundary, cut_file, last_boundary, mapped_
 from rplctl.relay_log.purge import finish_purge
 
 DEFAULT_MAX_SIZE = 1 << 30
-MAX_MOVED_TAIL = 32 << 20  # a larger unfinished transaction is not moved; the rotation waits for its end
+MAX_MOVED_TAIL = 32 << 20  # bytes; a rotation waits for the end of an unfinished transaction that is larger
 FULL_STEPS = 16  # a full file grows by this fraction of `max_relay_log_size` before the next check
 _FREE_SPACE = "free space on the disk of the relay logs; to see the free space, run: df -h"
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class RelayLogWriter:
-    """The writer of the current relay log. No file is open before `open_new` or `resume`."""
+    """The writer of a channel's newest relay log. No file is open before `open_new` or `resume`."""
 
-    what = "Relay log"  # in messages; the writer of the binary log overrides these
+    what = "Relay log"  # for messages; the writer of the binary log has other texts
     failure = "Relay log write failure: could not queue event from master"
     errno = er.SLAVE_RELAY_LOG_WRITE_FAILURE
     advice = "to continue, run: rplctl start"
@@ -61,22 +62,24 @@ class RelayLogWriter:
 
     @property
     def end(self) -> RelayLogPosition:
-        """The position of the next event; the empty position while no file is open."""
+        """The position at which the next event will be appended, or the empty position while no file is open."""
         return RelayLogPosition(self._name, self._size)
 
     def open_new(
         self, source: BinlogPosition, format_description: bytes | None = None, checksum_algorithm: int = CHECKSUM_CRC32
     ) -> RelayLogPosition:
-        """Begin the next relay log, for events from `source` on. The open file is first made durable and closed.
+        """Begin the next relay log, for events from the position `source` in the source's log on. Return the position
+        of its end.
 
-        `format_description`: the source's event if known. If not, `checksum_algorithm` is that of the source's next
+        The file that was open is first made durable and closed. `format_description`: the source's FORMAT_DESCRIPTION
+        event, or None if it is unknown. In this case, `checksum_algorithm` must be the algorithm of the source's next
         event, an artificial ROTATE. Raises RelayLogError 1595 if the file cannot be written.
         """
         self._begin(Boundary(0, source, format_description or b""), b"", checksum_algorithm)
         return self.end
 
     def resume(self, end: RelayLogPosition) -> None:
-        """Open an existing relay log to append at `end`, its size, which recovery has returned.
+        """Open an existing relay log to append at `end`, the end of the file, which recovery has determined.
 
         Raises RelayLogError if the file cannot be opened or has another size.
         """
@@ -99,10 +102,10 @@ class RelayLogWriter:
             )
 
     def append(self, data: Buffer, count_events: int) -> RelayLogPosition:
-        """Append complete raw events, and return the new end. Syncs after every `sync_relay_log` events.
+        """Append complete events in their raw form, and return the new end of the file.
 
-        Raises RelayLogError 1595 if the file cannot be written; the error is transient if the disk is full. After an
-        error, the file is as before the call.
+        The file is synced after every `sync_relay_log` events. Raises RelayLogError 1595 if the file cannot be written.
+        The error is transient if the disk is full. After an error, the new bytes are cut off again.
         """
         self._check_usable()
         view = byte_view(data).data
@@ -119,8 +122,9 @@ class RelayLogWriter:
         return self.end
 
     def sync(self) -> None:
-        """Make all appended events durable. Raises RelayLogError 1595 if fsync fails; the writer then cannot be used
-        any more.
+        """Make all appended events durable.
+
+        Raises RelayLogError 1595 if fsync fails. After this error, the writer cannot be used any more.
         """
         if self._unsynced_events and self._descriptor >= 0:
             self._check_usable()
@@ -134,7 +138,9 @@ class RelayLogWriter:
 
     @property
     def should_rotate(self) -> bool:
-        """True if the file has reached `max_relay_log_size` and `rotate` can cut it here."""
+        """True if the file has reached `max_relay_log_size`, and the unfinished transaction at its end is small enough
+        to move.
+        """
         if self._descriptor < 0 or self._size < max(self._max_size, self._next_rotate_check):
             return False
         tail = self._size - self._last_boundary().offset
@@ -143,14 +149,17 @@ class RelayLogWriter:
 
     @property
     def room(self) -> int:
-        """The number of bytes to append before the next check of `should_rotate`.
+        """The number of bytes that may be appended before the next check of `should_rotate`.
 
-        It is small once the file is full, which may last until the end of a transaction.
+        In a full file, this number is small. A file can stay full until the end of a long transaction.
         """
         return max(self._max_size - self._size, self._max_size // FULL_STEPS)
 
     def rotate(self) -> RelayLogPosition:
-        """Begin the next relay log at the last transaction end; an unfinished transaction moves into it."""
+        """Begin the next relay log, and return the position of its end.
+
+        The new file begins at the last transaction end of the old one. An unfinished transaction after it is moved.
+        """
         self._check_usable()
         boundary, old_name, old_size = self._last_boundary(), self._name, self._size
         tail = os.pread(self._descriptor, old_size - boundary.offset, boundary.offset)
@@ -160,13 +169,16 @@ class RelayLogWriter:
         return self.end
 
     def close(self) -> None:
-        """Close the file without syncing; call `sync` first."""
+        """Close the file without syncing it. To keep all events, the caller first calls `sync`."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._adopt(-1, "", 0, None)
 
     def _begin(self, at: Boundary, tail: bytes, checksum_algorithm: int) -> None:
-        """Create the next file with header and `tail`, make it durable, then add it to the index."""
+        """Create the next file with the first events and `tail`, make the file durable, and then add it to the index.
+
+        `tail`: the bytes of an unfinished transaction.
+        """
         self._check_intact()
         self.sync()
         crash_point("crash_before_rotate_relaylog")
@@ -205,7 +217,9 @@ class RelayLogWriter:
         self._next_rotate_check = 0
 
     def _last_boundary(self) -> Boundary:
-        """Return the last transaction end of the open file. Only the events since the last call are scanned."""
+        """Return the last transaction end of the open file. Only the events after the result of the last call are
+        scanned.
+        """
         with mapped_file(self._index.path(self._name)) as data:
             self._boundary = last_boundary(data[: self._size], self._boundary or read_start(data).boundary)
         return self._boundary
@@ -220,7 +234,7 @@ class RelayLogWriter:
             raise self._failure(error, name) from error
 
     def _fail_and_cut(self, reason: str, size: int) -> None:
-        """Cut off bytes that cannot be trusted, and forbid any further use of this writer: recovery decides."""
+        """Cut off the bytes that may be damaged, and forbid any further use of this writer. Recovery must run next."""
         self._broken = reason
         with contextlib.suppress(OSError):
             cut_file(self._index.path(self._name), size)
