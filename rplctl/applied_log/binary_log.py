@@ -1,14 +1,17 @@
-"""The binary log for the commit: its contents, the time of writing, and its decisions (design D3, D9).
+"""Writes the applied transactions to the binary log, before or after each commit of the applier (design D3, D9).
 
-    mode xa                      target prepared → [position prepared] → events and record, durable → target committed.
-                                 If the log has the record, recovery commits; otherwise, it rolls back
-    mode transaction, marker     COMMIT → events and record. The log follows; after a crash, applier/log_bin appends the
-                                 missing transactions from the relay logs
-    no change of data            record → COMMIT, because no relay log shows the skipped transactions
+The commit mode determines the order of the steps:
+
+    mode xa                      The target is prepared, and then the position. The events and the record are written
+                                 durably, and then the target commits. After a crash, recovery commits if the log has
+                                 the record; otherwise, it rolls back.
+    mode transaction, marker     COMMIT, then events and record. After a crash between them, applier/log_bin appends the
+                                 missing transactions from the relay logs.
+    no change of data            record, then COMMIT, because no relay log shows the skipped transactions
 
 Invariant: between two commits of the applier, the log's last record equals the target's committed position, or the log
-lacks exactly the transactions in `pending`. Relay logs past the record must not be purged. A failed write never fails
-a finished commit: it is repeated before the next commit, and a second failure stops the applier.
+lacks exactly the transactions in `pending`. Relay logs past the record must not be purged. A failed write never makes a
+finished commit fail. The write is repeated before the next commit, and a second failure stops the applier.
 """
 
 from __future__ import annotations
@@ -34,13 +37,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvents:
-    """The events that one commit adds to the log.
+    """The events that one commit of the applier adds to the log.
 
-    `render` takes the offset in the file at which the events are written, and yields the events with their positions.
+    `render`: receives the offset in the file at which the events will be written, and yields the events with their
+    positions.
     """
 
-    description: FormatDescription | None  # the source's; None: no events, so any log fits
-    timestamp: int  # of the last event
+    description: FormatDescription | None  # the source's; None: there are no events, so any log can contain them
+    timestamp: int  # time of the last event, in seconds since 1970
     has_changes: bool
     render: Callable[[int], Iterator[ByteArray]]
 
@@ -54,7 +58,7 @@ class BinaryLog:
 
     def __init__(self, files: BinaryLogFiles, config: Config, server_id: int) -> None:
         self.files = files
-        self.record: PositionRecord | None = None  # the last record in the log
+        self.record: PositionRecord | None = None  # the last position record in the log
         self.pending: tuple[LoggedEvents, RelayLogInfo, RelayLogInfo] | None = None
         self.server_id = server_id
         self._config = config
@@ -62,8 +66,9 @@ class BinaryLog:
         self._staged: LoggedEvents | None = None
 
     def open(self) -> PositionRecord | None:
-        """Truncate an unfinished transaction, and return the last record. Raises RelayLogError or BinlogFormatError if
-        the log's end cannot be read or repaired.
+        """Truncate an unfinished transaction at the end of the log, and return the last position record.
+
+        Raises RelayLogError or BinlogFormatError if the log's end cannot be read or repaired.
         """
         self._forget_writer()
         end = repair_end(self.files)
@@ -75,8 +80,11 @@ class BinaryLog:
         return self.record
 
     def stage(self, events: LoggedEvents, at: RelayLogInfo) -> None:
-        """Stage events before a commit that begins at `at`. Raises RelayLogError if the log cannot be written; the
-        caller must then commit nothing.
+        """Keep the events for the next commit, which begins at the position `at`. `before_commit` or `after_commit`
+        writes them.
+
+        Events that could not be written after the previous commit are written now. Raises RelayLogError if the log
+        cannot be written. The caller must then commit nothing.
         """
         if self.pending is not None:
             held, before, after = self.pending
@@ -92,7 +100,11 @@ class BinaryLog:
             self._staged = None
 
     def after_commit(self, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Write the events after a commit. A log that cannot be written raises no error: the commit is done."""
+        """Write the staged events after a commit in the target.
+
+        If the log cannot be written, there is no error, because the commit is done. The events are then kept in
+        `pending`.
+        """
         if self._staged is None:
             return
         staged, self._staged = self._staged, None
@@ -104,7 +116,10 @@ class BinaryLog:
             self._forget_writer()
 
     def decide(self, xid: str, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Write the events durably in a two-phase commit: after this call, the transaction counts as committed."""
+        """Write the staged events durably in a two-phase commit.
+
+        After this call, the transaction counts as committed.
+        """
         if self._staged is None:
             return
         staged, self._staged = self._staged, None
@@ -115,7 +130,9 @@ class BinaryLog:
             raise
 
     def has(self, xid: str) -> bool:
-        """True if the log has the transaction. Reads the file, because after an error only the file counts."""
+        """True if the last record of the log has this XID. The file is read again, because only the file counts after
+        an error.
+        """
         record = self.open()
         return record is not None and record.xid == xid
 
@@ -130,8 +147,10 @@ class BinaryLog:
             self._staged = None
 
     def restart(self, at: RelayLogInfo, render: Callable[[int], Iterator[ByteArray]], timestamp: int) -> None:
-        """Continue in a new file, because another program has moved the position. Raises RelayLogError if the log
-        cannot be written.
+        """Continue the log in a new file at the position `at`, because another program has moved the applier's
+        position.
+
+        Raises RelayLogError if the log cannot be written.
         """
         writer = self._opened()
         assert writer.description is not None and self.record is not None
@@ -142,11 +161,11 @@ class BinaryLog:
 
     @property
     def description(self) -> FormatDescription | None:
-        """The description of the open file."""
+        """The FORMAT_DESCRIPTION of the open file, or None if no file is open."""
         return self._opened().description
 
     def sync(self) -> bool:
-        """Sync the log before relay logs are purged. False while the log still needs them."""
+        """Sync the log before relay logs are purged. Return False while the log still needs the relay logs."""
         if self.pending is None and self._writer is not None:
             self._writer.sync()
         return self.pending is None
@@ -163,7 +182,9 @@ class BinaryLog:
         return self._writer
 
     def _begin_if_due(self, events: LoggedEvents, at: RelayLogInfo) -> None:
-        """Open the next file if there is none, if the source's description has changed, or if the file is full."""
+        """Begin the next file if no file is open, if the source's format description has changed, or if the file is
+        full.
+        """
         writer = self._opened()
         is_open = bool(writer.end.log_name)
         wanted = events.description or writer.description
@@ -178,9 +199,9 @@ class BinaryLog:
     def _write(self, events: LoggedEvents, record: PositionRecord, *, durable: bool = False) -> None:
         writer = self._opened()
         if self.record is not None and self.record.is_step_of(record):
-            return  # repeated after an error of the target
+            return  # the applier repeats the transaction after an error of the target, and the log has it already
         if not writer.end.log_name:
-            return  # only control events so far
+            return  # the log has no file, because there were only control events so far
         pieces = events.render(writer.end.log_pos)
         writer.write(pieces, record, events.timestamp, durable=durable)
         self.record = record
@@ -192,5 +213,5 @@ class BinaryLog:
 
 
 def _reads_alike(source: FormatDescription, own: FormatDescription | None) -> bool:
-    """True if a file with the description `own` can hold events with the description `source`."""
+    """True if a file with the description `own` can contain events of a source with the description `source`."""
     return own is not None and own_description(source, 0, 0) == own_description(own, 0, 0)

@@ -1,7 +1,8 @@
-"""The end of a binary log: after the last complete and intact position record (record.py).
+"""Finds and repairs the end of a binary log: the offset after the last complete and intact position record (record.py).
 
-Invariant: `find_end` only reads. `repair_end` makes the files and the index agree with the end that was found; it may
-be killed at any point and repeated. A file is durable before it is listed, so only the last listed file can be torn.
+Invariant: `find_end` only reads. `repair_end` makes the files and the index agree with the end that was found. It may
+be killed at any point and repeated. A file is durable before the index lists it, so only the last listed file can be
+torn.
 """
 
 from __future__ import annotations
@@ -26,30 +27,38 @@ from rplctl.relay_log.purge import finish_purge, purge_names
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """The end of the last log: `size` is the offset after the last record, or after the ROTATE that follows it."""
+    """The end of the last binary log. `size` is the offset after the last position record, and after a ROTATE that
+    follows it.
+    """
 
     name: str
     size: int
     record: PositionRecord
     description: FormatDescription
-    is_rotated: bool  # a ROTATE to the next log follows the record
+    is_rotated: bool  # True if a ROTATE to the next log follows the record
 
 
 def find_end(files: BinaryLogFiles) -> LogEnd | None:
-    """Return the end of the log; None before the first log. Raises BinlogFormatError if rplctl did not write it."""
+    """Return the end of the last binary log, or None if there is no log.
+
+    Raises BinlogFormatError if the log has no position record, because rplctl did not write it or it is damaged.
+    """
     names = existing_names(files)
     return _examine(RelayLogIndex(files).path(names[-1])) if names else None
 
 
 def logged_record(files: BinaryLogFiles | None) -> PositionRecord | None:
-    """Return the last record without any change; None without a log."""
+    """Return the last position record of the binary log, or None if there is no log. This changes nothing."""
     end = find_end(files) if files is not None else None
     return end.record if end else None
 
 
 def repair_end(files: BinaryLogFiles) -> LogEnd | None:
-    """Complete the work that a crash interrupted (a purge, an unlisted log, events without their record), and return
-    the log's end; None without a log.
+    """Complete the work that a crash interrupted, and return the end of the last binary log, or None if there is no
+    log.
+
+    The work can be a purge, a log that the index does not list yet, or events without their position record, which are
+    cut off.
     """
     index = RelayLogIndex(files)
     with index.lock():
@@ -57,7 +66,7 @@ def repair_end(files: BinaryLogFiles) -> LogEnd | None:
         listed, names = index.names(), existing_names(files)
         if listed and names != listed:
             index.replace(names)
-        elif not listed and index.files():  # the index is lost
+        elif not listed and index.files():  # the index file is lost
             index.replace(index.files())
             names = index.files()
         last = log_number(names[-1]) if names else 0
@@ -91,7 +100,7 @@ def _examine(path: Path) -> LogEnd:
 
 
 def _last_record(data: ByteArray) -> int:
-    """Return the offset of the last ignorable event; 0 if there is none."""
+    """Return the offset of the last event of type IGNORABLE, or 0 if there is none."""
     found = 0
     for index in scanned(data, FIRST_EVENT_POSITION, len(data)):
         numbers = np.flatnonzero(index.type_codes == EventType.IGNORABLE)

@@ -1,8 +1,9 @@
 """The files of a channel's binary log: `<log_bin>[-CHAN].NNNNNN` and `<log_bin>[-CHAN].index`.
 
-Each channel has its own binary log, as it has its own relay log. Sources of both vendors may replicate to one
-instance, and one file cannot hold the events of both. Also, no applier waits for another. Invariant: index, log
-numbers, purge register and locks work as for relay logs (relay_log.index, relay_log.purge), under other names.
+Each channel has its own binary log, as it has its own relay log, for two reasons. The sources of an instance may be
+MySQL and MariaDB servers, and one file cannot contain the events of both. Also, no applier has to wait for another one.
+Invariant: the index, the log numbers, the purge register and the locks work as those of relay logs (relay_log.index,
+relay_log.purge). Only their names differ.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _BASE = re.compile(r"[A-Za-z0-9_@-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class BinaryLogFiles(Channel):
-    """A channel's binary log as a `Channel` for the relay log's code; `datadir` is the folder of the logs."""
+    """The files of a channel's binary log, as a `Channel`, so that the code for relay logs also works with them.
+
+    `datadir`: the folder of the logs. `base`: the file name without its number. `runs`: the run folder of the channel.
+    """
 
     base: str = ""
     runs: Path = Path()
@@ -43,7 +47,10 @@ class BinaryLogFiles(Channel):
 
 
 def binary_log_files(config: Config, channel: Channel) -> BinaryLogFiles | None:
-    """Return the files; None if logging is off. Raises ConfigError if `log_bin` is not a valid name."""
+    """Return the files of the channel's binary log, or None if logging is off.
+
+    Raises ConfigError if `log_bin` is not a valid name.
+    """
     if not config.log_bin or not config.log_replica_updates:
         return None
     place = config.datadir / config.log_bin
@@ -57,6 +64,6 @@ def binary_log_files(config: Config, channel: Channel) -> BinaryLogFiles | None:
 
 
 def existing_names(files: BinaryLogFiles) -> list[str]:
-    """Return the existing logs of the index, oldest first."""
+    """Return the names of the logs that the index lists and that exist, oldest first."""
     index = RelayLogIndex(files)
     return [name for name in index.names() if index.path(name).is_file()]

@@ -1,8 +1,8 @@
-"""Purge binary logs: up to one log, before a time, or older than `binlog_expire_logs_seconds`.
+"""Purges binary logs: up to one log, before a time, or older than `binlog_expire_logs_seconds`.
 
 Invariant: the last log is never purged, because it has the end of the log. The purge register, the index and the order
-of the steps are those of relay logs (relay_log.purge), so a kill at any point neither loses a listed file nor restores
-a purged one. A log that a replica reads is not purged, nor are the logs after it. The reader shares the lock of a
+of the steps are those of relay logs (relay_log.purge). So a kill at any point neither loses a listed file nor restores
+a purged one. While a replica reads a log, this log and all later ones are not purged. The reader has a shared lock on a
 separate file, which blocks no commit.
 """
 
@@ -27,8 +27,9 @@ from rplctl.relay_log.purge import finish_purge, purge_names
 
 
 def logs_before(files: BinaryLogFiles, name: str) -> list[str]:
-    """Return the logs before the named log, for PURGE BINARY LOGS TO. Raises UsageError 1373 if the index does not
-    list it.
+    """Return the names of the logs before the named one, for PURGE BINARY LOGS TO.
+
+    Raises UsageError 1373 if the index does not list the named log.
     """
     names = RelayLogIndex(files).names()
     if name not in names:
@@ -37,7 +38,11 @@ def logs_before(files: BinaryLogFiles, name: str) -> list[str]:
 
 
 def logs_older_than(files: BinaryLogFiles, moment: float) -> list[str]:
-    """Return the logs last written before the time, up to the first newer log, for PURGE BINARY LOGS BEFORE."""
+    """Return the names of the oldest logs up to the first one that was written after `moment`, for PURGE BINARY LOGS
+    BEFORE.
+
+    `moment`: seconds since 1970. The last log is never returned.
+    """
     index = RelayLogIndex(files)
     found = []
     for name in index.names()[:-1]:
@@ -49,7 +54,10 @@ def logs_older_than(files: BinaryLogFiles, moment: float) -> list[str]:
 
 
 def remove_logs(files: BinaryLogFiles, names: Sequence[str]) -> list[str]:
-    """Remove the named logs, except the last log and those from the first log with a reader; return the names."""
+    """Remove the named logs, and return the names of those that were removed.
+
+    The last log is not removed, and neither is any log from the first one on that a replica reads.
+    """
     index = RelayLogIndex(files)
     with index.lock():
         finish_purge(files)
@@ -62,7 +70,7 @@ def remove_logs(files: BinaryLogFiles, names: Sequence[str]) -> list[str]:
 
 
 def unread(names: Sequence[str], files: BinaryLogFiles) -> list[str]:
-    """Return the names before the first log that a replica reads."""
+    """Return the names before the first log that a replica reads at the moment."""
     return list(takewhile(lambda name: not _is_read(files, name), names))
 
 
@@ -76,8 +84,9 @@ def _is_read(files: BinaryLogFiles, name: str) -> bool:
 
 @contextmanager
 def kept_from_purge(files: BinaryLogFiles, name: str) -> Iterator[None]:
-    """Protect the log and all later logs from every process's purge during the block. Raises OSError if the lock file
-    cannot be opened or locked.
+    """Protect this log and all later ones from a purge by any process during the block, because a replica reads them.
+
+    Raises OSError if the lock file cannot be opened or locked.
     """
     private_folder(files.run_folder)
     path = _reader_path(files, name)
@@ -91,7 +100,10 @@ def _reader_path(files: BinaryLogFiles, name: str) -> Path:
 
 
 def expire(files: BinaryLogFiles, config: Config) -> list[str]:
-    """Purge expired logs after a rotation, and return their names. Does nothing while a backup locks the instance."""
+    """Purge the logs that are older than `binlog_expire_logs_seconds`, and return their names.
+
+    This does nothing while a backup locks the instance. A rotation calls it.
+    """
     if not config.binlog_expire_logs_seconds:
         return []
     names = logs_older_than(files, time.time() - config.binlog_expire_logs_seconds)

@@ -1,7 +1,7 @@
-"""The position record: the target's transaction and the position that the events before it lead to.
+"""The position record: an event in the binary log that stores the position after the events before it.
 
 The record is an event of type IGNORABLE (28) with the ignorable flag, between transactions. Servers and their tools
-skip it. WL#5125 variant 1 stores "the positions along with the XID in the binary log": in this record.
+skip it. WL#5125 variant 1 stores "the positions along with the XID in the binary log", which this record does.
 
     19   header: rplctl's server id, the time of the last event before it, end_log_pos
     16   `rplctl-position` and a zero byte
@@ -30,7 +30,10 @@ _MAGIC = b"rplctl-position\0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionRecord:
-    """The record of a commit. `xid`: the transaction in two-phase commit, else ''. `changes`: True if data changed."""
+    """The record of one commit in the target, with the applier's positions before and after the commit.
+
+    `xid`: the name of the transaction in two-phase commit, '' in other commit modes. `changes`: True if data changed.
+    """
 
     before: RelayLogInfo
     after: RelayLogInfo
@@ -38,22 +41,22 @@ class PositionRecord:
     changes: bool = True
 
     def is_step_of(self, other: PositionRecord) -> bool:
-        """True if `other` records the same transaction of the target."""
+        """True if this record and `other` are about the same transaction of the target."""
         return self.xid == other.xid and self.before.is_at(other.before) and self.after.is_at(other.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPlace:
-    """The file of an event that rplctl writes, and the time of writing (seconds since 1970)."""
+    """The header values of an event that rplctl itself writes, and its place in the file."""
 
     server_id: int
     timestamp: int
-    begins_at: int  # offset
+    begins_at: int  # the offset of the event in the file
     checksum_algorithm: int
 
 
 def build_record(record: PositionRecord, place: EventPlace) -> bytes:
-    """Return the complete event."""
+    """Return the bytes of the complete event for this record."""
     content = {
         "xid": record.xid,
         "changes": record.changes,
@@ -65,7 +68,10 @@ def build_record(record: PositionRecord, place: EventPlace) -> bytes:
 
 
 def log_event(type_code: int, body: bytes, place: EventPlace, flags: int = 0) -> bytes:
-    """Return an event that rplctl itself writes."""
+    """Return the bytes of an event that rplctl itself writes, with header and checksum.
+
+    `body`: the bytes of the event after the header.
+    """
     checksum = CHECKSUM_LENGTH if place.checksum_algorithm == CHECKSUM_CRC32 else 0
     length = HEADER_LENGTH + len(body) + checksum
     end = (place.begins_at + length) & 0xFFFFFFFF
@@ -86,7 +92,10 @@ def log_event(type_code: int, body: bytes, place: EventPlace, flags: int = 0) ->
 
 
 def parse_record(event: bytes, checksum_length: int) -> PositionRecord | None:
-    """Return the record; None for another ignorable event. Raises BinlogFormatError if the record is damaged."""
+    """Return the position record in this event, or None if another program wrote the event.
+
+    Raises BinlogFormatError if the record is damaged.
+    """
     if event[4] != EventType.IGNORABLE or not event.startswith(_MAGIC, HEADER_LENGTH):
         return None
     body = open_event(event, checksum_length)

@@ -1,6 +1,7 @@
-"""Append to the binary log. The writer is that of the relay log, with other first events and another rotation.
+"""Appends to the binary log. The writer extends the writer of the relay log, with other first events and another
+rotation.
 
-    offset  what
+    offset  content
     0       magic fe 62 69 6e
     4       FORMAT_DESCRIPTION: the source's, with rplctl's server id and `-rplctl` after its version
     then    PREVIOUS_GTIDS (MySQL) or GTID_LIST (MariaDB): the GTIDs executed before
@@ -8,7 +9,7 @@
     then    for each commit of the target: the events of its transactions, and the position record that ends them
     end     ROTATE, if there is a next file
 
-Invariant: the file has all events of a `write` with their record, or none of them.
+Invariant: the file has all events of one `write` together with their record, or none of them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ _FIRST_CHECKSUM_VERSION = (5, 6, 1)
 
 
 class BinaryLogWriter(RelayLogWriter):
-    """A `RelayLogWriter` with `write`, `begin` and `rotate` instead of `append`, `open_new` and its rotation."""
+    """The writer of a channel's newest binary log. It has `write` and `begin` instead of `append`, `open_new` and
+    `rotate`.
+    """
 
     what = "Binary log"
     failure = "Binary logging not possible. Message: the transactions applied could not be written"
@@ -50,11 +53,14 @@ class BinaryLogWriter(RelayLogWriter):
         super().__init__(files, own, server_id)
         self._files = files
         self._own_id = server_id
-        self.description: FormatDescription | None = None  # of the open file
+        self.description: FormatDescription | None = None  # the description in the open file
         self._record: PositionRecord | None = None
 
     def begin(self, description: FormatDescription, record: PositionRecord) -> None:
-        """Begin the next file, for events of a source with this description. A ROTATE ends the open file."""
+        """Begin the next file, for events of a source with this description. A ROTATE ends the file that was open.
+
+        `record`: the position record for the start of the new file.
+        """
         if self.end.log_name:
             following = RelayLogIndex(self._files).next_name()
             algorithm = self.description.checksum_algorithm if self.description else 0
@@ -72,7 +78,11 @@ class BinaryLogWriter(RelayLogWriter):
         return self._size >= self._max_size
 
     def write(self, pieces: Iterable[ByteArray], record: PositionRecord, timestamp: int, *, durable: bool) -> None:
-        """Write all parts and then the record. After an error, the file is unchanged; raises RelayLogError 1598."""
+        """Append all parts of `pieces` and then the record. After an error, the file is as before.
+
+        `timestamp`: the time of the last event, in seconds since 1970. `durable`: True to sync the file in any case.
+        Raises RelayLogError 1598 if the file cannot be written.
+        """
         self._check_usable()
         assert self.description is not None
         start = self._size
@@ -115,7 +125,10 @@ class BinaryLogWriter(RelayLogWriter):
 
 
 def own_description(description: FormatDescription, server_id: int, timestamp: int) -> bytes:
-    """Return the file's FORMAT_DESCRIPTION, with which a reader handles each event as the source's servers do."""
+    """Return the FORMAT_DESCRIPTION event for a file that has events of a source with this description.
+
+    It makes a reader handle each event as a server of the source's version does.
+    """
     lengths, version = description.header_lengths, description.server_version
     if not description.is_mariadb and description.version_number < _FIRST_CHECKSUM_VERSION:
         lengths, version = (), OWN_SERVER_VERSION  # the old form has no field for the algorithm
@@ -125,7 +138,10 @@ def own_description(description: FormatDescription, server_id: int, timestamp: i
 
 
 def _executed(record: PositionRecord, description: FormatDescription, place: EventPlace) -> bytes:
-    """Return PREVIOUS_GTIDS or GTID_LIST: u32 count, then (u32 domain, u32 server id, u64 sequence) per domain."""
+    """Return the event with the GTIDs that were executed before the file: PREVIOUS_GTIDS, or GTID_LIST for MariaDB.
+
+    GTID_LIST has a u32 count, and then for each domain: u32 domain, u32 server id, u64 sequence.
+    """
     text = record.after.gtid_executed
     if not description.is_mariadb:
         body = MysqlGtidSet.parse(text if ":" in text else "").encode()
