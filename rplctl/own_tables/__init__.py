@@ -1,4 +1,5 @@
-"""rplctl's internal tables in the target, next to the repositories: state that the applier stores with the data.
+"""rplctl's internal tables in the target, next to the repositories: state that the applier stores together with the
+data.
 
 tables           their definitions; creates them, and updates old layouts
 owner            the instance and the source of a channel's rows

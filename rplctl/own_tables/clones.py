@@ -1,4 +1,4 @@
-"""The progress of `rplctl clone`: one row per copied table, in the target, written together with the table's rows.
+"""The progress of `rplctl clone`: one row per copied table, in the target, written together with the rows of the table.
 
     waiting ──first rows──▶ copying ──last rows──▶ done
        ▲                     │   ▲ │                │
@@ -7,11 +7,14 @@
        │                                            statement names it together with a waiting table
        └──▶ left out ──▶ waiting                        cancelled while waiting or copying; requested again
 
-Invariant: the applier skips the events of a table that is not `done`. Such a table is empty or old, except for the
-rows of the snapshot `Epoch`, of which `Chunks` are loaded. A table that is `done` has the source's rows at `Position`
-and all later events. A step forward is a compare-and-swap in the transaction of its rows, at that position. So after a
-crash, the record, the rows and the position belong to the same step. A step back changes only the record: an applier
-that has not read it yet continues with the table, and the first rows of the new copy create the table again anyway.
+Invariant: the applier skips the events of a table that is not `done`. Such a table is empty or has old rows, in
+addition to the rows of the snapshot `Epoch`, of which `Chunks` chunks are loaded. A table that is `done` has the rows
+that the source had at `Position`, with all later events.
+
+A step forward is a compare-and-swap of the record, in the transaction that changes the rows at that position. So after
+a crash, the record, the rows and the position belong to the same step. A step back to `waiting` changes only the
+record. An applier that has not read this record yet continues with the table. This does no harm, because the first rows
+of the new copy create the table again.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from rplctl.target import mapped_errors
 
 
 class CopyState(StrEnum):
-    """The state of one table's copy, as the target stores it."""
+    """The state of one table's copy by `rplctl clone`, as the target stores it."""
 
     WAITING = "waiting"
     COPYING = "copying"
@@ -38,7 +41,7 @@ class CopyState(StrEnum):
     LEFT_OUT = "left out"
 
 
-# the steps forward, each in the transaction of the rows; `add_clones` sets any state back to WAITING
+# The steps forward, each in the transaction that changes the rows. `add_clones` sets any state back to WAITING.
 NEXT_STATES: Final = {
     CopyState.WAITING: frozenset({CopyState.COPYING, CopyState.LEFT_OUT}),
     CopyState.COPYING: frozenset({CopyState.COPYING, CopyState.DONE, CopyState.LEFT_OUT}),
@@ -49,8 +52,10 @@ NEXT_STATES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClonedTable:
-    """The state of the copy of one table. Field names are columns; `Database_name` is the database's name in the
-    target.
+    """The state of the copy of one table. The field names are column names.
+
+    `Database_name`: the database's name in the target. `Family`: the number of the group of tables that are copied in
+    one snapshot. `Epoch`: the number of this snapshot. `Chunks`: the number of loaded chunks.
     """
 
     Database_name: str
@@ -72,14 +77,14 @@ class ClonedTable:
 
     @property
     def is_open(self) -> bool:
-        """True if some rows of the table are not loaded yet."""
+        """True if some rows of the table are still to be loaded. False if the copy is done or cancelled."""
         return self.State in (CopyState.WAITING, CopyState.COPYING)
 
 
 def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
-    """Return the state of all tables of the channel's copies, also of finished ones, in the order of copying.
+    """Return the states of all tables of the channel's copies, including finished ones, in the order of copying.
 
-    Raises TargetError if a record has an unknown state.
+    Raises TargetError if a row has an unknown state.
     """
     table = cloned_tables(connection.dialect.name)
     columns = [table.c[name] for name in ClonedTable.__dataclass_fields__]
@@ -89,7 +94,10 @@ def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
 
 
 def is_copying(engine: Engine, channel: str) -> bool:
-    """True if some tables of the channel are not copied yet. Raises TargetError if the target reports an error."""
+    """True if the copy of a table of the channel is not done. A cancelled table counts, too.
+
+    Raises TargetError if the target reports an error.
+    """
     c = cloned_tables(engine.dialect.name).c
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         return (
@@ -99,9 +107,9 @@ def is_copying(engine: Engine, channel: str) -> bool:
 
 
 def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTable]) -> None:
-    """Add tables to the copy; the caller's transaction commits them.
+    """Add tables to the copy. The caller's transaction commits them.
 
-    If a table has a row from an earlier copy, the new one replaces it.
+    If a table has a row from an earlier copy, the new row replaces it.
     """
     for copied in tables:
         forget_clone(connection, channel, copied.name)
@@ -111,9 +119,10 @@ def add_clones(connection: Connection, channel: str, tables: Iterable[ClonedTabl
 
 
 def requeue_tables(connection: Connection, channel: str, names: Iterable[tuple[TableName, str]]) -> None:
-    """Add tables to the copy, so that their events are skipped from now on. Each has its database's name on the source.
+    """Add these tables to the copy, so that the applier skips their events from now on.
 
-    The caller's transaction commits them.
+    `names`: for each table its name in the target, and the name of its database on the source. The caller's transaction
+    commits them.
     """
     number = max((row.Family for row in read_clones(connection, channel)), default=0) + 1
     tables = (
@@ -124,9 +133,9 @@ def requeue_tables(connection: Connection, channel: str, names: Iterable[tuple[T
 
 
 def move_clone(connection: Connection, channel: str, old: ClonedTable, new: ClonedTable) -> None:
-    """Replace the row `old` of a table's copy by `new`, in the transaction that changes the table's rows.
+    """Replace the row `old` of a table's copy by `new`, in the transaction that changes the rows of this table.
 
-    Raises LockBusy if the stored row is not `old` any more.
+    Raises LockBusy if the stored row is no longer `old`, because another process has changed it.
     """
     c = cloned_tables(connection.dialect.name).c
     here = (c.Channel_name == channel, c.Database_name == old.Database_name, c.Table_name == old.Table_name)
@@ -144,21 +153,25 @@ def move_clone(connection: Connection, channel: str, old: ClonedTable, new: Clon
 
 
 def _columns(table: ClonedTable) -> dict[str, Any]:
-    """Return the values of the record's columns; a driver need not know our enum."""
+    """Return the values of all columns for this record. The state becomes text, because not every driver accepts an
+    enum.
+    """
     return {**asdict(table), "State": str(table.State)}
 
 
 def forget_clone(connection: Connection, channel: str, name: TableName) -> None:
-    """Delete the row about the copy of a table, because the source no longer has the table."""
+    """Delete the row about the copy of a table, because the table no longer exists on the source or another row
+    replaces it.
+    """
     table = cloned_tables(connection.dialect.name)
     here = (table.c.Channel_name == channel, table.c.Database_name == name[0], table.c.Table_name == name[1])
     connection.execute(delete(table).where(*here))
 
 
 def percent_of(rows: Iterable[ClonedTable]) -> int:
-    """Return the percentage of the bytes that are loaded, according to the source's estimates.
+    """Return the percentage of bytes that are loaded, according to the source's estimates.
 
-    It is 100 if and only if all tables are done.
+    The result is 100 if and only if all tables are done. Cancelled tables do not count.
     """
     found = [row for row in rows if row.State is not CopyState.LEFT_OUT]
     if all(row.State is CopyState.DONE for row in found):
@@ -169,5 +182,5 @@ def percent_of(rows: Iterable[ClonedTable]) -> int:
 
 
 def bytes_left(rows: Iterable[ClonedTable]) -> int:
-    """Return the number of bytes that are not loaded yet, according to the source's estimates."""
+    """Return the number of bytes that are still to be loaded, according to the source's estimates."""
     return sum(max(0, row.Expected_bytes - row.Byte_count) for row in rows if row.is_open)

@@ -1,10 +1,11 @@
 """Stores the begin and end of a group of transactions on nontransactional tables, while the group is applied (WL#3970).
 
-A change of a MyISAM table remains if the applier is killed. One commit covers many transactions of the source, so it
-would be unknown which of them are applied. Invariant: the target stores the begin and the end of the group before its
-first transaction is applied. It keeps them until the position after the last transaction is committed. An applier that
-finds a stored group, and is positioned at its begin, applies the whole group again, even if a part of it is applied
-already.
+If the applier is killed, its changes of a MyISAM table remain in the target. Because one commit covers many
+transactions of the source, the next start cannot know which of them are already applied.
+
+Invariant: the target stores the begin and the end of the group before the first transaction of the group is applied. It
+keeps them until the position after the last transaction is committed. An applier that is positioned at the begin of a
+stored group applies the whole group again. Some of its transactions may then be applied twice.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rplctl.target import mapped_errors
 
 
 def keep_group(connection: Connection, channel: str, begin: BinlogPosition, end: BinlogPosition) -> None:
-    """Store the begin and end of a group in place of the last stored ones."""
+    """Store the begin and end of a group in place of those of the previous group."""
     forget_group(connection, channel)
     table = group_begun(connection.dialect.name)
     places = {"Begin_log_name": begin.log_name, "Begin_log_pos": begin.log_pos}
@@ -27,7 +28,7 @@ def keep_group(connection: Connection, channel: str, begin: BinlogPosition, end:
 
 
 def kept_group(connection: Connection, channel: str) -> tuple[BinlogPosition, BinlogPosition] | None:
-    """Return the begin and end of the stored group, which may be applied in part; None if no group is stored."""
+    """Return the begin and end of the stored group, or None if no group is stored. The group may be applied in part."""
     table = group_begun(connection.dialect.name)
     with mapped_errors(connection.dialect.name):
         row = connection.execute(select(table).where(table.c.Channel_name == channel)).one_or_none()

@@ -1,9 +1,10 @@
-"""Table models for tables that are older than the channel: `load-schema` (design D18).
+"""Stores table models for tables that are older than the channel, for the command `load-schema` (design D18).
 
 Invariant: one transaction makes the models valid at the channel's position and creates the tables that the target
-lacks. These tables are empty, as with `mysqldump --no-data | mysql`, and the models have a mark for this: the target
-lacks the source's older rows (`models.tables_made_empty`). Existing tables keep their rows and must have the model's
-columns.
+lacks. Existing tables keep their rows, and must have the columns of the model.
+
+The new tables are empty, as with `mysqldump --no-data | mysql`. Their models have a mark, because the target lacks the
+older rows of the source (`models.tables_made_empty`).
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from rplctl.target.lake import LakeTarget
 
 
 def load_catalog(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[TableName]:
-    """Store the catalog's models, create the tables that the target lacks, and return the names of these tables.
+    """Store the models of the catalog, create the tables that the target lacks, and return the names of these tables.
 
-    Raises TargetError 1677 if a table exists with other columns; then nothing is stored.
+    Raises TargetError 1677 if a table exists with other columns. In this case, nothing is stored.
     """
     create_own_tables(target.engine)
     created: list[TableName] = []
@@ -53,7 +54,11 @@ def needs_models(engine: Engine, channel: str) -> bool:
 
 
 def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog: Catalog) -> list[str]:
-    """Store the models of the tables that exist in the target, for example from a backup; return their names."""
+    """Store the models of those tables of the catalog that already exist in the target, and return the names of these
+    tables.
+
+    They may exist because the operator loaded a backup.
+    """
     with committed(target):
         adopts = target.adopts if isinstance(target, LakeTarget) else partial(is_there, target)
         there = {name: model for name, model in catalog.tables.items() if adopts(model)}
@@ -63,7 +68,10 @@ def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog
 
 
 def is_there(target: Target, model: TableModel) -> bool:
-    """True if the target has the table. Raises TargetError 1677 for a table with other columns."""
+    """True if the target has the table with the columns of the model.
+
+    Raises TargetError 1677 if it has other columns.
+    """
     try:
         target.check_table(model)
     except TargetError as error:
@@ -74,7 +82,7 @@ def is_there(target: Target, model: TableModel) -> bool:
 
 
 def stands(target: Target, model: TableModel) -> bool:
-    """True if the target has a table with the model's name, with these or other columns."""
+    """True if the target has a table with the model's name, whatever columns the table has."""
     try:
         return is_there(target, model)
     except TargetError as error:

@@ -1,9 +1,9 @@
-"""Stores the batch that a lake's tables receive one after another, before the position moves.
+"""Stores the batch that is being written to the tables of a lake, one table after another, before the position moves.
 
-Invariant: the batch is stored durably before its first table changes, and closed in the transaction that moves the
-position past it. An applier that finds an open batch finishes it. The stored batch has the names of its files, so
-nothing is decoded again. The number of a batch only grows; a closed batch keeps its row, for the number of the next
-batch.
+Invariant: the batch is stored durably before its first table changes. It is closed in the transaction that moves the
+position past it. If an applier finds an open batch, it finishes the batch. The stored batch has the names of its files,
+so that nothing is decoded again. The number of a batch only grows. A closed batch keeps its row, so that the next batch
+can have the next number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _PLACE = ("relay_log_name", "relay_log_pos", "master_log_name", "master_log_pos"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeBatch:
-    """A batch with the files for each table. Of `before` and `after`, only the positions are used."""
+    """A batch, with the files that it adds to each table of the lake.
+
+    `before` and `after`: the positions before and after the batch; the other fields of these records are not used.
+    """
 
     number: int
     before: RelayLogInfo
@@ -34,8 +37,9 @@ class LakeBatch:
 
     @property
     def mark(self) -> int:
-        """A digest of the batch's positions and files (56 bits), by which writers distinguish two batches of the same
-        number.
+        """A digest of the batch's positions and files (56 bits).
+
+        Writers use it to distinguish two batches that have the same number.
         """
         tables = [[table.folder, table.removed, [path for path, _, _ in table.files]] for table in self.tables]
         words = json.dumps([str(self.after.exec_position), tables])
@@ -63,7 +67,7 @@ def last_batch(connection: Connection, channel: str) -> LakeBatch | None:
 
 
 def keep_batch(connection: Connection, channel: str, batch: LakeBatch) -> None:
-    """Store the batch in place of the last one."""
+    """Store the batch in place of the channel's previous one."""
     table = lake_batch(connection.dialect.name)
     places = ({name: getattr(info, name) for name in _PLACE} for info in (batch.before, batch.after))
     before, after = map(json.dumps, places)

@@ -1,8 +1,9 @@
-"""Table models of a channel, stored in the target and versioned by source position (design D18).
+"""Stores the table models of a channel in the target, versioned by the position in the source's log (design D18).
 
-By default, row events have no names, signedness or charsets, so the definition of a table at a position must come from
-the DDL before it. Invariant: a model is written in the transaction of its DDL and of the position after that DDL.
-`load_models` at a position returns the models valid there, so an old position can be read again.
+A *model* is the definition of a table on the source. By default, row events have no column names, signedness or
+character sets. So rplctl must know the definition of a table at the position of an event, from the DDL before it.
+Invariant: a model is written in the transaction that executes its DDL and moves the position past it. `load_models`
+returns the models that were valid at any given position, so that an older position can be read again.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from rplctl.schema.model import MADE_EMPTY, TableModel
 from rplctl.schema.plan import Catalog, DatabaseModel
 from rplctl.schema.statement import EVERY_TABLE, Move, TableName
 
-DATABASE_ROW = ""  # Table_name of the row with a database's default character set
+DATABASE_ROW = ""  # the Table_name of a row that has the default character set of a database
 
 
 def load_models(connection: Connection, channel: str, position: BinlogPosition) -> Catalog:
-    """Return the catalog valid at the position: for each table, the last model at or before it."""
-    last: dict[tuple[str, str], str | None] = {}  # only the last version of a model is parsed
+    """Return the catalog that was valid at this position: for each table, the last model at or before it."""
+    last: dict[tuple[str, str], str | None] = {}  # the texts are kept, because only the last version must be parsed
     for database, name, number, offset, text in connection.execute(_rows(channel, _table(connection))):
         if (number, offset) <= position.order_key():
             last[database, name] = text
@@ -43,11 +44,14 @@ def store_models(  # noqa: PLR0913 - changes of a statement
     databases: Mapping[str, DatabaseModel | None] | None = None,
     moves: Collection[Move] = (),
 ) -> None:
-    """Store models that are valid from `position` on (None: the table was dropped). The caller's transaction commits
-    them.
+    """Store the models that are valid from `position` on, after a DDL statement. The caller's transaction commits them.
 
-    `moves`: a table that was created empty keeps its mark under the new name. The mark ends when the table is dropped,
-    replaced or truncated, because the source then has none of the old rows.
+    `models`: the new model of each changed table, or None for a dropped table. `databases`: the same for default
+    character sets. `moves`: the old and new names of tables that were renamed (new name None: dropped, replaced or
+    truncated).
+
+    A table that was created empty has a mark (see `mark_made_empty`). The mark moves to the new name of a renamed
+    table. It ends if the table is dropped, replaced or truncated, because the source then has none of the old rows.
     """
     marks = _marks(connection, channel, {old for old, _ in moves}) if moves else {}
     marked = _followed(marks, moves)
@@ -79,10 +83,9 @@ def _renamed(text: str, name: TableName) -> TableModel:
 def mark_made_empty(
     connection: Connection, channel: str, position: BinlogPosition, models: Mapping[TableName, TableModel]
 ) -> None:
-    """Mark tables that were created empty, although the source has older rows. The mark is in their models at that
-    position.
+    """Mark tables that rplctl created empty, although the source has older rows.
 
-    The caller's transaction commits the marks.
+    The mark is stored in the models of the tables at this position. The caller's transaction commits the marks.
     """
     for name, model in models.items():
         marked = json.dumps({**json.loads(model.to_json()), MADE_EMPTY: True})
@@ -90,17 +93,17 @@ def mark_made_empty(
 
 
 def tables_made_empty(connection: Connection, channel: str) -> list[TableName]:
-    """Return tables whose rows were never copied.
+    """Return the tables that `load-schema` created empty and whose rows were never copied.
 
-    `load-schema` created these tables empty. Since then, they were neither dropped on the source, nor found equal, nor
-    declared as loaded.
+    A table no longer counts after it was dropped on the source, found equal by a comparison, or declared as loaded.
     """
     return [name for name, marks in _marks(connection, channel).items() if marks]
 
 
 def rows_are_loaded(connection: Connection, channel: str, names: Collection[TableName]) -> None:
-    """Remove the mark that these tables were created empty, because their rows are loaded. The caller's transaction
-    commits the change.
+    """Remove the mark that these tables were created empty, because they have their rows now.
+
+    The caller's transaction commits the change.
     """
     marks = _marks(connection, channel, names) if names else {}
     for name in names:
@@ -111,7 +114,10 @@ def rows_are_loaded(connection: Connection, channel: str, names: Collection[Tabl
 
 
 def _followed(marks: Mapping[TableName, list[tuple[int, int, str]]], moves: Iterable[Move]) -> dict[TableName, str]:
-    """Return the new names of the marked tables after these moves, each with the model that has the mark."""
+    """Return the new names of the marked tables after these moves, each with the model that has the mark.
+
+    A move without a new name ends the mark.
+    """
     left = {name: found[-1][2] for name, found in marks.items()}
     for old, new in moves:
         for name in [name for name in left if old in (name, (name[0], EVERY_TABLE))]:
@@ -124,9 +130,9 @@ def _followed(marks: Mapping[TableName, list[tuple[int, int, str]]], moves: Iter
 def _marks(
     connection: Connection, channel: str, names: Collection[TableName] = ()
 ) -> dict[TableName, list[tuple[int, int, str]]]:
-    """Return the marks of each table as (log number, offset, model). A DROP ends earlier marks.
+    """Return the marks of each table as (log number, offset, model), oldest first. A DROP ends earlier marks.
 
-    `names`: only these tables; () = all.
+    `names`: the tables to look up; () for all tables.
     """
     found: dict[TableName, list[tuple[int, int, str]]] = {}
     model = _table(connection).c.Model
@@ -142,7 +148,7 @@ def _marks(
 def _rows(channel: str, table: Table, names: Collection[TableName] = ()) -> Select[Any]:
     """Return the query for the stored models: database, table, log number, log position and model, oldest first.
 
-    `names`: only these tables; () = all.
+    `names`: the tables to look up; () for all tables.
     """
     c = table.c
     wanted = [and_(c.Database_name == database, c.Table_name == name if name != EVERY_TABLE else true())
@@ -161,10 +167,10 @@ def _set_model(connection: Connection, channel: str, name: TableName, at: tuple[
 
 
 def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> None:
-    """Make the models of the catalog valid from before the first position, because the channel has another source with
-    other positions.
+    """Make the models of the catalog valid from the very beginning, before the first position.
 
-    The caller's transaction commits the change.
+    This is necessary after a change to another source, whose positions differ. The caller's transaction commits the
+    change.
     """
     empty, start = tables_made_empty(connection, channel), BinlogPosition("", 0)
     forget_models(connection, channel)
@@ -174,7 +180,7 @@ def rebase_models(connection: Connection, channel: str, catalog: Catalog) -> Non
 
 
 def forget_models(connection: Connection, channel: str) -> None:
-    """Delete the channel's models for RESET REPLICA ALL; the replicated tables are unchanged."""
+    """Delete the channel's models, for RESET REPLICA ALL. The replicated tables are unchanged."""
     table = _table(connection)
     connection.execute(delete(table).where(table.c.Channel_name == channel))
 

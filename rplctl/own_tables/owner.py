@@ -1,8 +1,8 @@
-"""The owner of a channel's rows in the target: one row per channel in rplctl_channel_owner.
+"""The owner of a channel's rows in the target: one row per channel in the table rplctl_channel_owner.
 
 Invariant: everything that rplctl stores in a target under a channel's name belongs to the instance and the source in
-this row. This is the position, models, states of copies, prepared transactions and decided batches. Only an applier of
-that instance, or an operator who takes over the target, changes the row.
+this row: the position, models, states of copies, prepared transactions and decided batches. Only two can change the
+row: an applier of that instance, and an operator who gives the target to another instance.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from rplctl.target.dialect import TO_WRITE
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The instance and the source that own a channel's rows. Field names are columns.
+    """The instance and the source that own a channel's rows in the target. The field names are column names.
 
-    An unknown source has no uuid and the server id 0.
+    If the source is unknown, its uuid is '' and its server id is 0.
     """
 
     Instance_id: str
-    Instance_place: str = ""  # HOST:FOLDER, for people
+    Instance_place: str = ""  # HOST:FOLDER, for messages only
     Source_uuid: str = ""
     Source_server_id: int = 0
-    Source_place: str = ""  # HOST:PORT, or a folder, for people
+    Source_place: str = ""  # HOST:PORT, or a folder, for messages
     Kept_by: str = ""  # the commit mode in which the position was last stored
 
     @property
@@ -38,7 +38,10 @@ class Owner:
         return f"instance {self.Instance_id or 'without an id'} in {self.Instance_place}, source {source or 'unknown'}"
 
     def is_same_source(self, other: Owner) -> bool:
-        """True unless both sources are known and differ. A MariaDB server has no uuid."""
+        """True if both owners may have the same source. False only if the ids of both sources are known and differ.
+
+        The uuid decides if both have one. Otherwise the server id decides, because a MariaDB server has no uuid.
+        """
         if self.Source_uuid and other.Source_uuid:
             return self.Source_uuid == other.Source_uuid
         if self.Source_server_id and other.Source_server_id:
@@ -46,7 +49,9 @@ class Owner:
         return True
 
     def is_known_source(self, other: Owner) -> bool:
-        """True if both owners have the same source, by its ids, or by its address if the ids are unknown."""
+        """True if both owners certainly have the same source. Their uuids or their addresses are equal, and no ids
+        differ.
+        """
         if not self.is_same_source(other):
             return False
         return (
@@ -57,7 +62,10 @@ class Owner:
 
 
 def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
-    """Return the owner that this instance writes: itself, with the channel's source."""
+    """Return the owner that this instance stores for a channel: the instance itself, with the source in MasterInfo.
+
+    `place`: the HOST:FOLDER of the instance. `master`: None if the source is unknown.
+    """
     master = master or MasterInfo()
     return Owner(
         Instance_id=instance_id,
@@ -69,9 +77,10 @@ def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
 
 
 def read_owner(connection: Connection, channel: str) -> Owner | None:
-    """Return the owner of the channel's rows; None if no applier of this version has worked with the target.
+    """Return the owner of the channel's rows, or None if the target has no such row yet.
 
-    The errors of the driver are not converted.
+    In this case, no applier of this version of rplctl has worked with the target. Errors of the driver are not
+    converted.
     """
     table = channel_owner(connection.dialect.name)
     if not own_table_exists(connection, table.name):
@@ -82,17 +91,21 @@ def read_owner(connection: Connection, channel: str) -> Owner | None:
 
 
 def claim_channel(connection: Connection, channel: str, owner: Owner | None, kept_by: str = "") -> None:
-    """Store `owner`, with the commit mode `kept_by`, in the channel's row. If `owner` is None, do nothing.
+    """Store `owner` in the channel's row, with the commit mode `kept_by`. If `owner` is None, do nothing.
 
-    The caller's transaction commits the change; an equal row is not written. A missing row is inserted without a
-    previous UPDATE: InnoDB would lock the gap, and one of two new channels would fail with 1213.
+    The caller's transaction commits the change. A row that is already equal is not written. A missing row is inserted
+    without a previous UPDATE, because this UPDATE would lock a gap in InnoDB. Two new channels would then have a
+    deadlock (1213).
     """
     if (statement := _claim(connection, channel, owner, kept_by)) is not None:
         connection.execute(statement)
 
 
 def claim_alone(engine: Engine, channel: str, owner: Owner | None, kept_by: str) -> None:
-    """Store the owner as `claim_channel` does, in a transaction of its own. If the row is equal, no lock is taken."""
+    """Store the owner in the channel's row as `claim_channel` does, but in a transaction of its own.
+
+    If the row is already equal, no lock is taken.
+    """
     with engine.connect() as connection:
         if _claim(connection, channel, owner, kept_by) is None:
             return
@@ -101,10 +114,10 @@ def claim_alone(engine: Engine, channel: str, owner: Owner | None, kept_by: str)
 
 
 def _claim(connection: Connection, channel: str, owner: Owner | None, kept_by: str) -> Insert | Update | None:
-    """Return the statement that writes the owner's row; None if there is nothing to write."""
+    """Return the statement that writes the owner's row, or None if there is nothing to write."""
     table = channel_owner(connection.dialect.name)
     if owner is None or not own_table_exists(connection, table.name):
-        return None  # a target of an older rplctl: the next applier creates the table
+        return None  # an older rplctl created the tables of this target; the next applier creates this table
     owner, found = replace(owner, Kept_by=kept_by), read_owner(connection, channel)
     if found is None:
         return insert(table).values(Channel_name=channel, **asdict(owner))
@@ -112,8 +125,9 @@ def _claim(connection: Connection, channel: str, owner: Owner | None, kept_by: s
 
 
 def forget_source(connection: Connection, channel: str) -> None:
-    """Remove the source from the owner's row after CHANGE MASTER: the next applier stores the identity of
-    its source.
+    """Remove the identity of the source from the owner's row after CHANGE MASTER.
+
+    The next applier then stores the identity of its own source.
     """
     table = channel_owner(connection.dialect.name)
     unknown = {"Source_uuid": "", "Source_server_id": 0}
@@ -121,8 +135,9 @@ def forget_source(connection: Connection, channel: str) -> None:
 
 
 def disown_channel(connection: Connection, channel: str) -> None:
-    """Delete the owner's row after RESET REPLICA: the position is deleted, and the next applier begins like the first
-    one.
+    """Delete the owner's row after RESET REPLICA.
+
+    This command also deletes the position. So the next applier begins as if no applier had worked with the target.
     """
     table = channel_owner(connection.dialect.name)
     if own_table_exists(connection, table.name):

@@ -1,9 +1,9 @@
-"""Stores the events of XA transactions of the source in the target, from XA PREPARE to XA COMMIT.
+"""Stores the events of the source's XA transactions in the target, from XA PREPARE to XA COMMIT.
 
 The events are stored in parts, so that neither memory nor the target's row size limits a transaction. Invariant: the
-events are stored in the transaction that moves the position past XA PREPARE. They are deleted in the transaction that
-applies or drops them. So they survive every crash and the purge of the relay log, and nothing is visible before XA
-COMMIT.
+events are stored in the same transaction of the target that moves the position past XA PREPARE. They are deleted in the
+transaction that applies or drops them. So they survive every crash and the purge of the relay log, and nothing is
+visible before XA COMMIT.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ PIECE_BYTES = 4 << 20  # less than the smallest default of max_allowed_packet
 def keep_prepared(
     connection: Connection, channel: str, xid: str, events: Iterable[bytes], description: FormatDescription
 ) -> None:
-    """Store the events of a prepared transaction. An older transaction with the same XID is replaced."""
+    """Store the events of a prepared transaction, together with the format description that is necessary to read them.
+
+    An older transaction with the same XID is replaced.
+    """
     table = prepared_xa(connection.dialect.name)
     connection.execute(delete(table).where(table.c.Channel_name == channel, table.c.Xid == xid))
     text = json.dumps(asdict(description))
@@ -35,9 +38,9 @@ def keep_prepared(
 
 
 def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the events in parts of PIECE_BYTES each; the last part may be shorter.
+    """Yield the bytes of all events in parts of PIECE_BYTES each. The last part may be shorter.
 
-    An event may span several parts. Without events, there is one empty part.
+    An event may span several parts. If there are no events, there is one empty part.
     """
     waiting = bytearray()
     for event in events:
@@ -49,10 +52,9 @@ def _pieces(events: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def take_prepared(connection: Connection, channel: str, xid: str, out: BinaryIO | None) -> FormatDescription | None:
-    """Write the stored events of a transaction to `out`, delete them, and return their format description; None if no
-    events have this XID.
+    """Write the stored events of the transaction `xid` to `out`, delete them, and return their format description.
 
-    Without `out`, the events are only deleted.
+    If `out` is None, the events are only deleted. Return None if no events are stored for this XID.
     """
     table = prepared_xa(connection.dialect.name)
     where = (table.c.Channel_name == channel, table.c.Xid == xid)

@@ -1,4 +1,8 @@
-"""The note about a statement with an implicit commit, in the target that executes it (commit/noted.py)."""
+"""The note about a statement with an implicit commit, which rplctl stores in the target before it executes the
+statement.
+
+After a crash, the note shows whether the statement was executed (commit/noted.py).
+"""
 
 from __future__ import annotations
 
@@ -20,18 +24,18 @@ Definitions = Mapping[ServerObject, Definition | None]
 
 
 class NoteState(StrEnum):
-    SENT = "sent"  # the statement may have been executed
+    SENT = "sent"  # the statement was sent, so it may have been executed
     DONE = "done"  # exactly the events before `events_done` are committed
     WHOLE = "whole"  # the transaction is committed
-    CUT = "cut"  # non-transactional tables may have part of the transaction; `definitions` describe their rows
+    CUT = "cut"  # tables without transactions may have a part of it; `definitions` describes their rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementNote:
-    """The note about one statement. `before`: the position before the statement's transaction.
+    """The note about one statement of the source that commits implicitly.
 
-    `executed`: the GTIDs that are executed after this transaction. `definitions`: the definitions of the objects that
-    the statement changes, before the change.
+    `before`: the position before the statement's transaction. `executed`: the GTIDs that are executed after this
+    transaction. `definitions`: the definitions, before the change, of the objects that the statement changes.
     """
 
     before: BinlogPosition
@@ -43,7 +47,9 @@ class StatementNote:
 
 
 def keep_note(connection: Connection, channel: str, note: StatementNote, *, is_first: bool = False) -> None:
-    """Store the note in place of the last one; `is_first`: True if there is no earlier note."""
+    """Store the note in place of the channel's previous one. `is_first`: True if there is no previous note
+    to delete.
+    """
     if not is_first:
         forget_note(connection, channel)
     values = {
@@ -61,7 +67,7 @@ def keep_note(connection: Connection, channel: str, note: StatementNote, *, is_f
 
 
 def kept_note(connection: Connection, channel: str) -> StatementNote | None:
-    """Return the channel's note; None if there is none. Raises TargetError if it has an unknown state."""
+    """Return the channel's note, or None if there is none. Raises TargetError if the note has an unknown state."""
     table = statement_note(connection.dialect.name)
     with mapped_errors(connection.dialect.name):
         row = connection.execute(select(table).where(table.c.Channel_name == channel)).one_or_none()
@@ -88,8 +94,9 @@ def forget_note(connection: Connection, channel: str) -> None:
 
 @cache
 def _insert(dialect: str) -> Insert:
-    """Return the INSERT of a note. It is cached, because building it for each DDL statement would take as long as
-    executing it.
+    """Return the INSERT statement for a note.
+
+    The statement is cached, because building it for each DDL statement would take as long as executing it.
     """
     return insert(statement_note(dialect))
 

@@ -11,9 +11,10 @@
     rplctl_lake_batch       the batch that several tables of a lake receive, in lakes only (lake_batch.py)
     rplctl_next_event       a view: the next event to execute, of each channel (repository/next_event.py)
 
-In SQLite, they are next to the replicated tables, whose names always contain `__`; elsewhere, in the schema or database
-`rplctl`. Invariant: a table of an older rplctl gets the layout below before it is read. A revision in migrations/ does
-this if the repositories are tables, `create_own_tables` does it if they are files. No row is lost.
+In SQLite, they are next to the replicated tables, whose names always contain `__`. In other databases, they are in the
+schema or database `rplctl`. Invariant: a table that an older rplctl created gets the layout below before it is read. If
+the repositories are tables, a revision in migrations/ changes the layout. If they are files, `create_own_tables`
+changes it. No row is lost.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def commit_marker(dialect: str) -> Table:
         Column("Master_log_name", String(512), nullable=False),
         Column("Master_log_pos", BigInteger, nullable=False),
         Column("Gtid_executed", _long_text(dialect), nullable=False),
-        # True if file and marker were equal at the last check and no applier runs: if the file differs later, it was
-        # edited by hand
+        # True if file and marker were equal when they were last compared and no applier has run since. If they differ
+        # later, somebody has edited the file.
         Column("File_in_step", Boolean, nullable=False),
     )
 
@@ -112,13 +113,15 @@ def statement_note(dialect: str) -> Table:
         dialect,
         "rplctl_statement_note",
         "The statement that commits by itself and is being executed, and what it touches",
-        Column("Master_log_name", String(512), nullable=False),  # the position before the transaction
+        Column(
+            "Master_log_name", String(512), nullable=False
+        ),  # this and the next: the position before the transaction
         Column("Master_log_pos", BigInteger, nullable=False),
-        Column("Gtid_executed", _long_text(dialect), nullable=False),  # after the transaction
+        Column("Gtid_executed", _long_text(dialect), nullable=False),  # the GTIDs after the transaction
         Column("Events_done", Integer, nullable=False),  # events of the transaction before the statement
         Column("State", String(16), nullable=False),
         Column("Statement_hash", String(32), nullable=False),
-        Column("Definitions", _long_text(dialect), nullable=False),  # JSON, before the statement
+        Column("Definitions", _long_text(dialect), nullable=False),  # JSON: definitions before the statement
     )
 
 
@@ -131,8 +134,8 @@ def cloned_tables(dialect: str) -> Table:
         Column("Database_name", String(64), primary_key=True),
         Column("Table_name", String(64), primary_key=True),
         Column("Source_database", String(64), nullable=False),  # differs if rewrite_db renames the database
-        Column("Family", Integer, nullable=False),  # table group: tables that are read in one snapshot
-        Column("State", String(16), nullable=False),  # waiting, copying, done
+        Column("Family", Integer, nullable=False),  # number of the group of tables that one snapshot reads
+        Column("State", String(16), nullable=False),  # waiting, copying, done, left out
         Column("Epoch", BigInteger, nullable=False),  # the snapshot whose chunks are loaded; 0 = none yet
         Column("Chunks", Integer, nullable=False),  # number of loaded chunks
         Column("Row_count", BigInteger, nullable=False),
@@ -183,8 +186,9 @@ def lake_batch(dialect: str) -> Table:
 
 
 def _own_table(dialect: str, name: str, comment: str, *columns: Column[Any]) -> Table:
-    """Return the definition of an internal table whose key begins with the channel. It is in rplctl's own schema if the
-    target has one.
+    """Return the definition of an internal table. The first column of its key is the channel's name.
+
+    The table is in rplctl's own schema, if the target has such a schema.
     """
     by_channel = Column("Channel_name", String(64), primary_key=True)
     schema, options = dialect_of(dialect).own_schema, dialect_of(dialect).own_types().options
@@ -208,7 +212,9 @@ _ALL = (
 
 
 def stored_state(kind: type[State], value: str, table: str) -> State:
-    """Return the state in a row of this internal table. Raises TargetError if no state has this value."""
+    """Return the state that `value` means in a row of this internal table. Raises TargetError if no state has this
+    value.
+    """
     try:
         return kind(value)
     except ValueError:
@@ -222,7 +228,7 @@ def stored_state(kind: type[State], value: str, table: str) -> State:
 
 
 def forget_channel(connection: Connection, channel: str) -> None:
-    """Delete all rows of the channel for RESET REPLICA ALL, in all existing internal tables."""
+    """Delete all rows of the channel in all existing internal tables, for RESET REPLICA ALL."""
     for table in _tables_there(connection):
         connection.execute(table.delete().where(table.c[KEY] == channel))
 
@@ -238,32 +244,33 @@ def rename_channel(connection: Connection, old: str, new: str) -> None:
 
 
 def has_rows(connection: Connection, channel: str) -> bool:
-    """True if an internal table has a row of the channel."""
+    """True if any internal table has a row of the channel."""
     asked = (select(table.c[KEY]).where(table.c[KEY] == channel).limit(1) for table in _tables_there(connection))
     return any(connection.execute(question).first() is not None for question in asked)
 
 
 def _tables_there(connection: Connection, *others: Table) -> Iterator[Table]:
-    """Yield the existing internal tables with a channel column, and the existing tables of `others`."""
+    """Return an iterator over the existing internal tables with a channel column, and the existing tables of
+    `others`.
+    """
     inspector = inspect(connection)
     tables = (*(make(connection.dialect.name) for make in (*_ALL, lake_batch)), *others)
     return (table for table in tables if inspector.has_table(table.name, table.schema))
 
 
 def channels_in(connection: Connection, table: Table) -> frozenset[str]:
-    """Return the channels that have a row in an internal table, in lower case."""
+    """Return the names, in lower case, of the channels that have a row in this internal table."""
     names = connection.execute(select(table.c.Channel_name).distinct()).scalars()
     return frozenset(name.casefold() for name in names)
 
 
 def create_own_tables(engine: Engine) -> None:
-    """Create the internal tables that are missing; rows never change. Raises TargetError if the target reports an
-    error.
+    """Create the internal tables that are missing. Existing rows never change.
 
-    Only one process at a time creates the tables: it first takes the target's lock for this (`lock_installation`). A
-    transaction of MySQL keeps metadata locks of what it has read, so two processes that read and then alter would wait
-    for each other (1213, 3058). If all tables exist, no process waits: hundreds of channels check at the same time when
-    they start together.
+    Only one process at a time creates the tables, under a lock in the target (`lock_installation`). Without this lock,
+    two processes could wait for each other on MySQL (1213, 3058): a transaction keeps metadata locks of the tables that
+    it has read, and both want to alter them. If all tables exist, no lock is taken, because hundreds of channels may
+    start at the same time. Raises TargetError if the target reports an error.
     """
     dialect = engine.dialect.name
     try:
@@ -295,10 +302,11 @@ def _is_complete(connection: Connection) -> bool:
 
 
 def add_pieces(connection: Connection) -> None:
-    """Convert the table rplctl_prepared_xa of an older rplctl, which stored each transaction in one row.
+    """Convert the table rplctl_prepared_xa of an older rplctl, which stored each transaction in only one row.
 
-    That row becomes the first part. If there is no such table, nothing happens. The conversion is one ALTER if the
-    target commits DDL implicitly; otherwise, it is part of the caller's transaction.
+    This row becomes the first part of the transaction. If the table is missing or already converted, nothing happens.
+    If DDL commits implicitly in the target, the conversion is one ALTER. Otherwise, it is part of the caller's
+    transaction.
     """
     if not _lacks_pieces(connection):
         return
