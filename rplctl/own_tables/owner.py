@@ -1,8 +1,8 @@
 """The owner of a channel's rows in the target: one row per channel in the table rplctl_channel_owner.
 
 Invariant: everything that rplctl stores in a target under a channel's name belongs to the instance and the source in
-this row: the position, models, states of copies, prepared transactions and decided batches. Only two can change the
-row: an applier of that instance, and an operator who gives the target to another instance.
+this row. This includes the position, models, states of copies, prepared transactions and decided batches. Only two can
+change the row: an applier of that instance, and an operator who gives the target to another instance.
 """
 
 from __future__ import annotations

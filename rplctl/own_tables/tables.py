@@ -268,9 +268,9 @@ def create_own_tables(engine: Engine) -> None:
     """Create the internal tables that are missing. Existing rows never change.
 
     Only one process at a time creates the tables, under a lock in the target (`lock_installation`). Without this lock,
-    two processes could wait for each other on MySQL (1213, 3058): a transaction keeps metadata locks of the tables that
-    it has read, and both want to alter them. If all tables exist, no lock is taken, because hundreds of channels may
-    start at the same time. Raises TargetError if the target reports an error.
+    two processes could wait for each other on MySQL (1213, 3058). The reason is that a transaction keeps metadata locks
+    of the tables that it has read, and both processes want to alter them. If all tables exist, no lock is taken,
+    because hundreds of channels may start at the same time. Raises TargetError if the target reports an error.
     """
     dialect = engine.dialect.name
     try:

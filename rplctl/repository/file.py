@@ -3,9 +3,9 @@
 Invariant: a reader sees one complete record, because every flush replaces the file (temporary file, rename).
 
 A flush that is forced or due is durable when it returns. Any other flush only reaches the cache of the operating
-system. A power cut may lose such a flush, but a crash of the process does not lose it (WL#2775 REQ-3: "we
-optimistically write to the OS' cache"). After a power cut, some file systems show an empty or zeroed file. rplctl then
-reads `.relay-log.info.synced` instead, which is a link to the last durable record.
+system (WL#2775 REQ-3: "we optimistically write to the OS' cache"). A power cut may lose such a flush, but a crash of
+the process does not lose it. After a power cut, some file systems show an empty or zeroed file. rplctl then reads
+`.relay-log.info.synced` instead, which is a link to the last durable record.
 
 Files have mode 0600. If a file has a password and others may read the file, rplctl refuses it (design D14). This module
 does not load SQLAlchemy (D16).
@@ -104,8 +104,8 @@ class FileRepository(Generic[Info]):
     def parsed(self, data: bytes | None) -> Info | None:
         """Return the record in the bytes that `load` returned, or None if there are no bytes.
 
-        Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo) if the record is damaged or belongs to another channel,
-        and ConfigError if others may read a file with a password.
+        Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo) if the record is damaged or belongs to another channel.
+        Raises ConfigError if others may read a file with a password.
         """
         if not data:
             return None

@@ -14,5 +14,6 @@
     cell_format                         the format of a model's cells
     updated_names                       the tables that a statement updates, for filters
 
-This package knows no kind of target: a package below `target` converts a plan to the target's DDL.
+A *model* is the MySQL definition of a table; a *catalog* has the models of all tables. This package knows no kind of
+target: a package below `target` converts a plan to the target's DDL.
 """

@@ -1,7 +1,7 @@
-"""Determines the objects of a server that a DDL statement changes, and how their definitions differ after it (design
-D28).
+"""Determines which objects of a server a DDL statement changes, and how their definitions differ after it (design D28).
 
-Invariant: if `affected_by` returns None, the statement may be executed twice: the second execution changes nothing.
+Invariant: if `affected_by` returns None, the statement may be executed twice, because the second execution changes
+nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from rplctl.schema.lexer import expand
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import TableName
 
-ACCOUNTS: Final = "ACCOUNTS"  # all users, roles and privileges are one object
+ACCOUNTS: Final = "ACCOUNTS"  # all users, roles and privileges count as one object
 DATABASE: Final = "DATABASE"
 TABLE: Final = "TABLE"  # a table, a view or a sequence
 
 
 class ServerObject(NamedTuple):
-    """An object of a server. `kind`: the word in SHOW CREATE; `database`, `name`: '' if objects of this
-    kind have none.
+    """An object of a server, for example a table or a trigger.
+
+    `kind`: the word in SHOW CREATE. `database`, `name`: '' if objects of this kind have none.
     """
 
     kind: str
@@ -39,7 +40,7 @@ class ServerObject(NamedTuple):
 
 
 class DefinitionOutcome(StrEnum):
-    """How the definition of an object after the statement differs from the one before it."""
+    """The difference between the definition of an object before a statement and after it."""
 
     ABSENT = "does not exist"
     PRESENT = "exists"
@@ -49,11 +50,11 @@ class DefinitionOutcome(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Affected:
-    """The objects that a statement changes, with the outcome of each that proves the execution.
+    """The objects that a statement changes, and for each the outcome that proves that the statement was executed.
 
-    `outcomes`: empty for a statement that is not understood. `pairs`: the steps of RENAME TABLE, in which names may be
-    swapped. `wants_identity`: True if the texts of the definitions do not prove the execution. `may_look_alike`: True
-    if equal columns may have been swapped. `is_drop`: True if each table of the list is dropped separately. `replaces`:
+    `outcomes`: empty for a statement that is not understood. `pairs`: the renames of RENAME TABLE, which may swap
+    names. `wants_identity`: True if the texts of the definitions do not prove the execution. `may_look_alike`: True if
+    equal columns may have been swapped. `is_drop`: True if each table of the list is dropped separately. `replaces`:
     True for CREATE OR REPLACE, which some targets execute as a DROP and a CREATE.
     """
 
@@ -90,8 +91,9 @@ _REPEATABLE_RIGHTS = re.compile(
 
 
 def affected_by(sql: str, database: str, context: DdlContext) -> Affected | None:
-    """Return the objects whose definitions are compared before the statement is sent, and after a crash; None if it may
-    be executed twice.
+    """Return the objects whose definitions rplctl compares after a crash with those before the statement.
+
+    Return None if the statement may be executed twice, so that no comparison is necessary.
     """
     try:
         actions = parse_ddl(sql, database, context)

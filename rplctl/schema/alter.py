@@ -1,9 +1,10 @@
-"""Applies ALTER TABLE to a model, without side effects and in the server's order, and returns the origin of each
-column's values.
+"""Applies ALTER TABLE to a model in the order of the server, and reports which old column each new column comes from.
 
 The server first processes the old columns (dropped, changed, unchanged). It then places new and moved columns in the
-order of the clauses, by their new names. It drops keys before it adds others. So a swap of two columns' names works. An
-unknown index or constraint does not affect rows and only gives a note. An unknown column raises an error.
+order of the clauses, by their new names. It drops keys before it adds others. So a swap of two columns' names works.
+
+An index or constraint that the model lacks only gives a note, because it does not affect rows. A column that the model
+lacks raises an error. The functions have no side effects.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rplctl.schema.naming import index_name
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """The model after ALTER TABLE. `origins[i]`: the old name of its column i, None if the column is new."""
+    """The model after ALTER TABLE. `origins[i]`: the old name of the model's column i, or None if the column is new."""
 
     model: TableModel
     origins: tuple[str | None, ...]
@@ -45,9 +46,12 @@ class _Draft:
 
 def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: DdlContext,
           database_charset: str) -> Altered:  # fmt: skip
-    """Return the model after the operations. Raises RplError if the resolved model lacks a column."""
+    """Return the model after the operations of one ALTER TABLE statement, and the origins of its columns.
+
+    `database_charset`: the default of the table's database. Raises RplError if the model lacks a column.
+    """
     options = next((op for op in operations if isinstance(op, ddl.TableOptions) and (op.charset or op.collation)), None)
-    if options is not None:  # added columns get the new default
+    if options is not None:  # columns that the statement adds get the new default
         model = replace(model, charset=options.charset or model.charset, collation=options.collation)
     converting = [op for op in operations if isinstance(op, ddl.ConvertCharset)]
     for conversion in converting:
@@ -59,7 +63,7 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
     draft = _place_columns(model, operations)
     columns = tuple(structure.resolve_column(c, model.charset or database_charset, model.collation)
                     for c, _ in draft.columns)  # fmt: skip
-    for conversion in converting:  # also applies to columns that the statement itself defines
+    for conversion in converting:  # the conversion also applies to columns that the statement itself defines
         columns = tuple(_with_charset(c, conversion.charset or database_charset, conversion.collation) for c in columns)
     origins = tuple(origin for _, origin in draft.columns)
     structure.check_column_names(columns, model.qualified_name)
@@ -75,7 +79,10 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
 
 
 def _promote_first_timestamp(operations: tuple[ddl.Operation, ...]) -> tuple[ddl.Operation, ...]:
-    """Promote the first TIMESTAMP of the statement as in CREATE TABLE, independent of the table's other columns."""
+    """Give the first TIMESTAMP of the statement its implicit default, as CREATE TABLE does.
+
+    The other columns of the table do not matter for this.
+    """
     written = [op.column for op in operations if isinstance(op, ddl.AddColumn | ddl.ChangeColumn)]
     promoted = iter(structure.promote_first_timestamp(tuple(written)))
     return tuple(
@@ -97,7 +104,10 @@ def _read_literals(model: TableModel, operation: ddl.Operation, database_charset
 
 
 def _convert_charset(model: TableModel, operation: ddl.ConvertCharset, database_charset: str) -> TableModel:
-    """Apply CONVERT TO CHARACTER SET to the table's default and all text columns; TEXT grows to hold all characters."""
+    """Return the model after CONVERT TO CHARACTER SET, which changes the table's default and all text columns.
+
+    A TEXT column gets a larger type if its characters need more bytes in the new charset.
+    """
     charset = operation.charset or database_charset
     columns = tuple(_converted(column, charset, operation.collation) for column in model.columns)
     return replace(model, columns=columns, charset=charset, collation=operation.collation)
@@ -127,7 +137,10 @@ def _unknown_column(model: TableModel, name: str) -> RplError:
 
 
 def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> _Draft:
-    """Return the columns in their new order. Until its clause is processed, a moved column keeps its old position."""
+    """Return the draft of the altered table, with its columns in their new order.
+
+    A moved column keeps its old position until its clause is processed.
+    """
     operations = _defined_last(model, tuple(_effective(model, operations)))
     changes = _changes_by_column(model, operations)
     draft = _Draft(model, [])
@@ -152,7 +165,7 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> 
 
 
 def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iterator[ddl.Operation]:
-    """Yield those operations that IF EXISTS or IF NOT EXISTS does not cancel.
+    """Yield the operations except those that IF EXISTS or IF NOT EXISTS cancels.
 
     MariaDB decides by the old table. For ADD IF NOT EXISTS, it also considers the columns of earlier clauses, even
     cancelled clauses.
@@ -176,7 +189,7 @@ def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iter
 def _defined_last(model: TableModel, operations: tuple[ddl.Operation, ...]) -> tuple[ddl.Operation, ...]:
     """Merge an ADD and a later MODIFY of the same new column into one ADD.
 
-    MariaDB uses the definition and the position of the MODIFY.
+    Like MariaDB, the merged ADD uses the definition and the position of the MODIFY.
     """
     found: list[ddl.Operation] = []
     for operation in operations:
@@ -205,7 +218,7 @@ def _changes_by_column(
 
 
 def _place(draft: _Draft, operation: ddl.Operation) -> None:
-    """Insert a new column, or move a column, to the position of its clause."""
+    """Insert a new column at the position that its clause names, or move a changed column there."""
     if isinstance(operation, ddl.AddColumn):
         _insert(draft, operation.column, None, operation.position)
     elif isinstance(operation, ddl.ChangeColumn) and operation.position is not None:
@@ -239,8 +252,9 @@ def _insert(draft: _Draft, column: Column, origin: str | None, position: str | N
 
 
 def _carry_keys(model: TableModel, draft: _Draft, *, keeps_primary: bool) -> TableModel:
-    """Return the model with its old keys and foreign keys, in which columns have their new names. Dropped columns are
-    removed from keys.
+    """Return the model with the keys and foreign keys of the old model, in which columns have their new names.
+
+    A dropped column is removed from the keys. `keeps_primary`: False if the statement drops the primary key.
     """
     final = {origin: column.name for column, origin in draft.columns if origin is not None}
     keys = []
@@ -267,28 +281,35 @@ def _carried(part: KeyPart, final: dict[str, str]) -> KeyPart:
 
 
 def _follow_rename(foreign_key: ForeignKey, parent: TableModel, renamed: dict[str, str]) -> ForeignKey:
-    """Return a foreign key that references `parent`, after columns of `parent` were renamed."""
+    """Return the foreign key with the new column names of its parent table, if it references the table `parent`.
+
+    `renamed`: the new name of each renamed column by its old name.
+    """
     if (foreign_key.ref_database, foreign_key.ref_table) != (parent.database, parent.name) or not renamed:
         return foreign_key
     return replace(foreign_key, ref_columns=tuple(renamed.get(name, name) for name in foreign_key.ref_columns))
 
 
 def renamed_columns(altered: Altered) -> dict[str, str]:
-    """Return a mapping from old to new column names."""
+    """Return the new name of each renamed column by its old name."""
     pairs = zip(altered.origins, altered.model.columns, strict=True)
     return {origin: column.name for origin, column in pairs if origin is not None and origin != column.name}
 
 
 def follow_renamed_columns(child: TableModel, parent: TableModel, renamed: dict[str, str]) -> TableModel:
-    """Return the model of a child table after columns of its parent table were renamed."""
+    """Return the model of a child table, whose foreign keys now have the new column names of the parent table.
+
+    `renamed`: the new name of each renamed column by its old name.
+    """
     return replace(child, foreign_keys=tuple(_follow_rename(fk, parent, renamed) for fk in child.foreign_keys))
 
 
 def _constraints(
     model: TableModel, operations: tuple[ddl.Operation, ...], context: DdlContext
 ) -> tuple[TableModel, list[str]]:
-    """Drop and then add the constraints in the operations. Return the model, and a note for each dropped constraint
-    that the model lacks.
+    """Drop the constraints that the operations drop, and then add those that they add. Return the model and notes.
+
+    There is a note for each constraint to drop or rename that the model lacks.
     """
     notes: list[str] = []
     for operation in operations:
@@ -316,7 +337,7 @@ def _renamed_key(model: TableModel, key: Key, operation: ddl.RenameKey) -> Key:
 
 
 def _table_level(model: TableModel, operation: ddl.Operation) -> TableModel:
-    """Apply table options, partition clauses and system versioning."""
+    """Return the model after an operation about table options, partitions or system versioning."""
     if isinstance(operation, ddl.TableOptions):
         engine = model.engine if operation.engine is None else operation.engine
         comment = model.comment if operation.comment is None else operation.comment

@@ -1,4 +1,4 @@
-"""Parse the text of ALTER TABLE into operations, clause by clause."""
+"""Parses the text of ALTER TABLE into operations, clause by clause."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _STORAGE_OF_PARTITIONS = ("ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "
 
 
 def parse_alter_table(tokens: TokenStream, database: str) -> ddl.AlterTable:
-    """Parse the name and the clauses after ALTER TABLE. Raises RplError for a clause that rplctl does not know."""
+    """Parse the name of the table and the clauses after ALTER TABLE into operations.
+
+    `database`: the database of a name without one. Raises RplError for a clause that rplctl does not know.
+    """
     if_exists = tokens.accept("IF EXISTS")
     name = tokens.table_name(database)
     operations: list[ddl.Operation] = []
@@ -53,7 +56,7 @@ def _clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
         return (_rename(tokens, database),)
     if tokens.accept("CONVERT TO"):
         return (_convert(tokens),)
-    if tokens.accept("ORDER BY"):  # the order of rows in the file; its commas do not separate clauses
+    if tokens.accept("ORDER BY"):  # only the order of rows in the file; its commas do not separate clauses
         tokens.rest()
         return ()
     if (partition := _partition_clause(tokens, database)) is not None:
@@ -95,7 +98,7 @@ def _add(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
 
 
 def _add_several(tokens: TokenStream, database: str, *, if_not_exists: bool) -> tuple[ddl.Operation, ...]:
-    """Parse `(a INT, b INT, KEY (a))` after ADD."""
+    """Parse the definitions in parentheses after ADD, for example `(a INT, b INT, KEY (a))`."""
 
     def one() -> tuple[ddl.Operation, ...]:
         if is_constraint(tokens):
@@ -142,7 +145,11 @@ def _change(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
 
 
 def _alter_item(tokens: TokenStream) -> tuple[ddl.Operation, ...]:
-    """Parse ALTER [COLUMN] c SET DEFAULT …, ALTER INDEX i INVISIBLE, ALTER CHECK c NOT ENFORCED."""
+    """Parse the rest of a clause ALTER [COLUMN] c SET DEFAULT …, ALTER INDEX i INVISIBLE, or ALTER CHECK c NOT
+    ENFORCED.
+
+    Only the clauses about columns give an operation.
+    """
     if tokens.accept_any("INDEX", "KEY", "CHECK", "CONSTRAINT"):
         tokens.accept("IF EXISTS")
         tokens.identifier()
@@ -187,7 +194,7 @@ def _convert(tokens: TokenStream) -> ddl.ConvertCharset:
 
 
 def _partition_clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...] | None:
-    """Parse a clause about partitions; return None if the next clause is not about partitions."""
+    """Parse a clause about partitions, or return None if the next clause is not about partitions."""
     if tokens.accept("PARTITION BY"):
         return (ddl.Repartition(parse_partitioning(tokens)),)
     if tokens.accept("REMOVE PARTITIONING"):
@@ -215,9 +222,10 @@ def _partition_clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation
 
 
 def _moved_partition(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...] | None:
-    """Parse the conversion of a table to a partition, or the reverse.
+    """Parse the conversion of a table to a partition or of a partition to a table, or the exchange of both.
 
-    Rows that WITHOUT VALIDATION accepted are checked when the operation runs.
+    Return None if the next clause is another one. The words WITH and WITHOUT VALIDATION have no effect, because the
+    rows are checked in any case when the operation runs.
     """
     if tokens.accept("EXCHANGE PARTITION"):
         partition = tokens.identifier()

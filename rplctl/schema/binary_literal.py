@@ -1,5 +1,6 @@
-"""Reads literals of a statement after SET NAMES binary: the servers store their bytes in the column without
-conversion.
+"""Reads the literals of a statement that was executed after SET NAMES binary.
+
+The servers store the bytes of such literals in the column without a conversion.
 """
 
 from __future__ import annotations
@@ -13,17 +14,16 @@ from rplctl.event.charset import ASCII_COMPATIBLE, decode_text, is_utf8
 from rplctl.schema.data_type import takes_charset
 from rplctl.schema.model import Column
 
-# The bytes of a character: MariaDB 10.11 and MySQL 9.7 put zeros in front of a literal until it has whole characters
+# The bytes of one character. MariaDB 10.11 and MySQL 9.7 put zeros before a literal until it has whole characters.
 _WIDE = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}
 _PLAIN = re.compile(r"'((?:[^'\\]|'')*)'")
 
 
 def read_literals(column: Column) -> Column:
-    """Return the column with its labels and its default read in the column's character set. They were read as UTF-8
-    before.
+    """Return the column with its labels and its default in the column's own character set.
 
-    Raises RplError 1235 for a default that is not a plain literal, in a character set that is not compatible with
-    ASCII; for bytes that are not text in the column's character set, the error of the character set.
+    The parser has read their bytes as UTF-8. Raises RplError 1235 if the character set is not compatible with ASCII and
+    the default is not a plain literal. Raises the error of the character set if the bytes are not text in it.
     """
     charset = column.charset
     if not takes_charset(column) or charset is None or charset == "binary" or is_utf8(charset):
@@ -45,6 +45,6 @@ def read_literals(column: Column) -> Column:
 
 
 def _decoded(text: str, charset: str) -> str:
-    """Return the text that a literal's bytes are in the character set."""
+    """Return the text that the bytes of a literal represent in the character set. `text`: the bytes, read as UTF-8."""
     raw, width = text.encode(), _WIDE.get(charset, 1)
     return decode_text(raw.rjust(-(-len(raw) // width) * width, b"\0"), charset)

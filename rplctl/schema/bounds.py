@@ -1,10 +1,12 @@
-"""Divides a table's keys into chunks: (−∞, b1], (b1, b2] … (bn, ∞).
+"""Divides the keys of a table into chunks, which are ranges of keys: (−∞, b1], (b1, b2] … (bn, ∞).
 
-A bound is a key of the table, as one SQL literal for each key column. The source finds the bounds (`ORDER BY key LIMIT
-1 OFFSET n`, from the index alone). Invariant: if two chunks meet at a bound, the condition of one is the exact negation
-of the other's. So each possible key is in one chunk, under any collation, and rplctl itself compares no keys. Bounds
-come from the source and are stored in files, so a bound that is not a value of its column's type is never used in SQL.
-The session must have `sql_mode=''` and `time_zone='+00:00'` (`result_set.columns.SESSION`).
+A bound b is a key of the table, as one SQL literal for each key column. The source finds the bounds (`ORDER BY key
+LIMIT 1 OFFSET n`, from the index alone).
+
+Invariant: if two chunks meet at a bound, the condition of one is the exact negation of the other's. So each possible
+key is in exactly one chunk, under any collation, and rplctl itself compares no keys. Bounds come from the source and
+are stored in files. So a bound is used in SQL only after a check that it is a value of its column's type. The session
+must have `sql_mode=''` and `time_zone='+00:00'` (`result_set.columns.SESSION`).
 """
 
 from __future__ import annotations
@@ -19,14 +21,17 @@ from rplctl.sql_text import NOTHING, Grammar, Sql, hex_literal, joined, matched,
 
 Query = Callable[[Sql], Sequence[tuple[Any, ...]]]
 Bound = tuple[str, ...]
-_ROW_BYTES: Final = 16 << 10  # assumed for a table without statistics
+_ROW_BYTES: Final = 16 << 10  # the assumed size of a row in a table without statistics
 _NUMBERED: Final = frozenset({"bit", "enum", "set"})
 _TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The keys after `after` (None: from the first) up to and including `upto` (None: to the last)."""
+    """The keys after `after`, up to and including `upto`.
+
+    If `after` is None, the chunk begins at the first key. If `upto` is None, it ends at the last key.
+    """
 
     after: Bound | None
     upto: Bound | None
@@ -37,17 +42,21 @@ class KeyColumn:
     name: Sql
     read: Sql  # an expression that returns the column's value as text
     grammar: Grammar  # the grammar of the text from `read`
-    before: Sql = NOTHING  # SQL before and after the text, which makes it a literal, which makes it a literal
-    behind: Sql = NOTHING
+    before: Sql = NOTHING  # the SQL before the text, for example x', which makes the text a literal
+    behind: Sql = NOTHING  # the SQL after the text
 
     def bound(self, text: str) -> str:
-        """Return the literal for a text that the source returned for `read`. Raises RplError if the column cannot have
-        this value.
+        """Return the SQL literal for a text that the source returned for the expression `read`.
+
+        Raises RplError if the column cannot have this value.
         """
         return written("{}{}{}", self.before, matched(self.grammar, text), self.behind)
 
     def literal(self, bound: str) -> Sql:
-        """Return a stored bound as SQL. Raises RplError if it is not a literal that `bound` returns."""
+        """Return a bound that was stored in a file as SQL.
+
+        Raises RplError if `bound` cannot have returned this text.
+        """
         inner = bound[len(self.before) : len(bound) - len(self.behind)]
         found = written("{}{}{}", self.before, matched(self.grammar, inner), self.behind)
         if found != bound:
@@ -56,7 +65,10 @@ class KeyColumn:
 
 
 def key_of(model: TableModel) -> tuple[Column, ...]:
-    """Return the columns of the primary key, or else of the first UNIQUE key without NULLs; () without such a key."""
+    """Return the columns of the primary key, or else of the first UNIQUE key without nullable columns.
+
+    Return () if the table has no such key.
+    """
     for kind in ("primary", "unique"):
         for key in model.keys:
             columns = [model.find(part.column) for part in key.parts if part.column]
@@ -69,7 +81,7 @@ def key_of(model: TableModel) -> tuple[Column, ...]:
 
 
 def chunk_key(model: TableModel) -> tuple[KeyColumn, ...]:
-    """Return the columns by which a table is divided into chunks; () if the whole table is one chunk."""
+    """Return the key columns by which the table is divided into chunks, or () if the whole table is one chunk."""
     return tuple(map(_key_column, key_of(model)))
 
 
@@ -97,8 +109,9 @@ def _key_column(column: Column) -> KeyColumn:
 
 
 def grammar_of(column: Column) -> Grammar:
-    """Return the grammar of the column's values as servers print them, or as HEX() prints them for text and binary
-    columns.
+    """Return the grammar of the column's values as servers print them.
+
+    For text and binary columns, it is the grammar of HEX().
     """
     kind = column.type
     if kind in _NUMBERED or kind == "year" or kind in INTEGER_BITS:
@@ -112,11 +125,11 @@ def grammar_of(column: Column) -> Grammar:
 
 
 def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = None) -> Iterator[Chunk]:
-    """Yield the chunks of a table in the order of its key, `rows` rows (at least 1) in each; the first chunk begins
-    after the key `after`, or at the first key if it is None. The source is queried for the end of a chunk only when the
-    caller requests the chunk.
+    """Yield the chunks of a table in the order of its key, with `rows` rows (at least 1) in each.
 
-    The last chunk has fewer rows, or none. Raises the errors of `query`.
+    The first chunk begins after the key `after`, or at the first key if this is None. The last chunk has fewer rows, or
+    none. The source is queried for the end of a chunk only when the caller requests the chunk. Raises the errors of
+    `query`.
     """
     while (chunk := next_chunk(query, model, rows, after)).upto is not None:
         yield chunk
@@ -125,13 +138,13 @@ def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = Non
 
 
 def next_chunk(query: Query, model: TableModel, rows: int, after: Bound | None) -> Chunk:
-    """Return the chunk of `rows` rows that begins after the key `after` (None: at the first key)."""
+    """Return the chunk of `rows` rows that begins after the key `after`, or at the first key if this is None."""
     key = chunk_key(model)
     return Chunk(after, next_bound(query, model, key, after, rows) if key else None)
 
 
 def row_bytes(query: Query, model: TableModel) -> tuple[int, int]:
-    """Return the source's estimates of the bytes of one row (at least 1) and of all rows of the table."""
+    """Return the source's estimates of the size of one row (at least 1) and of the whole table, in bytes."""
     found = query(
         written(
             "SELECT avg_row_length, data_length FROM information_schema.tables"
@@ -147,7 +160,10 @@ def row_bytes(query: Query, model: TableModel) -> tuple[int, int]:
 def next_bound(
     query: Query, model: TableModel, key: Sequence[KeyColumn], after: Bound | None, rows: int
 ) -> Bound | None:
-    """Return the key of the last one of the `rows` rows that follow the key `after`; None if fewer rows follow."""
+    """Return the last key of the `rows` rows that follow the key `after`, or None if fewer rows follow.
+
+    `after`: None for the beginning of the table.
+    """
     names = joined(", ", [column.name for column in key])
     read = joined(", ", [column.read for column in key])
     where = condition(key, Chunk(after, None))
@@ -161,10 +177,10 @@ def next_bound(
 
 
 def condition(key: Sequence[KeyColumn], chunk: Chunk) -> Sql:
-    """Return ` WHERE …` for the chunk's rows; empty for all rows. The condition also compares the first column alone,
-    so that servers use the index.
+    """Return ` WHERE …` for the rows of the chunk, or nothing if the chunk has all rows.
 
-    Raises RplError for a bound that does not match the key.
+    The condition also compares the first column alone, so that servers use the index. Raises RplError for a bound that
+    does not match the key.
     """
     terms: list[Sql] = []
     if chunk.after is not None:
@@ -183,8 +199,10 @@ def _literals(key: Sequence[KeyColumn], bound: Bound) -> list[Sql]:
 
 
 def _compared(key: Sequence[KeyColumn], bound: Sequence[Sql], sign: Sql, last_sign: Sql) -> Sql:
-    """Return SQL that compares the key with a bound: (a > x OR (a = x AND b > y)), or the same with < and <=. Servers
-    use an index range for this form, but not for (a, b) > (x, y).
+    """Return SQL that compares a key of several columns with a bound: (a > x OR (a = x AND b > y)).
+
+    For this form, servers use an index range, but not for (a, b) > (x, y). `sign`: the operator, > or <. `last_sign`:
+    the operator for the last column, which may also be <=.
     """
     text = NOTHING
     for column, literal in zip(reversed(key), reversed(bound), strict=True):

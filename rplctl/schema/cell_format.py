@@ -1,4 +1,4 @@
-"""Formats of cells from a table's model, for details that a table map lacks.
+"""Returns the formats of cells from a table's model, for details that a table map in the log lacks.
 
 Invariant: the wire type comes only from the log, never from this module.
 """
@@ -13,7 +13,9 @@ from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, TEMPORAL_TYPES, C
 
 @lru_cache(maxsize=4096)
 def known_formats(columns: tuple[Column, ...]) -> tuple[ColumnFormat, ...]:
-    """Return the formats for `event.column.column_formats`."""
+    """Return, for each column, the format details that its model knows. `event.column.column_formats` combines them
+    with the log.
+    """
     return tuple(_known_format(column) for column in columns)
 
 

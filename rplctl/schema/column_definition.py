@@ -1,4 +1,4 @@
-"""Parse one column definition of CREATE or ALTER TABLE into the column and its inline constraints."""
+"""Parses one column definition of CREATE or ALTER TABLE into the column and its inline constraints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _WITH_VALUE = ("COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE
 
 
 def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column, tuple[Constraint, ...]]:
-    """Parse the definition of a column after its name. Raises RplError for an attribute that rplctl does not know."""
+    """Parse the definition of the column `name`, which comes after the name. Return the column and its constraints.
+
+    Raises RplError for an attribute that rplctl does not know.
+    """
     parsed = parse_data_type(tokens, name)
     column, constraints = parsed.column, list[Constraint]()
     if parsed.is_serial:
@@ -49,7 +52,7 @@ def _key(column: Column, kind: str) -> AddKey:
 
 
 def _attribute(tokens: TokenStream, column: Column) -> Column | None:
-    """Parse one attribute, and return the column with it; return None if no attribute comes next."""
+    """Parse one attribute, and return the column with this attribute, or None if no attribute comes next."""
     if tokens.accept("NOT NULL"):
         return replace(column, nullable=False)
     if tokens.accept("DEFAULT"):
@@ -65,7 +68,7 @@ def _attribute(tokens: TokenStream, column: Column) -> Column | None:
         return replace(column, invisible=True)
     if tokens.accept("VISIBLE"):
         return replace(column, invisible=False)
-    if tokens.accept("ON UPDATE"):  # no effect on a replica: the row images contain its result
+    if tokens.accept("ON UPDATE"):  # this has no effect on a replica, because the row images contain its result
         parse_default(tokens)
         return column
     if tokens.accept("GENERATED ALWAYS AS") or tokens.accept("AS"):
@@ -90,7 +93,7 @@ def _generated(tokens: TokenStream, column: Column) -> Column:
 
 
 def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Constraint | None:
-    """Parse an inline key, check or reference of the column; return None if none comes next."""
+    """Parse a key, check or reference in the column's definition, or return None if none of them comes next."""
     if tokens.accept("SERIAL DEFAULT VALUE"):
         return _key(column, "unique")
     if tokens.accept("PRIMARY KEY") or tokens.accept("PRIMARY"):
@@ -117,7 +120,9 @@ def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Co
 
 
 def parse_check(tokens: TokenStream, name: str) -> AddCheck:
-    """Parse `CHECK (expression) [[NOT] ENFORCED]`. Only the model has it: the source has checked the rows."""
+    """Parse `CHECK (expression) [[NOT] ENFORCED]`. The check is only stored in the model, as the source has checked the
+    rows.
+    """
     tokens.expect("CHECK")
     check = AddCheck(Check(name, tokens.skip_group()))
     _ = tokens.accept("NOT ENFORCED") or tokens.accept("ENFORCED")
@@ -125,7 +130,10 @@ def parse_check(tokens: TokenStream, name: str) -> AddCheck:
 
 
 def parse_references(tokens: TokenStream, database: str, key: ForeignKey) -> ForeignKey:
-    """Parse `REFERENCES t (a, b) [MATCH …] [ON DELETE …] [ON UPDATE …]`. Without columns: t's primary key."""
+    """Parse `REFERENCES t (a, b) [MATCH …] [ON DELETE …] [ON UPDATE …]`, and return `key` with this reference.
+
+    If the clause names no columns, it references the primary key of t.
+    """
     tokens.expect("REFERENCES")
     ref_database, ref_table = tokens.table_name(database)
     ref_columns = tokens.in_parentheses(tokens.identifier) if tokens.is_symbol("(") else ()
@@ -149,7 +157,9 @@ def _reference_option(tokens: TokenStream) -> str:
 
 
 def parse_default(tokens: TokenStream) -> str:
-    """Return the text of a DEFAULT: a literal, `(expression)`, a function call, or `NEXT VALUE FOR s`."""
+    """Return the text of a DEFAULT: a literal, `(expression)`, a function call, or a fixed text for `NEXT
+    VALUE FOR s`.
+    """
     start = tokens.token.start
     end = start
     if tokens.is_symbol("("):

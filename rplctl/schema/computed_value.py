@@ -1,8 +1,8 @@
-"""Computes the value of a generated column from one row of old values, as a server does.
+"""Computes the value of a generated column from the old values of one row, as a server does.
 
-A target's SQL computes the common expressions for all rows. This module has the rules of MariaDB 10.11 and MySQL 9.7
-for other expressions, one row at a time: arithmetic of every kind of number, functions of texts, bytes and dates. The
-tests compare each function with real servers, over the types of its operands.
+A target's SQL computes the common expressions for all rows. For other expressions, this module has the rules of MariaDB
+10.11 and MySQL 9.7, which apply to one row at a time. The rules are about arithmetic of every kind of number, and about
+functions of texts, bytes and dates. The tests compare each function with real servers, over the types of its operands.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ _MOST_DECIMALS = 30
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A value with the type that the server gives it."""
+    """A value of an expression, with the type that the server gives to this value."""
 
     column: Column
     value: Value
 
 
-Row = Mapping[str, Operand]  # folded name of a column → its value
+Row = Mapping[str, Operand]  # the value of each column by its lower-case name
 
 
 def computed_value(column: Column, text: str, row: Row, context: DdlContext) -> Value:
-    """Return the value of the generated column `column`, whose expression is `text`. Raises NotComputable if no rule is
-    proven.
+    """Return the value of the generated column `column` for one row.
+
+    `text`: the expression of the column. `row`: the values of the other columns by their lower-case names. Raises
+    NotComputable if no rule for the expression is proven.
     """
     try:
         reader = _Reader(TokenStream(text, context), row, context)
@@ -65,7 +67,7 @@ def computed_value(column: Column, text: str, row: Row, context: DdlContext) -> 
 
 
 class _Reader:
-    """A reader of an expression that computes its value."""
+    """A reader that parses an expression and computes its value at the same time."""
 
     def __init__(self, tokens: TokenStream, row: Row, context: DdlContext) -> None:
         self.tokens, self.row, self.context = tokens, row, context
@@ -186,7 +188,7 @@ def _is_bytes(operand: Operand) -> bool:
 
 
 def _text(operand: Operand) -> str | bytes:
-    """Return the operand as text, or as bytes: a text in a binary column is bytes."""
+    """Return the operand as text, or as bytes if it is binary or in a column with the charset binary."""
     if isinstance(operand.value, bytes):
         return operand.value
     text = printed(operand.column, operand.value)
@@ -210,7 +212,10 @@ def _ascii(text: str) -> bytes:
 
 
 def _first(arguments: list[Operand]) -> Operand:
-    """Return the first argument that is not NULL, in the type that all arguments have in common."""
+    """Return the first argument that is not NULL, for COALESCE. It gets the type that all arguments have in common.
+
+    Raises NotComputable if the rule for these types is not proven.
+    """
     kinds = {one.column.type for one in arguments}
     found = next((one for one in arguments if one.value is not None), arguments[-1])
     if kinds <= set(INTEGER_BITS):
@@ -265,7 +270,10 @@ def _like(text: str | bytes) -> Operand:
 
 
 def _in_one_case(operand: Operand, text: str | bytes, is_upper: bool) -> Operand:
-    """Return the text of `operand` in upper or lower case, as an operand; bytes have no case."""
+    """Return the operand for UPPER or LOWER of `text`. Bytes are unchanged, because they have no case.
+
+    Raises NotComputable for letters outside ASCII.
+    """
     if isinstance(text, bytes):
         return Operand(_RAW, text)
     collation = operand.column.collation or ""

@@ -1,5 +1,7 @@
-"""Converts numbers as MariaDB 10.11 and MySQL 9.7 do without strict mode: they are read, rounded, clipped
-and printed.
+"""Reads, rounds, clips and prints numbers as MariaDB 10.11 and MySQL 9.7 do without strict mode.
+
+The conversion is for ALTER TABLE, which changes the type of a column. A value for which no rule is proven raises
+NotComputable.
 """
 
 from __future__ import annotations
@@ -15,14 +17,17 @@ from rplctl.schema.model import INTEGER_BITS, Column
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?\d+)", re.ASCII)
 _WIDE = Context(prec=400)  # a text in a column of 300 characters may have 300 digits
-_MOST_EXPONENT = 300  # greater exponents are clipped by each type in another way
+_MOST_EXPONENT = 300  # each type clips greater exponents in its own way
 _LARGEST_FLOAT = 3.4028234663852886e38
 _DIGITS_OF_FLOAT = 6
 _FIRST_YEAR, _LAST_YEAR = 1901, 2155
 
 
 def leading_number(text: str) -> Decimal:
-    """Return the decimal number at the beginning of the text; 0 if there is none."""
+    """Return the decimal number at the beginning of the text, or 0 if the text does not begin with a number.
+
+    Raises NotComputable if the exponent is too large.
+    """
     match = _NUMBER.match(text)
     if match is None:
         return Decimal(0)
@@ -33,18 +38,24 @@ def leading_number(text: str) -> Decimal:
 
 
 def leading_integer(text: str) -> int:
-    """Return the integer at the beginning of the text as a BIGINT, as MariaDB reads it; 0 if there is none."""
+    """Return the integer at the beginning of the text, clipped to the range of BIGINT, as MariaDB reads it.
+
+    Return 0 if the text does not begin with an integer.
+    """
     match = _INTEGER.match(text)
     return max(-(2**63), min(int(match[1]), 2**63 - 1)) if match else 0
 
 
 def rounded(number: Decimal, scale: int = 0) -> Decimal:
-    """Round half away from zero."""
+    """Return the number with `scale` digits after the point. A half is rounded away from zero."""
     return number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
 
 
 def clipped_integer(column: Column, number: int) -> int:
-    """Return the nearest integer that the column can store. A negative number sets all bits of a BIT column."""
+    """Return the integer in the column's range that is nearest to the number.
+
+    For a BIT column, a number out of its range gives a value with all bits set.
+    """
     if column.type == "bit":
         most = (1 << (column.length or 1)) - 1
         return number if 0 <= number <= most else most
@@ -54,7 +65,7 @@ def clipped_integer(column: Column, number: int) -> int:
 
 
 def clipped_decimal(column: Column, number: Decimal) -> str:
-    """Return the nearest number that the DECIMAL column can store."""
+    """Return the number that is nearest to this one among those that the DECIMAL column can store, as text."""
     scale = column.scale or 0
     most = Decimal(10 ** (column.length or 10) - 1).scaleb(-scale, _WIDE)
     nearest = max(-most, min(rounded(number, scale), most))
@@ -64,7 +75,10 @@ def clipped_decimal(column: Column, number: Decimal) -> str:
 
 
 def clipped_float(column: Column, value: float) -> float:
-    """Return the number as the FLOAT or DOUBLE column stores it; (M,D) rounds the fraction, half to even."""
+    """Return the number as the FLOAT or DOUBLE column stores it.
+
+    In a column of the type (M,D), the fraction has D digits, and a half is rounded to the even digit.
+    """
     if column.unsigned and value < 0:
         return 0.0
     if column.scale is not None:
@@ -81,7 +95,10 @@ def clipped_float(column: Column, value: float) -> float:
 
 
 def year_of(column: Column, number: int) -> int:
-    """Return the value that a YEAR column stores for the number; 0 if it is not a year."""
+    """Return the value that a YEAR column stores for the number, or 0 if the number is not a year.
+
+    Raises NotComputable for YEAR(2).
+    """
     if column.length == 2:
         raise NotComputable("YEAR(2)")
     if number in range(1, 100):
@@ -90,7 +107,11 @@ def year_of(column: Column, number: int) -> int:
 
 
 def float_text(column: Column, value: float) -> str:
-    """Return a FLOAT or DOUBLE as text: the fewest digits of a DOUBLE, 6 digits of a FLOAT, D digits of (M,D)."""
+    """Return a FLOAT or DOUBLE as the text that the servers print.
+
+    A DOUBLE has as few digits as possible, and a FLOAT has 6 digits. A column of the type (M,D) has D digits after the
+    point.
+    """
     if column.scale is not None:
         return f"{value:.{column.scale}f}"
     number = Decimal(repr(value) if column.type == "double" else f"{value:.{_DIGITS_OF_FLOAT - 1}e}")

@@ -1,4 +1,8 @@
-"""Converts dates and times as MariaDB 10.11 and MySQL 9.7 do without strict mode."""
+"""Converts dates and times as MariaDB 10.11 and MySQL 9.7 do without strict mode.
+
+The conversion is for ALTER TABLE, which changes the type of a column. A value for which no rule is proven raises
+NotComputable.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ _TIME = re.compile(r"(-?)(\d{1,3}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,6}))?", re.ASCI
 
 
 def microseconds_of(text: str) -> int:
-    """Return a TIME, as the servers print it, in microseconds."""
+    """Return a TIME in microseconds. `text`: the TIME as the servers print it. Raises NotComputable for other texts."""
     match = _TIME.fullmatch(text)
     if match is None:
         raise NotComputable(f"'{text}' is not a time")
@@ -30,7 +34,10 @@ def microseconds_of(text: str) -> int:
 
 
 def moment_of(text: str) -> datetime:
-    """Return a date or a date and time. Raises NotComputable for a text with another spelling, and for zero dates."""
+    """Return the date, or the date and time, in a text such as 2024-01-05 10:11:12.5.
+
+    Raises NotComputable for a text with another spelling, and for zero dates.
+    """
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise NotComputable(f"'{text}' is not a date")
@@ -42,14 +49,20 @@ def moment_of(text: str) -> datetime:
 
 
 def rounds(context: DdlContext) -> bool:
-    """True if the source rounds surplus digits of a second: MySQL by default, MariaDB if set in its sql_mode."""
+    """True if the source rounds surplus fraction digits of a second, False if it cuts them off.
+
+    MySQL rounds by default. MariaDB rounds if its sql_mode says so.
+    """
     if context.is_mariadb:
         return bool(context.sql_mode & TIME_ROUND_FRACTIONAL)
     return not context.sql_mode & TIME_TRUNCATE_FRACTIONAL
 
 
 def fitted(microseconds: int, digits: int, context: DdlContext) -> int:
-    """Cut or round a time to this number of fraction digits. Negative times are rounded by their absolute value."""
+    """Return a time in microseconds, cut or rounded to this number of fraction digits of a second.
+
+    The absolute value of a negative time is rounded.
+    """
     unit = int(10 ** (6 - digits))
     whole, rest = divmod(abs(microseconds), unit)
     whole += bool(rounds(context) and rest * 2 >= unit)
@@ -57,7 +70,10 @@ def fitted(microseconds: int, digits: int, context: DdlContext) -> int:
 
 
 def time_text(microseconds: int, digits: int, context: DdlContext) -> str:
-    """Return a TIME with its fraction digits, clipped to the range of the type."""
+    """Return a TIME in microseconds as text with this number of fraction digits.
+
+    Raises NotComputable if the time is out of the range of the type.
+    """
     number = fitted(microseconds, digits, context)
     sign, number = "-" if number < 0 else "", abs(number)
     if number > _LAST_TIME:
@@ -68,7 +84,10 @@ def time_text(microseconds: int, digits: int, context: DdlContext) -> str:
 
 
 def moment_text(moment: datetime, column: Column, context: DdlContext) -> str:
-    """Return a DATETIME or a DATE, cut or rounded to the column's digits."""
+    """Return the text of a DATETIME, TIMESTAMP or DATE, cut or rounded to the column's fraction digits.
+
+    Raises NotComputable if the year is below 1000 or above 9999.
+    """
     digits = column.fraction_digits
     fraction = fitted(moment.microsecond, digits, context)
     try:
@@ -83,21 +102,27 @@ def moment_text(moment: datetime, column: Column, context: DdlContext) -> str:
 
 
 def zero_of(column: Column) -> str:
-    """Return the zero value of the column's type."""
+    """Return the zero value of the column's type as text, for example 0000-00-00."""
     fraction = "." + "0" * column.fraction_digits if column.fraction_digits else ""
     zero = {"date": "0000-00-00", "time": "00:00:00", "datetime": "0000-00-00 00:00:00"}
     return zero.get(column.type, "0000-00-00 00:00:00") + fraction
 
 
 def number_of(text: str, kind: str) -> Decimal:
-    """Return a date or a time as the number of its digits: 20240105101112.5, or -101112 for a TIME."""
+    """Return a date or a time as a number that has the same digits: 20240105101112.5, or -101112 for a TIME.
+
+    `kind`: the type of the column.
+    """
     sign = "-" if text.startswith("-") and kind == "time" else ""
     whole, _, fraction = text.lstrip("-").partition(".")
     return Decimal(f"{sign}{re.sub('[^0-9]', '', whole)}.{fraction or 0}")
 
 
 def today(context: DdlContext) -> date:
-    """Return the date of the statement in the session's time zone. A TIME that becomes a DATETIME gets this date."""
+    """Return the date of the statement in the session's time zone, which a TIME gets if it becomes a DATETIME.
+
+    Raises NotComputable if the time zone is unknown.
+    """
     now = context.now(in_utc=False)
     if now is None:
         raise NotComputable(f"the current date depends on time zone {context.zone_text}")
@@ -105,12 +130,14 @@ def today(context: DdlContext) -> date:
 
 
 def time_on(day: date, microseconds: int) -> datetime:
-    """Return the date and time of a TIME on this day; a TIME may be before or after the day."""
+    """Return the date and time of a TIME (in microseconds) on this day. The result may be on another day."""
     return datetime(day.year, day.month, day.day) + timedelta(microseconds=microseconds)
 
 
 def microseconds_of_number(number: Decimal) -> int:
-    """Return a number such as 101112.5 as a TIME in microseconds. Raises NotComputable if it is not a time."""
+    """Return a number such as 101112.5 as a TIME (10:11:12.5) in microseconds. Raises NotComputable if it is not a
+    time.
+    """
     whole = abs(int(number))
     hours, minutes, seconds = whole // 10_000, whole // 100 % 100, whole % 100
     if minutes > 59 or seconds > 59 or hours > 838:
@@ -123,7 +150,10 @@ def microseconds_of_number(number: Decimal) -> int:
 
 
 def moment_of_number(number: Decimal) -> datetime:
-    """Return a number such as 20240105 or 20240105101112.5 as a date and time. Raises NotComputable for others."""
+    """Return a number such as 20240105 or 20240105101112.5 as a date and time.
+
+    Raises NotComputable for other numbers.
+    """
     whole = int(number)
     digits = str(whole)
     fraction = int((number - whole) * _SECOND)

@@ -1,11 +1,11 @@
-"""Converts a stored value as a server does when ALTER TABLE changes the column's type.
+"""Converts a stored value as a server does when ALTER TABLE changes the type of the column.
 
-A target's SQL converts the rows of a table, except values for which the target has no exact rule. This module has the
-rules of MariaDB 10.11 and MySQL 9.7 for those values, one value at a time, so that all targets share them. The tests
-compare each rule with real servers, over the product of types and edge values.
+A target's SQL converts the rows of a table, except values for which the target has no exact rule. For those values,
+this module has the rules of MariaDB 10.11 and MySQL 9.7. They apply to one value at a time, and all targets share them.
+The tests compare each rule with real servers, over all pairs of types and edge values.
 
-In strict mode, a source refuses a statement that would cut a value. So the rules are those without strict mode: a
-number is clipped to the range of its type, and a text is cut to its length.
+In strict mode, a source refuses a statement that would cut a value. So the rules are those without strict mode. A number
+is clipped to the range of its type, and a text is cut to its length.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ _NUMBERS = frozenset({*INTEGER_BITS, "bit", "year", "decimal", "float", "double"
 CONVERTIBLE = _NUMBERS | _TEXT | BINARY_TYPES | TEMPORAL_TYPES | {"enum", "set", "json"}
 _CODECS = {"ucs2": "utf-16-be", "gbk": "gbk", "utf16": "utf-16-be", "utf16le": "utf-16-le", "utf32": "utf-32-be"}
 _MAY_BE_INDEX = re.compile(r"\s*[+-]?\d+\s*")
-_UNKNOWN = "?"  # stands for a character that the character set lacks
+_UNKNOWN = "?"  # replaces a character that the character set lacks
 
 
 def converted_value(old: Column, new: Column, value: Value, context: DdlContext) -> Value:
-    """Return the value that the server stored in the column `new` for a value of `old`. Raises NotComputable if no rule
-    is proven.
+    """Return the value that the server stored in the column `new` for a value of the column `old`.
 
-    `value`: in the form of `event/values.py`, and a TIMESTAMP in UTC.
+    `value`: in the form of `event/values.py`; a TIMESTAMP is in UTC. Raises NotComputable if no rule is proven.
     """
     if value is None:
         return None
@@ -51,7 +50,9 @@ def converted_value(old: Column, new: Column, value: Value, context: DdlContext)
 
 
 def _by_type(old: Column, new: Column, value: Value, context: DdlContext) -> Value:
-    """Return the value for the column `new`, with a TIMESTAMP in the session's time zone."""
+    """Return the value for the column `new`. A TIMESTAMP is in the session's time zone, both in `value` and in the
+    result.
+    """
     match new.type:
         case kind if kind in INTEGER_BITS:
             return numbers.clipped_integer(new, _integer(old, value, context))
@@ -125,7 +126,7 @@ def _integer(old: Column, value: Value, context: DdlContext) -> int:
 
 
 def _bit(old: Column, new: Column, value: Value, context: DdlContext) -> int:
-    """Return the value for a BIT column: a number out of its range sets all bits."""
+    """Return the value for a BIT column. A number out of the column's range sets all bits."""
     number = _integer(old, value, context)
     if old.type not in INTEGER_BITS | {"bit": 1, "year": 1}:
         is_text = old.type in _TEXT | BINARY_TYPES | {"json"}
@@ -138,7 +139,7 @@ def _bit(old: Column, new: Column, value: Value, context: DdlContext) -> int:
 
 
 def _index(column: Column, value: str) -> int:
-    """Return the number of a label of an ENUM, or the bits of a SET."""
+    """Return the number of the label in an ENUM, from 1, or the bits of the labels in a SET."""
     if column.type == "enum":
         return column.labels.index(value) + 1 if value in column.labels else 0
     chosen = value.split(",") if value else []
@@ -146,9 +147,11 @@ def _index(column: Column, value: str) -> int:
 
 
 def _whole_time(old: Column, text: str, context: DdlContext) -> Decimal:
-    """Return a date or time as a number without a fraction: MariaDB cuts the fraction, MySQL rounds it, in any mode."""
+    """Return a date or time as a number without a fraction. MariaDB cuts the fraction and MySQL rounds it, in any
+    sql_mode.
+    """
     if not context.is_mariadb and "." in text and text.rpartition(".")[2].strip("0"):
-        rounding = replace(context, sql_mode=0)  # TIME_TRUNCATE_FRACTIONAL does not hold for numbers
+        rounding = replace(context, sql_mode=0)  # TIME_TRUNCATE_FRACTIONAL does not apply to numbers
         if old.type == "time":
             text = times.time_text(times.microseconds_of(text), 0, rounding)
         else:
@@ -158,7 +161,7 @@ def _whole_time(old: Column, text: str, context: DdlContext) -> Decimal:
 
 
 def _digits(old: Column, value: Value) -> str:
-    """Return a text or binary value as text that may begin with a number."""
+    """Return a text or binary value as text, from which the caller reads the number at its beginning."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return str(value)
@@ -205,7 +208,7 @@ def _float(old: Column, value: Value) -> float:
 def _fit_float(old: Column, new: Column, value: Value) -> float:
     number = numbers.clipped_float(new, _float(old, value))
     if old.type == new.type and number != value and new.scale is not None:
-        raise NotComputable(f"{value!r} to (M,D)")  # MyISAM changes the definition only, InnoDB copies the rows
+        raise NotComputable(f"{value!r} to (M,D)")  # MyISAM changes only the definition, but InnoDB converts the rows
     return number
 
 
@@ -213,7 +216,7 @@ def _fit_float(old: Column, new: Column, value: Value) -> float:
 
 
 def printed(old: Column, value: Value) -> str:
-    """Return the value as the source prints it."""
+    """Return the value of the column `old` as text, as the source prints it."""
     kind = old.type
     if kind in ("float", "double"):
         if old.zerofill:
@@ -273,7 +276,7 @@ def _has(charset: str, character: str) -> bool:
 
 @cache
 def _characters(charset: str) -> frozenset[str]:
-    """Return the characters of a character set in which each byte is a character."""
+    """Return all characters of a character set that has one byte per character."""
     found = set()
     for code in range(256):
         try:
@@ -284,7 +287,7 @@ def _characters(charset: str) -> frozenset[str]:
 
 
 def encoded(text: str, charset: str) -> bytes:
-    """Return the bytes of the text in a character set. Raises NotComputable if they are not known."""
+    """Return the bytes of the text in this character set. Raises NotComputable if rplctl cannot determine them."""
     if is_utf8(charset) or charset == "binary":
         return text.encode()
     if charset not in _CODECS and is_single_byte(charset):
@@ -334,7 +337,11 @@ def _fit_bytes(old: Column, new: Column, value: Value, context: DdlContext) -> b
 
 
 def _label(new: Column, text: str) -> str | None:
-    """Return the label of the ENUM or SET that equals the text in the column's collation; None if there is none."""
+    """Return the label of the ENUM or SET that equals the text in the column's collation, or None if there is no such
+    label.
+
+    Raises NotComputable if this cannot be decided because of characters outside ASCII.
+    """
     text = text.rstrip(" ")
     if text in new.labels:
         return text

@@ -1,6 +1,6 @@
-"""Parses column types: it converts every spelling of MySQL and MariaDB to the type word of SHOW CREATE TABLE.
+"""Parses column types, and converts every spelling of MySQL and MariaDB to the type word of SHOW CREATE TABLE.
 
-This module does not set the charset that a column inherits: `plan.py` knows the table and the database.
+This module does not set the charset that a column inherits from its table or database, which only plan.py knows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AS_BINARY = {"char": "binary", "varchar": "varbinary", "tinytext": "tinyblob", 
     "mediumtext": "mediumblob",
     "longtext": "longblob",
 }
-_DISPLAY_WIDTH = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 20}  # of ZEROFILL without a width
+_DISPLAY_WIDTH = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 20}  # for ZEROFILL without a width
 BYTES_OF_A_CHARACTER = {"utf8mb4": 4, "utf16": 4, "utf16le": 4, "utf32": 4, "gb18030": 4, "utf8mb3": 3, "utf8": 3,
                         "ujis": 3, "eucjpms": 3, "ucs2": 2, "gbk": 2, "gb2312": 2, "big5": 2, "sjis": 2,
                         "cp932": 2, "euckr": 2}  # fmt: skip
@@ -44,14 +44,16 @@ DECIMAL_LIMITS: Final = "65 digits, 38 of them after the point"  # MariaDB's; My
 
 
 def fits_decimal(precision: int, scale: int) -> bool:
-    """True if a server can have a DECIMAL with this precision and scale."""
+    """True if a MySQL or MariaDB server can have a DECIMAL column with this precision and scale."""
     return 0 <= precision <= 65 and 0 <= scale <= 38
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedType:
-    """A column that has only its name and type. `is_serial`, `is_mariadb_json`: True for spellings that imply more than
-    a type.
+    """A column that has only its name and type so far.
+
+    `is_serial` and `is_mariadb_json` are True for the spellings SERIAL and MariaDB's JSON, which also imply a
+    constraint.
     """
 
     column: Column
@@ -60,7 +62,10 @@ class ParsedType:
 
 
 def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
-    """Parse a type with its UNSIGNED, ZEROFILL, CHARACTER SET … words. Raises RplError for an unknown type."""
+    """Parse a type with its attributes (UNSIGNED, ZEROFILL, CHARACTER SET …) for the column `name`.
+
+    Raises RplError for an unknown type.
+    """
     if tokens.accept("SERIAL"):
         return ParsedType(
             column=Column(name=name, type="bigint", unsigned=True, nullable=False, auto_increment=True), is_serial=True
@@ -85,7 +90,7 @@ def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
 
 
 def _type_word(tokens: TokenStream) -> tuple[str, str | None]:
-    """Return the normalized type word, and the charset that a spelling such as NCHAR implies."""
+    """Return the normalized type word, and the charset that a spelling such as NCHAR implies, or None."""
     national = "utf8mb3" if tokens.accept("NATIONAL") else None
     word = tokens.original(tokens.next()).upper()
     match word:
@@ -133,7 +138,7 @@ def _with_attributes(tokens: TokenStream, column: Column) -> Column:
             column = replace(column, unsigned=False)
         elif tokens.accept("ZEROFILL"):
             column = replace(column, unsigned=True, zerofill=True)
-        elif tokens.accept("COMPRESSED"):  # MariaDB's, with or without a method; the parser ignores both
+        elif tokens.accept("COMPRESSED"):  # MariaDB's attribute, perhaps with a method, has no effect on the model
             if tokens.accept_symbol("="):
                 tokens.next()
         elif tokens.accept("ASCII"):
@@ -143,7 +148,7 @@ def _with_attributes(tokens: TokenStream, column: Column) -> Column:
         elif tokens.accept("BYTE"):
             column = replace(column, charset="binary")
         elif tokens.accept("BINARY"):
-            column = replace(column, collation="_bin")  # its charset is not known yet
+            column = replace(column, collation="_bin")  # the charset is not known yet; structure.py adds it later
         elif (charset := accept_charset(tokens)) is not None:
             column = replace(column, charset=charset)
         elif (collation := accept_collation(tokens)) is not None:
@@ -153,7 +158,11 @@ def _with_attributes(tokens: TokenStream, column: Column) -> Column:
 
 
 def accept_charset(tokens: TokenStream) -> str | None:
-    """Parse `CHARACTER SET x` or `CHARSET = x`: the name in lower case, utf8mb3 for utf8, 'default' for DEFAULT."""
+    """Parse `CHARACTER SET x` or `CHARSET = x`, and return the name in lower case, or None if no such clause comes
+    next.
+
+    The result for DEFAULT is 'default', and for utf8 it is 'utf8mb3'.
+    """
     if not (tokens.accept("CHARACTER SET") or tokens.accept("CHARSET") or tokens.accept("CHAR SET")):
         return None
     tokens.accept_symbol("=")
@@ -170,7 +179,10 @@ def accept_collation(tokens: TokenStream) -> str | None:
 
 
 def charset_of(collation: str) -> str | None:
-    """Return the charset of a collation name: latin1 for `latin1_swedish_ci`; None for `uca1400_ai_ci` and BINARY."""
+    """Return the charset of a collation: latin1 for `latin1_swedish_ci`.
+
+    Return None if the name does not show it, as in `uca1400_ai_ci` or the collation of the attribute BINARY.
+    """
     if collation.startswith(("uca1400_", "_")):
         return None
     return collation.partition("_")[0]
@@ -198,7 +210,9 @@ def normalize(column: Column) -> Column:
         return replace(column, length=None)
     if length is not None and kind in _WIDE and (kind == "varbinary" or column.charset is not None):
         wide = replace(column, type=_WIDE[kind])
-        return _sized_blob(wide) if _bytes_of(wide) > BLOB_BYTES["blob"] else column  # as without strict mode
+        return (
+            _sized_blob(wide) if _bytes_of(wide) > BLOB_BYTES["blob"] else column
+        )  # as servers do without strict mode
     if length is not None and (kind == "blob" or (kind == "text" and column.charset is not None)):
         return _sized_blob(column)
     if kind == "vector" and length is None:
@@ -209,7 +223,9 @@ def normalize(column: Column) -> Column:
 
 
 def _sized_blob(column: Column) -> Column:
-    """Return the column with the smallest TEXT or BLOB type that holds the length of TEXT(100) or BLOB(100)."""
+    """Return the column with the smallest TEXT or BLOB type that has room for its length, as in TEXT(100) or
+    BLOB(100).
+    """
     sizes = TEXT_BYTES if column.type == "text" else BLOB_BYTES
     chosen = next((kind for kind, size in sizes.items() if _bytes_of(column) <= size), list(sizes)[-1])
     return replace(column, type=chosen, length=None)

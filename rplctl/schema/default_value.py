@@ -1,4 +1,4 @@
-"""Computes default values: for existing rows at ADD COLUMN, and for columns that a MINIMAL row image omits.
+"""Computes default values, for existing rows at ADD COLUMN, and for columns that a MINIMAL row image omits.
 
 Values have the types of `event/values.py`: int, float, str (DECIMAL, temporals, text, ENUM, SET), bytes, None. Only
 constants and CURRENT_TIMESTAMP are computed. Any other expression raises `NotComputable`, and the caller decides.
@@ -49,12 +49,14 @@ ASCII_INTRODUCERS = frozenset({"_UTF8", "_UTF8MB3", "_UTF8MB4", "_LATIN1", "_ASC
 
 
 class NotComputable(Exception):
-    """The error for a default value that only the source knows; the text gives the reason."""
+    """The error for a value that only the source knows. The text gives the reason."""
 
 
 def default_value(column: Column, context: DdlContext) -> Value:
-    """Return the value that the column gets in a row without a value for it. Raises NotComputable if only the source
-    can compute it.
+    """Return the default value that a row without a value for this column gets.
+
+    `context`: the settings of the statement, for example its time. Raises NotComputable if only the source can compute
+    the value.
     """
     if column.generated is not None:
         raise NotComputable(f"column '{column.name}' is generated from other columns")
@@ -72,7 +74,10 @@ def default_value(column: Column, context: DdlContext) -> Value:
 
 
 def implicit_default(column: Column) -> Value:
-    """Return the value that MySQL stores in a NOT NULL column without a default: zero, '' or the first label."""
+    """Return the value that MySQL stores in a NOT NULL column without a default, for example 0, '' or the first label.
+
+    Raises NotComputable for a type without such a value.
+    """
     kind = column.type
     if kind in INTEGER_BITS or kind in ("bit", "year"):
         return 0
@@ -135,7 +140,10 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
 
 
 def _from_moment(column: Column, kind: str, text: str, context: DdlContext) -> Value:
-    """Return the value of a DATE, TIME or TIMESTAMP literal in the servers' own format, without a fraction."""
+    """Return the column's value for a literal DATE'…', TIME'…' or TIMESTAMP'…' (`kind`).
+
+    Raises NotComputable if the text has a fraction or another format than that of the servers.
+    """
     is_plain = _MOMENT[kind].fullmatch(text) is not None
     if is_plain and column.type in ("decimal", "double", *INTEGER_BITS):
         return _from_number(column, Decimal(re.sub(r"\D", "", text)), context)
@@ -147,9 +155,9 @@ def _from_moment(column: Column, kind: str, text: str, context: DdlContext) -> V
 
 
 def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
-    """Return the value of a bit or hexadecimal literal: a number in a numeric column, otherwise a string.
+    """Return the column's value for a bit or hexadecimal literal.
 
-    MariaDB always treats X'…' as a string.
+    The literal is a number in a numeric column, and a string in other columns. MariaDB always treats X'…' as a string.
     """
     digits = text[2:].rstrip("'")
     base = 16 if text[0] in "xX" or text.startswith("0x") else 2
@@ -171,8 +179,10 @@ def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
 
 
 def _is_mariadb(context: DdlContext, what: str) -> bool:
-    """True if the server of the context is MariaDB, False if it is MySQL. Raises NotComputable if its version is
-    unknown.
+    """True if the server of the context is MariaDB, False if it is MySQL.
+
+    Raises NotComputable if the server is unknown. `what`: the value in this error, which the two vendors compute
+    differently.
     """
     if not context.server_version:
         raise NotComputable(f"{what} has another value in MariaDB than in MySQL")
@@ -212,7 +222,7 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
 
 
 def _integer(column: Column, number: int) -> int:
-    """Return the number. Raises NotComputable if it is out of the column's range."""
+    """Return the number unchanged. Raises NotComputable if it is out of the column's range."""
     bits = INTEGER_BITS.get(column.type) or column.length or 1
     is_signed = column.type != "bit" and not column.unsigned
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
@@ -228,7 +238,7 @@ def _binary(column: Column, raw: bytes) -> bytes:
 
 
 def _too_large(column: Column) -> NotComputable:
-    """Return the error for a value that is too large.
+    """Return the error for a default value that does not fit into the column.
 
     The servers reject such a default. But without strict mode, MySQL accepts an expression and truncates its value.
     """
@@ -255,8 +265,9 @@ def _rounded(number: Decimal, scale: int) -> Decimal:
 
 
 def from_text(column: Column, text: str, context: DdlContext) -> Value:
-    """Return the value that the column has after this string is assigned to it. Raises NotComputable if the spelling is
-    ambiguous.
+    """Return the value that the column has after this string is assigned to it.
+
+    Raises NotComputable if the servers may read the string in several ways, or if it does not fit.
     """
     kind = column.type
     if kind in ("char", "varchar", *TEXT_BYTES):
@@ -311,7 +322,10 @@ def _label(column: Column, text: str) -> str:
 
 
 def _temporal(column: Column, text: str, context: DdlContext) -> str:
-    """Parse a time as the servers do: a month or an hour may have one digit, and numbers need no separators."""
+    """Return the date or time in this text in the format of the column. The text is parsed as the servers do.
+
+    A month or an hour may have one digit, and the digits may have no separators. Raises NotComputable for other texts.
+    """
     if column.type == "date" and (match := _DATE.fullmatch(text)):
         return _date(column, text, [part for part in match.groups() if part is not None])
     if column.type == "time" and (match := _TIME.fullmatch(text)):
@@ -342,7 +356,7 @@ def _temporal(column: Column, text: str, context: DdlContext) -> str:
 def _date(column: Column, text: str, parts: Sequence[str]) -> str:
     year, month, day = map(int, parts)
     date = f"{year:04}-{month:02}-{day:02}"
-    if text != date and not text.startswith((f"{date} ", f"{date}T")):  # keep a complete date: sql_mode may allow any
+    if text != date and not text.startswith((f"{date} ", f"{date}T")):  # a complete date is kept, even an invalid one
         with suppress(ValueError):
             return str(date_of(year, month, day))
         raise NotComputable(f"DEFAULT '{text}' of a {column.type} column is not a date")
@@ -361,8 +375,9 @@ def _time(column: Column, text: str, match: re.Match[str], context: DdlContext) 
 
 
 def _microseconds(column: Column, digits: str | None, context: DdlContext) -> int:
-    """Return the fraction of a second in microseconds, as the column stores it: truncated, or rounded half up, at most
-    to a full second.
+    """Return the fraction of a second in microseconds, as the column stores it. `digits`: the digits of the fraction.
+
+    Surplus digits are truncated or rounded half up, depending on the server and its sql_mode.
     """
     written, wanted = digits or "", column.fraction_digits
     kept = int(written[:wanted].ljust(wanted, "0") or "0")
@@ -382,10 +397,11 @@ def _digits(microseconds: int, wanted: int) -> str:
 
 
 def _now(column: Column, function: str, digits: int | None, context: DdlContext) -> str:
-    """Return the statement's time as the value of a column, for a function such as NOW(6) with `digits` fraction
-    digits.
+    """Return the time of the statement as the value of a column, for a function such as NOW(6).
 
-    Without digits (None), MariaDB fills all fraction digits of the column, and MySQL fills none.
+    `digits`: the fraction digits that the function names, or None. In the case of None, MariaDB fills all fraction
+    digits of the column, and MySQL fills none. Raises NotComputable if the time zone is unknown or if the value must be
+    rounded.
     """
     moment = context.now(in_utc=column.type == "timestamp")
     if moment is None:

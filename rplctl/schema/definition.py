@@ -1,10 +1,9 @@
-"""Reads a server's definition of a table or a sequence, and proves that it is one statement of that kind before it is
-executed.
+"""Reads a definition that a server printed for a table or a sequence, and proves that it is safe to execute.
 
-The lexer of this package reads every token. Invariant: every server, of either vendor and any version, reads the same
-single statement, with or without the text in its `/*!nnnnn … */`. Such a comment ends at its first `*/` and contains no
-other comment. There is no `;`, no other comment, no text in double quotes, and no query. A definition is split at
-tokens, never at lines.
+It is safe if it is exactly one statement of this kind. The lexer of this package reads every token. Invariant: every
+server, of either vendor and any version, reads the same single statement, with or without the text in its `/*!nnnnn …
+*/`. So such a comment ends at its first `*/` and contains no other comment. There is no `;`, no other comment, no text
+in double quotes, and no query. A definition is split at tokens, never at lines.
 """
 
 from __future__ import annotations
@@ -22,21 +21,24 @@ from rplctl.sql_text import NOTHING, Sql, backticked, joined, not_executed, prov
 
 _CONTEXT: Final = DdlContext(sql_mode=0)
 _SYMBOLS: Final = frozenset("( ) , = . - + * / % < > ! & | ^ ~ <= >= <> != <=> && || << >> -> ->>".split())
-_WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")  # servers read 1e0SELECT as two tokens
+_WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")  # no digit first, because servers read 1e0SELECT as two tokens
 _OF_QUERIES: Final = frozenset({"SELECT", "INTO"})
-_FOLLOWED_BY: Final = {"VALUES": ("LESS", "IN"), "WITH": ("SYSTEM", "PARSER")}  # otherwise the word begins a query
+_FOLLOWED_BY: Final = {"VALUES": ("LESS", "IN"), "WITH": ("SYSTEM", "PARSER")}  # before other words, they begin a query
 _OF_SEQUENCES: Final = frozenset(
     "CREATE SEQUENCE AS TINYINT SMALLINT MEDIUMINT INT BIGINT UNSIGNED SIGNED START WITH MINVALUE MAXVALUE INCREMENT BY"
     " CACHE NOCACHE CYCLE NOCYCLE ENGINE COMMENT".split()
 )
-_ENGINES: Final = frozenset({"INNODB", "MYISAM", "ARIA", "MEMORY"})  # all other engines use more than their own rows
+_ENGINES: Final = frozenset(
+    {"INNODB", "MYISAM", "ARIA", "MEMORY"}
+)  # these engines store the rows of a table themselves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lexeme:
-    """A token of a definition. `kind`: word, quoted, symbol, open, close, or value (a number, a string, bits).
+    """A token of a definition. `kind`: word, quoted, symbol, value (a number, a string, bits), open or close.
 
-    `value`: a word in upper case, or a name without its quotes.
+    The kinds open and close are the marks of a versioned comment. `value`: the upper-case word, the name without its
+    quotes, or the text of the token.
     """
 
     kind: str
@@ -50,9 +52,9 @@ class _Lexeme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
-    """A column, key or constraint as the server prints it.
+    """A column, key or constraint in the parentheses of a CREATE TABLE, as the server prints it.
 
-    `key`: the name of an index that CREATE can omit, else ''. `column`: the name of a column, else ''.
+    `key`: the name of an index that a CREATE can omit and add later, else ''. `column`: the name of a column, else ''.
     """
 
     text: Sql
@@ -62,27 +64,35 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """The parts of a CREATE TABLE. `tail`: the options after the closing parenthesis."""
+    """The parts of a CREATE TABLE statement that a server printed. `tail`: the options after the closing
+    parenthesis.
+    """
 
     name: str
     elements: tuple[Element, ...]
     tail: Sql
 
     def create(self, without: Collection[Key] = (), *, database: str = "") -> Sql:
-        """Return CREATE TABLE in the given database, without the indexes `without`."""
+        """Return the CREATE TABLE statement for this table, without the indexes `without`.
+
+        `database`: the database in which the table is created; '' omits it from the statement.
+        """
         names = {key.name for key in without}
         kept = [element.text for element in self.elements if not element.key or element.key not in names]
         name = backticked(database, self.name) if database else backticked(self.name)
         return written("CREATE TABLE {} (\n  {}\n){}", name, joined(",\n  ", kept), self.tail)
 
     def keys(self, wanted: Collection[Key]) -> dict[str, Sql]:
-        """Return those of the wanted indexes that the definition has, by name, each as text for ALTER TABLE … ADD."""
+        """Return the text for ALTER TABLE … ADD of each wanted index, by the name of the index.
+
+        Indexes that are not in this definition are missing in the result.
+        """
         names = {key.name for key in wanted}
         return {element.key: element.text for element in self.elements if element.key and element.key in names}
 
 
 def table_definition(text: str, table: str) -> TableDefinition:
-    """Split the text that SHOW CREATE TABLE prints for the table. Raises RplError for any other text."""
+    """Split the text that SHOW CREATE TABLE prints for this table. Raises RplError if the text is anything else."""
     tokens = _tokens(text, f"CREATE TABLE {table}")
     words = [token.value for token in tokens[:2]]
     if words != ["CREATE", "TABLE"] or not _is_named(tokens[2:], table) or not tokens[3].is_symbol("("):
@@ -102,8 +112,9 @@ def table_definition(text: str, table: str) -> TableDefinition:
 
 
 def copied_definition(text: str, table: str) -> TableDefinition:
-    """Return the `table_definition` of a table whose engine stores its rows itself. Raises RplError for
-    other engines.
+    """Split the text of SHOW CREATE TABLE as `table_definition` does, but only if the engine stores the rows itself.
+
+    Raises RplError for other engines.
     """
     tokens = _tokens(text, f"CREATE TABLE {table}")
     for number, token in enumerate(tokens):
@@ -115,7 +126,10 @@ def copied_definition(text: str, table: str) -> TableDefinition:
 
 
 def create_database(found: DatabaseModel) -> Sql:
-    """Return CREATE DATABASE for the database. Raises RplError if the character set or the collation is not a word."""
+    """Return the CREATE DATABASE statement for the database.
+
+    Raises RplError if the charset or collation is not a word.
+    """
     collate = written(" COLLATE {}", word(found.collation)) if found.collation else NOTHING
     return written(
         "CREATE DATABASE IF NOT EXISTS {} CHARACTER SET {}{}", backticked(found.name), word(found.charset), collate
@@ -123,8 +137,10 @@ def create_database(found: DatabaseModel) -> Sql:
 
 
 def sequence_definition(text: str, name: str) -> Sql:
-    """Return CREATE SEQUENCE IF NOT EXISTS for the sequence `name`. `text`: the result of SHOW CREATE SEQUENCE. Raises
-    RplError if the text is anything but one CREATE SEQUENCE of this name.
+    """Return CREATE SEQUENCE IF NOT EXISTS for the sequence `name`.
+
+    `text`: the result of SHOW CREATE SEQUENCE. Raises RplError if the text is anything but one CREATE SEQUENCE of this
+    name.
     """
     tokens = _tokens(text, f"CREATE SEQUENCE {name}", has_queries=True)
     words = [token.value for token in tokens[:2]]
@@ -154,7 +170,11 @@ def _element(text: str, tokens: Sequence[_Lexeme], table: str) -> Element:
 
 
 def _tokens(text: str, what: str, *, has_queries: bool = False) -> list[_Lexeme]:
-    """Return all tokens except blanks. `has_queries`: the caller checks each word itself."""
+    """Return all tokens of the definition except blanks. Raises RplError for everything that is not safe to execute.
+
+    `what`: the expected statement, for the error. `has_queries`: True if the caller itself checks each word, so that
+    words of queries are allowed here.
+    """
     found: list[_Lexeme] = []
     depth, opened, comment_end = 0, 0, -1  # -1: no comment is open
     for kind, start, end in scan(text, _CONTEXT):
@@ -183,7 +203,7 @@ def _tokens(text: str, what: str, *, has_queries: bool = False) -> list[_Lexeme]
                 _refuse(what, text[start:])
         elif kind not in ("number", "string", "bits"):
             _refuse(what, text[start:])
-        if 0 <= comment_end < end:  # a string or name that contains the end of its comment
+        if 0 <= comment_end < end:  # a string or name contains the end of the comment around it
             _refuse(what, text[start:])
         found.append(token)
     if depth or comment_end >= 0 or len(found) < 4:

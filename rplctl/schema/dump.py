@@ -1,6 +1,6 @@
 """Reads table models from the text of `mysqldump --no-data` or `mariadb-dump --no-data` (load-schema FILE, design D18).
 
-Reads USE, CREATE DATABASE and CREATE TABLE, also in versioned comments. Everything else is skipped: views and their
+It reads USE, CREATE DATABASE and CREATE TABLE, also in versioned comments. Everything else is skipped: views and their
 placeholder tables, routines, triggers, and the INSERTs of a dump with data.
 """
 
@@ -28,10 +28,10 @@ _LEXEMES = re.compile(
 
 
 def load_catalog(text: str, database: str = "", context: DdlContext | None = None) -> Catalog:
-    """Return the models in the dump's order, and the defaults of its databases.
+    """Return the models of the tables in the dump, in the dump's order, and the defaults of its databases.
 
-    `database`: the database of a dump that names none. Raises RplError for a CREATE TABLE that is not understood,
-    UsageError if a table's database is unknown.
+    `database`: the database for a dump that names none. `context`: None for the settings of the server that the dump
+    names. Raises RplError if a CREATE TABLE is not understood, and UsageError if a table's database is unknown.
     """
     if context is None:
         version = _VERSION.search(text)
@@ -75,18 +75,23 @@ def _names_its_database(tokens: TokenStream) -> bool:
 
 
 def _stands_in(model: TableModel, views: set[str]) -> bool:
-    """True if the table is the placeholder of a view: old dumps create a table with only tinyint columns for a view."""
+    """True if the table is the placeholder of a view. For each view, old dumps create a table with only tinyint
+    columns.
+    """
     return model.name in views and all(column.type == "tinyint" for column in model.columns)
 
 
 def split_statements(text: str) -> Iterator[str]:
-    """Yield the statements of a dump. Comments in a statement are kept, and DELIMITER is obeyed."""
+    """Yield the statements of a dump, without bodies of routines and triggers. Comments inside a statement are kept.
+
+    DELIMITER lines are obeyed.
+    """
     delimiter, parts = ";", list[str]()
     for block in re.split(r"^(DELIMITER\s+\S+)\s*$", text, flags=re.MULTILINE | re.IGNORECASE):
         if re.match(r"DELIMITER\s", block, re.IGNORECASE):
             delimiter = block.split()[1]
             continue
-        if delimiter != ";":  # the bodies of routines and triggers
+        if delimiter != ";":  # such blocks have the bodies of routines and triggers
             continue
         for match in _LEXEMES.finditer(block):
             if match[0] == ";":

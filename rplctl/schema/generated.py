@@ -1,4 +1,4 @@
-"""Finds the generated columns that a target can compute as exactly as the source: sums and products of integers.
+"""Finds the generated columns that every target computes as the source does: sums and products of integers.
 
 MariaDB omits virtual columns from MINIMAL row images. rplctl only computes expressions that give the same integer on
 every target: integer columns, integer literals, + - * and parentheses. An overflow is an error on the source already.
@@ -18,13 +18,13 @@ _TOKEN = re.compile(r"\s*(?:(?P<name>`(?:[^`]|``)+`|[A-Za-z_$\u0080-\uffff][\w$]
 
 
 def names_in(expression: str) -> set[str]:
-    """Return the words of the expression in folded form: the names of its columns, and its SQL words."""
+    """Return all words in the expression in lower case: the names of its columns, and its SQL words."""
     return {(quoted or plain).replace("``", "`").casefold() for quoted, plain in _NAME.findall(expression)}
 
 
 @lru_cache(maxsize=1024)
 def integer_expressions(model: TableModel) -> dict[int, Expression]:
-    """Return the expression of each generated column that can be computed, by column number."""
+    """Return the expression of each generated column that rplctl can compute, by the number of the column."""
     numbers = {column.name.casefold(): number for number, column in enumerate(model.columns)}
     found: dict[int, Expression] = {}
     for number, column in enumerate(model.columns):
@@ -36,8 +36,9 @@ def integer_expressions(model: TableModel) -> dict[int, Expression]:
 
 
 def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, Expression]) -> Expression:
-    """Return the expression with each generated column in it replaced by its own expression. Return () if a column is
-    not a plain integer.
+    """Return the expression with the expression of each generated column in place of its number.
+
+    `known`: the expressions of the earlier generated columns. Return () if a column is not a plain integer.
     """
     parts: list[str | int] = []
     for part in terms:
@@ -52,7 +53,10 @@ def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, 
 
 
 def integer_terms(text: str, numbers: dict[str, int]) -> Expression | None:
-    """Return the parts of a sum or product over the columns with these folded names; None for other expressions."""
+    """Return the parts of an expression over integer columns, or None if `text` is not only a sum or product.
+
+    `numbers`: the number of each column by its lower-case name.
+    """
     parts: list[str | int] = []
     at = 0
     text = text.rstrip()
@@ -63,7 +67,7 @@ def integer_terms(text: str, numbers: dict[str, int]) -> Expression | None:
         if name := match["name"]:
             number = numbers.get(name.strip("`").replace("``", "`").casefold())
             if number is None:
-                return None  # a function, a keyword
+                return None  # the word is a function or a keyword
             parts.append(number)
         else:
             parts.append(match["plain"])

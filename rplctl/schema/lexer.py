@@ -1,15 +1,14 @@
-"""Splits a statement into tokens with their offsets by the servers' lexical rules, and opens or removes its executable
-comments.
+"""Splits a statement into tokens by the servers' lexical rules, and opens or removes its executable comments.
 
 A text has the meaning with which its *source* executed it (design D27). Another vendor or version may read the text
-differently, so `opened` converts it before rplctl filters, translates or executes it. A server finds the end of a
+differently. So `opened` converts it before rplctl filters, translates or executes it. A server finds the end of a
 skipped comment without regard to strings. Only in an executed comment do strings, names and line comments hide a `*/`.
 (Observed on MySQL 5.7, 8.0 and 9.7 and on MariaDB 10.5, 10.11 and 11.8; tests/schema/test_lexer_servers.py checks the
 servers again.)
 
-sqlglot is not used here: it returns `/*!50100 … */` as a comment, and frequent statements of dumps (FULLTEXT keys,
-partitions, functional keys) as opaque text. A text that neither this module nor the parser understands must stop the
-channel.
+rplctl does not use sqlglot here. sqlglot returns `/*!50100 … */` as a comment, and frequent statements of dumps
+(FULLTEXT keys, partitions, functional keys) as text without a structure. A text that neither this module nor the parser
+understands must stop the channel.
 """
 
 from __future__ import annotations
@@ -35,7 +34,10 @@ _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
 class Token(NamedTuple):
-    """A token. `value` is the decoded text of a string or name, the upper-case text of a word, or the token's text."""
+    """A token of a statement, with its offsets in the text.
+
+    `value`: the decoded text of a string or name, the upper-case text of a word, or the original text of other tokens.
+    """
 
     kind: TokenKind
     value: str
@@ -44,9 +46,10 @@ class Token(NamedTuple):
 
 
 def refuse(what: str, sql: str, charset: str = "") -> NoReturn:
-    """Raise the error for a statement that this target cannot execute. The error shows its first 1,000 characters.
+    """Raise the error for a statement that rplctl cannot execute on this target.
 
-    `charset`: the parameter of `opened`.
+    `what`: the reason. `sql`: the statement, of which the error shows the first 1,000 characters. `charset`: the
+    charset of bytes that were decoded as latin-1, '' for decoded text.
     """
     if charset:
         what, sql = (text.encode("latin-1", "replace").decode("utf-8", "replace") for text in (what, sql))
@@ -59,8 +62,8 @@ def refuse(what: str, sql: str, charset: str = "") -> NoReturn:
     )
 
 
-# Characters whose second byte may look like a quote or a backslash, as latin-1 text. In all other charsets, no byte of
-# a multi-byte character equals an ASCII delimiter.
+# In these charsets, the second byte of a character may look like a quote or a backslash. The patterns match such
+# characters in latin-1 text. In all other charsets, no byte of a multi-byte character equals an ASCII delimiter.
 _SJIS = r"[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc]"
 _GBK = r"[\x81-\xfe][\x40-\x7e\x80-\xfe]"
 _MULTIBYTE = {
@@ -86,7 +89,10 @@ _FLAGS = re.VERBOSE | re.DOTALL | re.ASCII
 
 
 def _quotes(ansi_quotes: bool, backslash: bool, charset: str) -> tuple[str, str, str]:
-    """Return the patterns of a string, a text in double quotes, and a name."""
+    """Return three patterns: a string in single quotes, a text in double quotes, and a name in backticks.
+
+    `ansi_quotes`: True if double quotes contain a name. `backslash`: True if a backslash escapes the next character.
+    """
     whole, lead = (f"{_MULTIBYTE[charset]}|", _LEAD) if charset in _MULTIBYTE else ("", "")
     alone = f"|[{lead}]" if lead else ""  # in a string, any byte may follow the first byte of a character
     other, escape = (r"\\", r"|\\.") if backslash else ("", "")
@@ -98,7 +104,7 @@ def _quotes(ansi_quotes: bool, backslash: bool, charset: str) -> tuple[str, str,
 
 @lru_cache(maxsize=16)
 def _outline(ansi_quotes: bool, backslash: bool, charset: str) -> re.Pattern[str]:
-    """Return the pattern of every token that affects the start or end of a comment."""
+    """Return the pattern of the next part of a statement, for finding where comments begin and end."""
     whole, lead = (f"{_MULTIBYTE[charset]}|", _LEAD) if charset in _MULTIBYTE else ("", "")
     alone = f"|[{lead}]" if lead else ""
     code = rf"(?>{whole}[^'\"`/*\#\-{lead}]+{alone})+"
@@ -129,14 +135,14 @@ def _modes(context: DdlContext) -> tuple[bool, bool]:
 
 
 def _mark(context: DdlContext) -> re.Pattern[str]:
-    """Return the pattern of the start of an executable comment, with its version."""
+    """Return the pattern for the start of an executable comment, with its version, on the server of the context."""
     if context.is_mariadb:
         return _MARIADB_MARK
     return _MYSQL_MARK if context.version_number >= _SIX_DIGITS_SINCE else _OLD_MYSQL_MARK
 
 
 def _is_executed(mark: re.Match[str], context: DdlContext) -> bool:
-    """True if the source ran the text of `/*!NNNNN … */` or `/*M!NNNNNN … */`."""
+    """True if the source executed the text in this comment `/*!NNNNN … */` or `/*M!NNNNNN … */`."""
     if mark[1] is None:
         return True
     number = int(mark[1])
@@ -148,9 +154,10 @@ def _is_executed(mark: re.Match[str], context: DdlContext) -> bool:
 def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | None = None) -> str:
     """Return the statement that the source executed, with every character at its old offset.
 
-    Blanks replace the marks of an executed comment, and all of a skipped comment. `charset`: the charset of bytes that
-    were decoded as latin-1. `keeps`: plain comments are kept, unless they begin with this text. Raises RplError 1064
-    for a text that no server executes: a comment, string or name without an end.
+    Blanks replace the marks of an executed comment, and the whole of a skipped comment. `charset`: the charset of bytes
+    that were decoded as latin-1, '' for decoded text. `keeps`: if not None, plain comments are kept, except those that
+    begin with this text. Raises RplError 1064 for a text that no server executes, because a comment, string or name has
+    no end.
     """
     pattern, mark_of, out = _outline(*_modes(context), charset), _mark(context), list[str]()
     at, is_inside = 0, False
@@ -162,7 +169,7 @@ def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | Non
             mark = mark_of.match(sql, at)
             if mark is None:
                 at = sql.find("*/", at + 2) + 2
-                # MariaDB's own comment, which MySQL skips, is not a plain comment for every server
+                # /*M! begins a comment that MySQL skips and MariaDB executes, so it is never kept as a plain comment
                 is_code = keeps is not None and not sql.startswith(("/*M!", keeps), start)
             elif _is_executed(mark, context):
                 at, is_inside = mark.end(), True
@@ -188,9 +195,10 @@ def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | Non
 
 
 def _end_of_skipped(sql: str, at: int) -> int:
-    """Return the offset after a comment that the source skipped, or a number below 2 if the comment does not end.
+    """Return the offset after the end of a comment that the source skipped, or a number below 2 if the comment has no
+    end.
 
-    The comment may contain comments, but these contain no others.
+    The comment may contain other comments, but these do not contain comments themselves.
     """
     while (found := _ENDS.search(sql, at)) is not None:
         if found[0] == "*/":
@@ -202,13 +210,14 @@ def _end_of_skipped(sql: str, at: int) -> int:
 
 
 def expand(sql: str, context: DdlContext) -> str:
-    """Return the statement that the source executed, without comments."""
+    """Return the statement that the source executed, without its comments."""
     return opened(sql, context)
 
 
 def tokenize(expanded: str, context: DdlContext, charset: str = "") -> list[Token]:
-    """Return the tokens of a statement from `expand`. The last token has the kind `end`. `charset`: the parameter of
-    `opened`.
+    """Return the tokens of a statement from `expand`. The last token has the kind `end`.
+
+    `charset`: the charset of bytes that were decoded as latin-1, '' for decoded text.
     """
     ansi_quotes, backslash = _modes(context)
     pattern, tokens = _pattern(ansi_quotes, backslash, charset), []
@@ -236,10 +245,10 @@ def tokenize(expanded: str, context: DdlContext, charset: str = "") -> list[Toke
 
 
 def scan(sql: str, context: DdlContext) -> Iterator[tuple[str, int, int]]:
-    """Yield every part of a text that was not expanded, as (kind, start, end).
+    """Yield every part of a text as (kind, start, end). The text may have comments.
 
-    The kind is a token's kind, or space, comment, or the open or close of a versioned comment. A quote without an end
-    is a symbol.
+    The kind is that of a token, or one of space, comment, open and close. The last two are the marks of a versioned
+    comment. A quote without an end is a symbol.
     """
     pattern, at = _pattern(*_modes(context)), 0
     while at < len(sql):
@@ -250,7 +259,7 @@ def scan(sql: str, context: DdlContext) -> Iterator[tuple[str, int, int]]:
 
 
 def _unquote(text: str, *, backslash: bool) -> str:
-    """Return the value of a quoted string literal; `\\%` and `\\_` keep their backslash, as on the server."""
+    """Return the value of a string literal in quotes. `\\%` and `\\_` keep their backslash, as on the server."""
     quote, body = text[0], text[1:-1]
     if not backslash:
         return body.replace(quote * 2, quote)

@@ -1,9 +1,11 @@
 """The model of a table: its MySQL definition, with the details that row events lack (design D18).
 
-Row events of MariaDB have no names, signedness, charsets or labels, and a target that does not speak MySQL cannot
-return this information. So the target stores the model as JSON, in the transaction of the DDL that created the model.
-Invariant: `columns` are in the order of the table maps, with hidden columns (MySQL's `my_row_id`, MariaDB's `row_start`
-and `row_end`). Every text column has its charset once the model is in a catalog.
+Row events of MariaDB have no column names, signedness, charsets or labels of ENUM and SET. A target that does not speak
+MySQL cannot return this information either. So the target stores the model as JSON, in the transaction of the DDL that
+created the model.
+
+Invariant: `columns` have the order of the table maps in the log, including hidden columns (MySQL's `my_row_id`,
+MariaDB's `row_start` and `row_end`). In a catalog, every text column has its charset.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError, TargetError
 from rplctl.sql_text import backticked
 
-FORMAT = 1  # of the JSON text; readers reject a later format
+FORMAT = 1  # the version of the JSON text; readers reject other versions
 _LOAD_AGAIN = "to load the model again, run: rplctl load-schema --from-source; rplctl start"
 MADE_EMPTY = "made_empty"  # a JSON key that is not a field of the model: see own_tables.models.store_models
 
@@ -40,9 +42,14 @@ GEOMETRY_TYPES = frozenset(
 class Column:
     """The definition of one column, as in MySQL.
 
-    `length`: display width of integers, characters of CHAR/VARCHAR, bytes of BINARY/VARBINARY, bits of BIT, digits of
-    DECIMAL, dimensions of VECTOR, fraction digits of TIME/DATETIME/TIMESTAMP. `default` and `generated` are the
-    original SQL text (a literal keeps its quotes); None = no such clause.
+    `length` depends on the type:
+    * display width of integers
+    * characters of CHAR and VARCHAR, bytes of BINARY and VARBINARY, bits of BIT
+    * digits of DECIMAL, dimensions of VECTOR
+    * fraction digits of TIME, DATETIME and TIMESTAMP
+
+    `default` and `generated` are the original SQL text (a literal keeps its quotes), or None if there is no such
+    clause.
     """
 
     name: str
@@ -64,7 +71,7 @@ class Column:
 
     @property
     def is_unsigned_64(self) -> bool:
-        """True if values above 2^63-1 can occur: BIGINT UNSIGNED and BIT(64)."""
+        """True if the column can have values above 2^63-1, as BIGINT UNSIGNED and BIT(64) can."""
         return (self.type == "bigint" and self.unsigned) or (self.type == "bit" and self.length == 64)
 
     @property
@@ -82,8 +89,10 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A key of a table. The name of a primary key is PRIMARY. `stored_as`: the name of the target's index, if this is
-    an older name.
+    """A key of a table. The name of a primary key is PRIMARY.
+
+    `stored_as`: the name of the index in the target, if it differs because the table or the key was renamed; otherwise
+    ''.
     """
 
     name: str
@@ -112,12 +121,12 @@ class ForeignKey:
     ref_database: str
     ref_table: str
     ref_columns: tuple[str, ...]
-    on_delete: str = ""  # '' = no clause; CASCADE, SET NULL, RESTRICT, NO ACTION, SET DEFAULT
+    on_delete: str = ""  # CASCADE, SET NULL, RESTRICT, NO ACTION, SET DEFAULT, or '' if there is no clause
     on_update: str = ""
 
     @property
     def acts(self) -> bool:
-        """True if a change of the parent row changes rows of the child table."""
+        """True if a change of a parent row also changes rows of the child table (CASCADE, SET NULL)."""
         return bool({self.on_delete, self.on_update} & {"CASCADE", "SET NULL"})
 
 
@@ -135,9 +144,9 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partitioning:
-    """The partitioning of a table, for DROP and TRUNCATE PARTITION, which log no rows."""
+    """The partitioning of a table. DROP and TRUNCATE PARTITION need it, because they log no rows."""
 
-    method: str  # RANGE, RANGE COLUMNS, LIST, LIST COLUMNS, HASH, KEY, … as in the statement, in upper case
+    method: str  # RANGE, RANGE COLUMNS, LIST, LIST COLUMNS, HASH, KEY, …, in upper case
     expression: str
     partitions: tuple[Partition, ...] = ()
 
@@ -163,20 +172,23 @@ class TableModel:
 
     @property
     def is_sequence(self) -> bool:
-        """True for a MariaDB sequence: its row events are skipped, and the target has no such table."""
+        """True for a MariaDB sequence. Its row events are skipped, and the target has no table for it."""
         return self.engine.upper() == "SEQUENCE"
 
     @property
     def lies_elsewhere(self) -> bool:
-        """True if the engine stores the table's rows in other tables, files or servers. Only a server has
-        such a table.
+        """True if the engine stores the table's rows in other tables, files or servers (MERGE, FEDERATED, CONNECT,
+        SPIDER).
+
+        Only a target that is a MySQL or MariaDB server has such a table.
         """
         return self.engine.upper() in _ENGINES_ELSEWHERE
 
     @property
     def holds_rows(self) -> bool:
-        """True if the table has rows of its own, so that targets that are not servers also have this table. False for a
-        sequence.
+        """True if the table has rows of its own, so that targets of every kind have this table.
+
+        False for a sequence.
         """
         return not self.is_sequence and not self.lies_elsewhere
 
@@ -190,9 +202,9 @@ class TableModel:
         return next((column for column in self.columns if column.name.casefold() == wanted), None)
 
     def as_known_by(self, width: int) -> TableModel:
-        """Return the model for rows that have only the first `width` columns.
+        """Return the model for row images that have only the first `width` columns.
 
-        A key with another column does not identify such a row, so it is not unique in the result.
+        A key with another column does not identify such a row, so this key is not unique in the result.
         """
         beyond = {column.name for column in self.columns[width:]}
         if not beyond:
@@ -201,13 +213,16 @@ class TableModel:
         return replace(self, keys=tuple(keys))
 
     def to_json(self) -> str:
-        """Return stable JSON text: the same model gives the same bytes."""
+        """Return the model as JSON text. The text is stable: the same model always gives the same bytes."""
         whole = {"format": FORMAT, **_fields(self)}
         return json.dumps(whole, default=_fields, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the model of a JSON text. Raises RplError if the text is not a model, or has a later format."""
+        """Return the model in a JSON text of `to_json`.
+
+        Raises RplError if the text is damaged or has another format.
+        """
         try:
             fields: dict[str, Any] = json.loads(text)
             if fields.pop("format") != FORMAT:
@@ -219,7 +234,10 @@ class TableModel:
 
 
 def below_merge(model: TableModel, what: str) -> TargetError:
-    """Return error 1235. `what`: the change that would change the rows of the MERGE table's underlying tables."""
+    """Return error 1235 for a change that would change the rows of the tables under a MERGE table.
+
+    `what`: the words for the change in the message.
+    """
     return TargetError(
         f"cannot apply {what} through MERGE table '{model.qualified_name}': the rows belong to its underlying tables",
         errno=er.NOT_SUPPORTED_YET,
@@ -230,7 +248,7 @@ def below_merge(model: TableModel, what: str) -> TargetError:
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    """Return the fields of a model or of a part of a model, without copies.
+    """Return the fields of a model, or of a part of a model, as a dict for `json.dumps`. Nothing is copied.
 
     `asdict` would copy all nested values, which takes ten times as long.
     """
@@ -242,8 +260,9 @@ _TEXTS = ("name", "type", "charset", "collation", "default", "generated", "comme
 
 
 def _checked(part: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON fields of a column or a key part. Raises TypeError if a field has a wrong type, because SQL text
-    contains the field unquoted.
+    """Return the JSON fields of a column or a key part unchanged.
+
+    Raises TypeError if a field has a wrong type, because rplctl writes these fields into SQL text without quotes.
     """
     for name in _NUMBERS:
         if type(part.get(name)) not in (int, NoneType):
@@ -255,8 +274,9 @@ def _checked(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rebuild_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Convert the lists and objects of JSON to the tuples and dataclasses of a model. Raises TypeError if a field has
-    a wrong type.
+    """Convert the lists and objects of JSON to the tuples and dataclasses of a model.
+
+    Raises TypeError if a field has a wrong type.
     """
     fields["columns"] = tuple(
         Column(**{**_checked(c), "labels": tuple(map(str, c["labels"]))}) for c in fields["columns"]

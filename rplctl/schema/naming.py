@@ -1,8 +1,8 @@
-"""Names for a target with one namespace for all databases: tables are `{database}__{table}`, and indexes are named
-after tables.
+"""Names for a target that has one namespace for all databases, for example SQLite.
 
-Index names fit the strictest target: it compares names without case, and has one namespace for tables and indexes.
-After a rename of the table or the key, the index keeps its name (`Key.stored_as`): a rename must not rebuild an index.
+Tables are named `{database}__{table}`, and the names of indexes begin with the name of their table. Such a target
+compares index names without case, and has the same namespace for tables and indexes. After a rename of the table or the
+key, the index keeps its old name in the target (`Key.stored_as`). A rename must not rebuild an index.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ def physical_name(database: str, table: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Return a name in the form in which a target with one namespace compares names: ASCII letters without case, all
-    other characters exactly.
+    """Return a name in the form in which a target with one namespace compares names.
+
+    ASCII letters are compared without case, and all other characters exactly.
     """
     return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
 
@@ -29,14 +30,18 @@ def index_name(model: TableModel, key: Key) -> str:
 
 
 def keep_index_names(model: TableModel) -> TableModel:
-    """Store the current index names in the model, before the table gets a new name."""
+    """Return the model with the current names of its indexes in `Key.stored_as`, before the table gets a new name."""
     keys = (k if k.kind == "primary" else replace(k, stored_as=index_name(model, k)) for k in model.keys)
     return replace(model, keys=tuple(keys))
 
 
 def choose_index_names(model: TableModel, others: Iterable[TableModel]) -> TableModel:
-    """Return the model with other index names for those new keys whose index name a renamed table still uses."""
-    # an index that is named after its own table cannot conflict with another table's index
+    """Return the model with index names that no index of a renamed table has.
+
+    A renamed table keeps its index names, so a new table with its old name may need other names. `others`: the models
+    of all other tables.
+    """
+    # Only names in `stored_as` can conflict: a name that begins with the table's current name is unique.
     taken = {fold(key.stored_as) for other in others for key in other.keys if key.stored_as}
     keys = []
     for key in model.keys:

@@ -1,9 +1,9 @@
 """Parses DDL text of MySQL and MariaDB into actions. Text that is not understood raises an error with a remedy (D10,
 D12).
 
-The grammar is that of MySQL 9 and MariaDB 11, as the servers write statements to the binary log. A statement about an
-object that tables do not have (views, routines, users, …) becomes `Unreplicated`. A statement that changes nothing
-becomes `NoOperation`.
+The grammar is that of MySQL 9 and MariaDB 11, in the form in which the servers write statements to the binary log. A
+statement about an object that targets may lack (views, routines, users, …) becomes `Unreplicated`. A statement that
+changes nothing becomes `NoOperation`.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _OBJECTS = _OF_A_DATABASE | {
 
 
 def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -> list[ddl.DdlAction]:
-    """Return the actions of one statement of a QUERY event; [] for an empty statement. `charset`: the parameter of
-    TokenStream.
+    """Return the actions of one statement of a QUERY event, or [] for an empty statement.
 
-    Raises RplError 1064, with the statement, if rplctl does not understand it.
+    `database`: the database of names without one. `charset`: the charset of bytes that were decoded as latin-1, '' for
+    decoded text. Raises RplError 1064, with the statement, if rplctl does not understand it.
     """
     tokens = TokenStream(sql, context, charset)
     if tokens.at_end:
@@ -103,7 +103,7 @@ def _skip_wait(tokens: TokenStream) -> None:
 
 
 def _skip_definer(tokens: TokenStream) -> None:
-    """Skip `ALGORITHM = … DEFINER = user@host SQL SECURITY … AGGREGATE` before the kind of object."""
+    """Skip the words `ALGORITHM = … DEFINER = user@host SQL SECURITY … AGGREGATE` before the kind of the object."""
     while not tokens.is_word(*_OF_A_DATABASE):
         tokens.next()
 
@@ -132,7 +132,7 @@ def _create(tokens: TokenStream, database: str) -> ddl.DdlAction:
 
 
 def _other_object(tokens: TokenStream, verb: str, database: str, *, is_drop: bool = False) -> ddl.Unreplicated:
-    """Parse the kind and the names of views, routines, users and other objects, and ignore the rest of the text."""
+    """Parse the kind and the names of views, routines, users and other objects. The rest of the text is ignored."""
     text = tokens.text.strip()
     if tokens.is_word("ALGORITHM", "DEFINER", "SQL", "AGGREGATE"):
         _skip_definer(tokens)
@@ -151,12 +151,12 @@ def _other_object(tokens: TokenStream, verb: str, database: str, *, is_drop: boo
 
 
 def _of_server(kind: ObjectKind, title: str, tokens: TokenStream) -> ddl.Unreplicated:
-    """Return the action for a statement about an object that belongs to no database."""
+    """Return the action for a statement about an object that belongs to no database, for example a user or a plugin."""
     return ddl.Unreplicated(kind=kind, title=title, text=tokens.text.strip())
 
 
 def _object_name(tokens: TokenStream, database: str) -> ddl.TableName:
-    """Parse the name of an object. The database may be missing: a loadable function has none."""
+    """Parse the name of an object, which may have a database before it. A loadable function has none."""
     name = tokens.identifier()
     return (name, tokens.identifier()) if tokens.accept_symbol(".") else (database, name)
 
@@ -305,7 +305,7 @@ def _rename(tokens: TokenStream, database: str) -> ddl.DdlAction:
 
 
 def parse_create_table(sql: str, database: str, context: DdlContext) -> TableModel:
-    """Return the model of a CREATE TABLE text, as SHOW CREATE TABLE prints it. Raises RplError for any other text."""
+    """Return the model for the text of a CREATE TABLE or CREATE SEQUENCE. Raises RplError for any other text."""
     for action in parse_ddl(sql, database, context):
         if isinstance(action, ddl.CreateTable):
             return action.model

@@ -1,4 +1,7 @@
-"""Replaces function calls in a partition's VALUES by numbers, because the time zone of the calls is not stored."""
+"""Replaces function calls in the VALUES of a partition by numbers.
+
+The calls depend on the time zone of the statement, which is not stored with the model.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ _CALL = re.compile(r"(YEAR|TO_DAYS|TO_SECONDS|UNIX_TIMESTAMP)\s*\(\s*'([^']*)'\s
 
 
 def evaluate_values(values: str, context: DdlContext) -> str:
-    """Return a partition's VALUES, with numbers for calls such as TO_DAYS('2026-01-01')."""
+    """Return the VALUES of a partition, with numbers instead of calls such as TO_DAYS('2026-01-01').
+
+    A call that cannot be computed is unchanged.
+    """
 
     def number(match: re.Match[str]) -> str:
         try:

@@ -1,7 +1,7 @@
-"""Plan one DDL statement: the changes of table models, and the steps that a target executes.
+"""Plans one DDL statement: the changes of the table models, and the steps that a target executes.
 
-A plan has no side effects and reads only the catalog. The same plan serves every kind of target. The committer stores
-`model_changes` in the DDL's own transaction (design D18).
+A plan has no side effects and depends only on the catalog, which has the models of all tables. The same plan is valid
+for every kind of target. The model changes are stored in the transaction of the DDL statement (design D18).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOAD_HINT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseModel:
-    """The settings that a table inherits from its database."""
+    """The settings that a new table inherits from its database."""
 
     name: str
     charset: str
@@ -43,25 +43,24 @@ class DatabaseModel:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The model of every replicated table and the defaults of every known database, at one position."""
+    """The models of all replicated tables and the defaults of all known databases, at one position."""
 
     tables: Mapping[ddl.TableName, TableModel] = field(default_factory=dict)
     databases: Mapping[str, DatabaseModel] = field(default_factory=dict)
 
     def after(self, plan: DdlPlan) -> Catalog:
-        """Return the catalog after the plan."""
+        """Return the catalog as it is after the changes of the plan."""
         return self.changed(plan.model_changes, plan.database_changes)
 
     def changed(
         self, tables: Mapping[ddl.TableName, TableModel | None], databases: Mapping[str, DatabaseModel | None]
     ) -> Catalog:
-        """Return a catalog with these changes; None removes an entry."""
+        """Return a catalog with these changes. None removes a table or a database."""
         return Catalog(_changed(self.tables, tables), _changed(self.databases, databases))
 
     def changes_to(self, later: Catalog) -> Changes:
-        """Return the changes with which `changed` turns this catalog into `later`.
-
-        If an equal model is another object, it counts as a change.
+        """Return the changes with which `changed` turns this catalog into `later`. An equal model that is another
+        object counts as a change.
         """
         if later is self:
             return {}, {}
@@ -72,7 +71,7 @@ Changes: TypeAlias = tuple[dict[ddl.TableName, TableModel | None], dict[str, Dat
 
 
 def _changed(old: Mapping[K, V], changes: Mapping[K, V | None]) -> dict[K, V]:
-    merged = dict(old)  # one copy: a statement changes one of 20,000 tables
+    merged = dict(old)  # only one copy, because the catalog may have 20,000 tables
     for key, value in changes.items():
         if value is None:
             merged.pop(key, None)
@@ -109,26 +108,26 @@ class TruncateStep:
 
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """New values of a column that were computed one by one, see `target.known_values`."""
+    """New values of a column that target/known_values.py computed one by one, because the target's SQL cannot."""
 
-    columns: tuple[str, ...]  # old names of the columns from which each value is computed
-    values: tuple[tuple[tuple[Any, ...], Value], ...]  # the values of those columns as a query returns them; the result
+    columns: tuple[str, ...]  # the old names of the columns from which each value is computed
+    values: tuple[tuple[tuple[Any, ...], Value], ...]  # pairs: the old values as a query returns them, the new value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterStep:
-    """A step that converts the rows of `old` to rows of `new`; `origins` are those of `alter.Altered`."""
+    """A step that changes the table `old` to `new`. `origins[i]`: the old name of the new column i, None if added."""
 
     old: TableModel
     new: TableModel
     origins: tuple[str | None, ...]
-    first_number: int | None = None  # N in the statement's AUTO_INCREMENT = N
+    first_number: int | None = None  # the number N of the option AUTO_INCREMENT = N in the statement
     known: Mapping[str, KnownRows] = field(default_factory=dict)  # by the name of the new column
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePartitionsStep:
-    """A step that deletes the rows of partitions (() = all), as the source did without logging them."""
+    """A step that deletes the rows of the partitions `names` (() = all). The source did not log these rows."""
 
     model: TableModel
     names: tuple[str, ...]
@@ -143,9 +142,9 @@ class DeleteHistoryStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveRowsStep:
-    """A step that moves the rows of `old` in these partitions (() = all) to `new`, with the same columns.
+    """A step that moves rows from the table `old` to the table `new`, which has the same columns.
 
-    `must_fit`: the partition of `new` that the rows must belong to; '' = any.
+    `names`: the partitions of `old` to move; () for all. `must_fit`: the partition of `new` for the rows; '' for any.
     """
 
     old: TableModel
@@ -156,9 +155,9 @@ class MoveRowsStep:
 
 @dataclass(frozen=True, slots=True)
 class AddKeysStep:
-    """A step that adds the keys that `model` has and `before` lacks; otherwise, the two models are equal.
+    """A step that adds the keys that `model` has and `before` lacks. Otherwise, the two models are equal.
 
-    The primary key is only among these keys if `Dialect.makes_primary_keys_late` is set. It may exist already.
+    They include the primary key only if the target's dialect creates it late. The primary key may exist already.
     """
 
     before: TableModel
@@ -171,9 +170,9 @@ Step = (CreateStep | DropStep | RenameStep | TruncateStep | AlterStep | DeletePa
 
 @dataclass(frozen=True, slots=True)
 class DdlPlan:
-    """The plan of a statement, with notes for people.
+    """The plan of a statement: steps for the target, changes of models and databases, and notes for the operator.
 
-    `model_changes`: (database, table) → the new model, None = dropped.
+    `model_changes`: the new model of each changed table, None for a dropped table. `database_changes`: likewise.
     """
 
     actions: tuple[ddl.DdlAction, ...]
@@ -185,7 +184,7 @@ class DdlPlan:
     notes: tuple[str, ...] = ()
 
     def moves(self) -> Iterator[ddl.Move]:
-        """Yield the moves of tables with all their rows, in order."""
+        """Yield the tables that the plan renames or removes with all their rows, in order."""
         for step in self.steps:
             match step:
                 case RenameStep(old, new):
@@ -204,15 +203,15 @@ def plan_ddl(  # noqa: PLR0913 - keyword arguments with defaults
     may_drop_unknown: bool = False,
     may_replace: bool = False,
 ) -> DdlPlan:
-    """Plan the statement of a QUERY event.
+    """Plan the statement of a QUERY event, and return the plan.
 
-    `accepts`: the filter for the tables of a DROP or RENAME; a rejected table is not changed, and a note reports it.
-    `may_replace`: a created table replaces a known table. A model that was read from the source now may belong to a
-    table that is created later in the log. `may_drop_unknown`: unknown tables in DROP only give a note, as with IF
-    EXISTS.
+    `accepts`: the filter for the tables of a DROP or RENAME. A rejected table is not changed, and a note reports this.
+    `may_drop_unknown`: an unknown table in DROP only gives a note, as with IF EXISTS. `may_replace`: CREATE may replace
+    a known table. A model that was read from the source now may belong to a table that the log creates later.
 
-    Raises RplError with MySQL's number: 1064 not understood; 1050, 1051, 1146, 1054 if models and statement contradict
-    each other; 1592 for a statement that only statement-based replication can execute.
+    Raises RplError with MySQL's number. It is 1064 if the statement is not understood, and 1050, 1051, 1146 or 1054 if
+    models and statement contradict each other. 1592 means that only statement-based replication can execute the
+    statement.
     """
     actions = tuple(parse_ddl(sql, database, context))
     if any(isinstance(action, ddl.AlterTable) and action.ignore for action in actions):
@@ -233,15 +232,15 @@ def plan_ddl(  # noqa: PLR0913 - keyword arguments with defaults
 
 
 def load_table(sql: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
-    """Return the model of a printed CREATE TABLE or CREATE SEQUENCE, with resolved charsets. Raises RplError if the
-    text is not understood.
+    """Return the model of a printed CREATE TABLE or CREATE SEQUENCE, with the charsets of all columns. Raises RplError
+    if the text is not understood.
     """
     model = parse_create_table(sql, defaults.name, context)
     model = structure.forget_lost_labels(structure.resolve_charsets(model, defaults.charset, defaults.collation))
     return structure.add_versioning(model) if model.system_versioned else model
 
 
-# errors of DROP for tables, sequences and views: some objects of the list were dropped
+# With one of these errors, a DROP of tables, sequences or views has dropped some objects of its list.
 _DROPPED_IN_PART = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})
 _DROP_HINT = (
     "to ignore error 1051 from now on (init changes only this setting), run: rplctl init --replica-skip-errors 1051; "
@@ -251,7 +250,7 @@ _DROP_HINT = (
 
 
 class _Planner:
-    """The planner of one statement. It has the catalog as it is between the statement's actions."""
+    """The planner of one statement. The catalog includes the changes of the statement's earlier actions."""
 
     def __init__(self, context: DdlContext, catalog: Catalog, accepts: Callable[[ddl.TableName], bool] | None) -> None:
         self.context = context
@@ -273,14 +272,14 @@ class _Planner:
         return model
 
     def leaves_out(self, *names: ddl.TableName) -> bool:
-        """True if the filters accept none of these tables. In this case a note is added."""
+        """True if the filters accept none of these tables. In this case, the function adds a note."""
         if self.accepts is None or any(self.accepts(name) for name in names):
             return False
         self.notes.append(f"Table '{names[0][0]}.{names[0][1]}' is not changed because of the replicate-*-table rules")
         return True
 
     def everything(self, *, but: TableModel | None = None) -> list[TableModel]:
-        """Return all models except `but`. It is fast for very many tables, because each DDL statement calls it."""
+        """Return the models of all tables except `but`. This is fast, because each DDL statement calls it."""
         found = {**self.catalog.tables, **self.models}
         if but is not None:
             found.pop((but.database, but.name), None)
@@ -313,7 +312,7 @@ class _Planner:
                 pass  # Unreplicated and NoOperation change no model
 
     def with_literals(self, model: TableModel) -> TableModel:
-        """Return the new table, with its literals in the character set of the session."""
+        """Return the new table with its literals in their character set, if the session used the charset binary."""
         if not self.context.has_binary_literals:
             return model
         defaults = self.defaults(model.database)
@@ -352,7 +351,7 @@ class _Planner:
                 )
 
     def _with_references(self, model: TableModel) -> TableModel:
-        """Add the parent's primary key to a `REFERENCES parent` without columns."""
+        """Add the columns of the parent's primary key to each `REFERENCES parent` that names no columns."""
         keys = []
         for foreign_key in model.foreign_keys:
             same = (foreign_key.ref_database, foreign_key.ref_table) == (model.database, model.name)
@@ -420,7 +419,7 @@ class _Planner:
                 self.rename(action.name, operation.name)
 
     def exchange(self, model: TableModel, operation: ddl.ExchangePartition) -> None:
-        """Exchange the rows of a partition and a table, by way of a temporary table of the target."""
+        """Plan the exchange of the rows of a partition and a table, through a temporary table in the target."""
         other, names = self.get(operation.table), (operation.partition,)
         between = replace(model, name=_EXCHANGED, keys=(), foreign_keys=(), partitioning=None)
         self.steps += [

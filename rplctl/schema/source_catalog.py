@@ -1,7 +1,7 @@
 """Reads table models from a live source, by SHOW CREATE TABLE (load-schema --from-source, design D18).
 
-The caller owns the connection: `query` runs one statement and returns its rows. The server's text goes through the same
-parser as the later DDL in the binary log, so both give the same model.
+The caller owns the connection, and passes a function `query` that runs one statement and returns its rows. The server's
+text goes through the same parser as the later DDL in the binary log, so both give the same model.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rplctl.sql_text import Sql, backticked, written
 _Answer = TypeVar("_Answer")
 Query = Callable[[Sql], Sequence[tuple[Any, ...]]]
 
-# the server's databases and rplctl's: a source may be the target of another rplctl
+# The server's own databases, and rplctl's database, because a source may be the target of another rplctl.
 SYSTEM_DATABASES = frozenset({"information_schema", "performance_schema", "mysql", "sys", "ndbinfo", "rplctl"})
-# the output of SHOW CREATE TABLE depends on these variables; the caller's session is set once
+# The output of SHOW CREATE TABLE depends on these variables, so the functions below first set them in the session.
 _SESSION = written(
     "SET SESSION sql_mode='', SESSION sql_quote_show_create=1"
     " /*!80030 , SESSION show_gipk_in_create_table_and_information_schema=ON */"
@@ -32,12 +32,12 @@ _SESSION = written(
 def read_catalog(
     query: Query, databases: Iterable[str] = (), *, is_wanted: Callable[[str, str], bool] = lambda *name: True
 ) -> Catalog:
-    """Return the models of every base table (and MariaDB sequence) of these databases; by default, all databases but
-    the server's own.
+    """Return the models of every base table, and of every MariaDB sequence, of these databases.
 
-    `is_wanted(database, table)`: False excludes a table. A table that is dropped or renamed between two queries is
-    missing in the result. Raises RplError for a table that is not understood; errors of `query` are passed on. Call
-    this function under the lock or snapshot of the binary log position.
+    If `databases` is empty, all databases except the server's own are read. `is_wanted(database, table)`: returns False
+    to exclude a table. A table that is dropped or renamed between two queries is missing in the result. Raises RplError
+    for a table that is not understood, and the errors of `query`. The caller must hold the lock or snapshot of the
+    binary log position.
     """
     query(_SESSION)
     version = str(query(written("SELECT @@version"))[0][0])
@@ -63,8 +63,9 @@ def read_catalog(
 
 
 def read_table(query: Query, database: str, table: str) -> tuple[TableModel, DatabaseModel, str]:
-    """Return the model of one base table, the defaults of its database, and the text of SHOW CREATE TABLE. Raises the
-    errors of `read_catalog`.
+    """Return the model of one base table, the defaults of its database, and the text of SHOW CREATE TABLE.
+
+    Raises RplError if the table is not understood, and the errors of `query`.
     """
     query(_SESSION)
     version = str(query(written("SELECT @@version"))[0][0])
@@ -77,7 +78,7 @@ def read_table(query: Query, database: str, table: str) -> tuple[TableModel, Dat
 def _model(database: str, table: str, text: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
     """Return the model of a table from the text of SHOW CREATE TABLE.
 
-    The text is not from the log, so the hint of an error does not name a transaction to skip.
+    The text does not come from a transaction. So the hint of an error does not tell the operator to skip one.
     """
     try:
         return load_table(text, defaults, context)
@@ -88,8 +89,9 @@ def _model(database: str, table: str, text: str, defaults: DatabaseModel, contex
 
 
 def unless_gone(ask: Callable[..., _Answer], *what: str) -> _Answer | None:
-    """Call `ask` about a table or a database, and return its answer; None if the table or the database no longer
-    exists.
+    """Call `ask` about a table or a database, and return its answer.
+
+    Return None if the table or the database no longer exists.
     """
     try:
         return ask(*what)
@@ -111,10 +113,12 @@ def _defaults(query: Query, names: Iterable[str]) -> dict[str, DatabaseModel]:
 
 
 def _utf8(name: str) -> str:
-    """Return the name with utf8mb3 for utf8, which MySQL 5.7 and MariaDB still print."""
+    """Return the name of a charset or collation, with utf8mb3 instead of utf8, which MySQL 5.7 and MariaDB
+    still print.
+    """
     return "utf8mb3" + name[4:] if name == "utf8" or name.startswith("utf8_") else name
 
 
 def quote(*names: str) -> Sql:
-    """Return a quoted name of the source for a statement; several names are the parts of one name."""
+    """Return a name for a statement on the source, in backticks. Several names are the parts of one name (`a`.`b`)."""
     return backticked(*names)

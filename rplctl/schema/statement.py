@@ -1,4 +1,4 @@
-"""The actions of a DDL statement, and the operations of ALTER TABLE, as plain values; `parse.py` creates them."""
+"""The actions of a DDL statement, and the operations of ALTER TABLE, as plain values. `parse.py` creates them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVERY_TABLE = ""  # in place of a table's name: all tables of its database
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    model: TableModel  # columns that inherit their charset have None as charset
+    model: TableModel  # a column that inherits its charset has the charset None
     if_not_exists: bool = False
     or_replace: bool = False
 
@@ -68,7 +68,7 @@ class DropDatabase:
 
 
 class ObjectKind(StrEnum):
-    """The kinds of objects that only a server can have. The value is the word in messages."""
+    """The kinds of objects that only a target that is a server can have. The value is the word in messages."""
 
     VIEW = "view"
     TRIGGER = "trigger"
@@ -88,9 +88,10 @@ class ObjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreplicated:
-    """A statement about an object that the target cannot have; the option on_unsupported_ddl decides.
+    """A statement about an object that the target may lack, for example a trigger.
 
-    `title`: the words in messages, such as CREATE TRIGGER. `names`: the objects that belong to a database.
+    The option on_unsupported_ddl decides what happens. `title`: the words for messages, for example CREATE TRIGGER.
+    `text`: the statement. `names`: the objects, if they belong to a database.
     """
 
     kind: ObjectKind
@@ -102,7 +103,11 @@ class Unreplicated:
 
 @dataclass(frozen=True, slots=True)
 class NoOperation:
-    """A statement that changes neither tables nor rows (ANALYZE, FLUSH, temporary tables in row format)."""
+    """A statement that changes neither tables nor rows, for example ANALYZE, FLUSH, or a statement about temporary
+    tables.
+
+    `why`: the reason, for messages.
+    """
 
     why: str
 
@@ -113,13 +118,16 @@ class NoOperation:
 @dataclass(frozen=True, slots=True)
 class AddColumn:
     column: Column
-    position: str | None = None  # None = last, '' = FIRST, otherwise AFTER this column
+    position: str | None = None  # None = after the last column, '' = FIRST, a name = AFTER this column
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumn:
-    """The operation MODIFY, in which the name is unchanged, or CHANGE."""
+    """The operation CHANGE, or MODIFY, which does not change the column's name.
+
+    `name`: the old name. `position`: None if it is unchanged, '' for FIRST, a name for AFTER this column.
+    """
 
     name: str
     column: Column
@@ -142,8 +150,9 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumn:
-    """The operation ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE. `changes`:
-    new values of Column fields.
+    """The operation ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE.
+
+    `changes`: the new values by the name of the field of `Column`.
     """
 
     name: str
@@ -153,7 +162,7 @@ class AlterColumn:
 
 @dataclass(frozen=True, slots=True)
 class AddKey:
-    key: Key  # name '' = the server chooses a name
+    key: Key  # if its name is '', the server chooses a name
     if_not_exists: bool = False
 
 
@@ -176,8 +185,9 @@ class AddCheck:
 
 @dataclass(frozen=True, slots=True)
 class DropConstraint:
-    """The operation DROP KEY, FOREIGN KEY, CHECK, or CONSTRAINT (any of these). `of`: the fields of the TableModel to
-    search.
+    """The operation DROP KEY, FOREIGN KEY, CHECK, or CONSTRAINT, which drops any of these.
+
+    `of`: the fields of the TableModel that may contain the constraint.
     """
 
     name: str
@@ -197,13 +207,16 @@ class ConvertCharset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """The options of CREATE and ALTER TABLE that affect the model; None = not in the statement."""
+    """The options of CREATE and ALTER TABLE that affect the model.
+
+    None means that the option is not in the statement.
+    """
 
     charset: str | None = None
     collation: str | None = None
     engine: str | None = None
     comment: str | None = None
-    auto_increment: int | None = None  # not in the model: the first number for rows that an ALTER numbers
+    auto_increment: int | None = None  # the first number for rows that an ALTER numbers; the model does not store it
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +237,10 @@ class ReorganizePartitions:
 
 @dataclass(frozen=True, slots=True)
 class RemovePartitionRows:
-    """The operation DROP PARTITION (`drop`) or TRUNCATE PARTITION, which deletes rows without logging them."""
+    """The operation DROP PARTITION (if `drop` is True) or TRUNCATE PARTITION.
+
+    The source does not log the deleted rows.
+    """
 
     names: tuple[str, ...]  # () = ALL
     drop: bool
@@ -232,7 +248,7 @@ class RemovePartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class ExchangePartition:
-    """The operation EXCHANGE PARTITION, which swaps the rows of the partition and of the table."""
+    """The operation EXCHANGE PARTITION, which exchanges the rows of a partition and of another table."""
 
     partition: str
     table: TableName
@@ -240,7 +256,7 @@ class ExchangePartition:
 
 @dataclass(frozen=True, slots=True)
 class DetachPartition:
-    """MariaDB's operation CONVERT PARTITION … TO TABLE: the partition becomes a table."""
+    """MariaDB's operation CONVERT PARTITION … TO TABLE, by which a partition becomes a table."""
 
     partition: str
     table: TableName
@@ -248,7 +264,7 @@ class DetachPartition:
 
 @dataclass(frozen=True, slots=True)
 class AttachPartition:
-    """MariaDB's operation CONVERT TABLE … TO PARTITION: the table becomes a partition."""
+    """MariaDB's operation CONVERT TABLE … TO PARTITION, by which a table becomes a partition."""
 
     table: TableName
     partition: Partition
@@ -281,7 +297,7 @@ DdlAction = (
 
 
 def tables_of(action: DdlAction) -> tuple[TableName, ...]:
-    """Return every table that the statement names and changes."""
+    """Return the names of all tables that the statement changes, including new names."""
     match action:
         case CreateTable(model=model):
             return ((model.database, model.name),)
@@ -297,7 +313,7 @@ def tables_of(action: DdlAction) -> tuple[TableName, ...]:
 
 
 def moves_of(action: DdlAction) -> Iterator[Move]:
-    """Yield the tables that the action moves with all their rows, in the order of the statement."""
+    """Yield the tables that the action renames or removes with all their rows, in the order of the statement."""
     match action:
         case CreateTable(model=model, or_replace=True):
             yield (model.database, model.name), None

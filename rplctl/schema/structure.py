@@ -26,7 +26,11 @@ _BEYOND_UTF8MB3 = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
 
 
 def build_table(name: TableName, definitions: Definitions, options: TableOptions, context: DdlContext) -> TableModel:
-    """Return the model of CREATE TABLE; a charset that the database defines is still None."""
+    """Return the model of a CREATE TABLE statement from its parsed parts.
+
+    A charset is still None if the table inherits it from its database. Raises RplError if a name occurs twice or a key
+    column does not exist.
+    """
     columns = tuple(definitions.columns)
     if not columns:
         raise RplError(f"A table must have at least 1 column: {name[0]}.{name[1]}", errno=er.TABLE_MUST_HAVE_COLUMNS)
@@ -51,9 +55,10 @@ def build_table(name: TableName, definitions: Definitions, options: TableOptions
 
 
 def _with_period(key: Key, periods: Mapping[str, tuple[str, str]]) -> Key:
-    """Replace MariaDB's `p WITHOUT OVERLAPS` in a key by the end and the start of the period.
+    """Replace MariaDB's `p WITHOUT OVERLAPS` in a key by the end and the start of the period p.
 
-    The source's rows do not overlap, so the key is unique over these columns alone.
+    `periods`: the two columns of each period. The rows of the source do not overlap, so the key is unique over these
+    columns alone.
     """
     parts: list[KeyPart] = []
     for part in key.parts:
@@ -63,8 +68,9 @@ def _with_period(key: Key, periods: Mapping[str, tuple[str, str]]) -> Key:
 
 
 def is_compared_by_collation(key: ForeignKey, model: TableModel) -> bool:
-    """True if the source compares values of the key's columns by a collation in which some different texts are equal,
-    for example in case or trailing spaces.
+    """True if the source compares values of the key's columns by a collation in which some different texts are equal.
+
+    For example, the texts may differ in case or in trailing spaces.
     """
     columns = (model.find(name) for name in key.columns)
     texts = [column for column in columns if column is not None and column.type in CHARACTER_TYPES]
@@ -72,8 +78,9 @@ def is_compared_by_collation(key: ForeignKey, model: TableModel) -> bool:
 
 
 def promote_first_timestamp(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Give the first plain TIMESTAMP the default CURRENT_TIMESTAMP, as servers do without
-    explicit_defaults_for_timestamp.
+    """Give the first plain TIMESTAMP column the default CURRENT_TIMESTAMP.
+
+    Servers do this if explicit_defaults_for_timestamp is off.
     """
     for index, column in enumerate(columns):
         if column.type == "timestamp" and not column.nullable:
@@ -94,7 +101,10 @@ def check_column_names(columns: tuple[Column, ...], table: str) -> None:
 
 
 def add_constraints(model: TableModel, constraints: tuple[Constraint, ...], context: DdlContext) -> TableModel:
-    """Add keys, then foreign keys and checks. Keys are first, because a foreign key looks for a suitable key."""
+    """Add keys to the model, and then foreign keys and checks.
+
+    The keys come first, because a foreign key needs a suitable key and creates one if there is none.
+    """
     for constraint in constraints:
         if isinstance(constraint, AddKey):
             model = add_key(model, constraint.key, if_not_exists=constraint.if_not_exists)
@@ -107,7 +117,11 @@ def add_constraints(model: TableModel, constraints: tuple[Constraint, ...], cont
 
 
 def add_key(model: TableModel, key: Key, *, if_not_exists: bool = False) -> TableModel:
-    """Add the key with a name and the table's spelling of its columns; it replaces matching implicit keys."""
+    """Add the key to the model, in place of implicit keys for the same columns.
+
+    If the key has no name, it gets the server's name. Its columns get the table's spelling. Raises RplError if the name
+    exists or a column does not.
+    """
     parts = tuple(replace(part, column=_own_name(model, part.column)) if part.column else part for part in key.parts)
     key = replace(key, parts=parts, name=key.name or _key_name(model, parts))
     if any(other.name.casefold() == key.name.casefold() and not other.implicit for other in model.keys):
@@ -137,7 +151,7 @@ def _own_name(model: TableModel, column_name: str) -> str:
 
 
 def _key_name(model: TableModel, parts: tuple[KeyPart, ...]) -> str:
-    """Return the name that the server chooses: the first column's name, then name_2, name_3, …"""
+    """Return the name that the server chooses for a key: the first column's name, then name_2, name_3, …"""
     base = parts[0].column or "functional_index"
     if base.upper() == "PRIMARY":
         base = "PRIMARY_2"
@@ -150,9 +164,9 @@ def _key_name(model: TableModel, parts: tuple[KeyPart, ...]) -> str:
 
 
 def add_foreign_key(model: TableModel, operation: AddForeignKey) -> TableModel:
-    """Add a foreign key, and the key that the server creates for it.
+    """Add a foreign key, and the index that the server creates for it if no key begins with its columns.
 
-    Without a name, the foreign key is named `<table>_ibfk_<n>`.
+    A foreign key without a name is named `<table>_ibfk_<n>`.
     """
     foreign_key = operation.foreign_key
     columns = tuple(_own_name(model, name) for name in foreign_key.columns)
@@ -183,8 +197,9 @@ def add_check(model: TableModel, check: Check, context: DdlContext) -> TableMode
 
 
 def resolve_charsets(model: TableModel, charset: str, collation: str | None) -> TableModel:
-    """Return the model with a charset for the table and for each text column that names none. `charset` and `collation`
-    apply if the table has none of its own.
+    """Return the model with a charset for the table and for each text column.
+
+    `charset` and `collation` are those of the database. They apply if the table has none of its own.
     """
     if model.charset is None:
         # a collation without a charset (MariaDB's uca1400_…) is kept, with the charset of the database
@@ -221,12 +236,16 @@ def add_versioning(model: TableModel) -> TableModel:
 
 
 def row_end(model: TableModel) -> str:
-    """Return the name of the column GENERATED ALWAYS AS ROW END; '' if there is none."""
+    """Return the name of the column that is GENERATED ALWAYS AS ROW END, or '' if there is none."""
     return next((column.name for column in model.columns if column.default == "(ROW END)"), "")
 
 
 def versioned_keys(model: TableModel, row_end: str) -> TableModel:
-    """Append row_end to each unique key, as the server does: current and historical rows share the declared key."""
+    """Append row_end to each unique key, as the server does, because current and historical rows have the same declared
+    key.
+
+    `row_end`: the name of this column.
+    """
     keys = tuple(
         replace(key, parts=(*key.parts, KeyPart(row_end))) if key.is_unique and row_end not in key.columns else key
         for key in model.keys
@@ -235,7 +254,7 @@ def versioned_keys(model: TableModel, row_end: str) -> TableModel:
 
 
 def drop_versioning(model: TableModel) -> TableModel:
-    """Drop the hidden columns and row_end in keys. The server deletes the historical rows."""
+    """Remove the hidden columns from the model, and row_end from its keys. The server deletes the historical rows."""
     hidden = {c.name for c in model.columns if c.name in (ROW_START, ROW_END) and c.invisible}
     end = row_end(model) or ROW_END
     keys = tuple(replace(key, parts=tuple(p for p in key.parts if p.column != end)) for key in model.keys)
@@ -244,8 +263,9 @@ def drop_versioning(model: TableModel) -> TableModel:
 
 
 def sequence_model(database: str, name: str) -> TableModel:
-    """Return the model of a MariaDB sequence: a table of one row, as in the log. By this model, its row events are
-    recognized and skipped.
+    """Return the model of a MariaDB sequence, which is a table of one row in the log.
+
+    rplctl recognizes the row events of a sequence by this model, and skips them.
     """
     signed = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment")
     columns = (
@@ -258,10 +278,10 @@ def sequence_model(database: str, name: str) -> TableModel:
 
 
 def forget_lost_labels(model: TableModel) -> TableModel:
-    """Remove the labels of columns whose labels a printed definition cannot show.
+    """Remove the labels of those ENUM and SET columns whose labels a printed definition cannot show.
 
-    A printed definition is in utf8mb3, and `?` replaces other characters of ENUM and SET members. A value of such a
-    column stops the channel, unless the log has the labels (binlog_row_metadata=FULL).
+    A printed definition is in utf8mb3, and `?` replaces other characters of the labels. A value of such a column stops
+    the channel, except if the log has the labels (binlog_row_metadata=FULL).
     """
     return replace(
         model,

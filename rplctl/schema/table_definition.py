@@ -1,4 +1,4 @@
-"""Parse CREATE TABLE after its name: columns, keys, table options, partitions."""
+"""Parses CREATE TABLE after the name of the table: columns, keys, table options, partitions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ _OPTIONS = frozenset(
 
 @dataclass(slots=True)
 class Definitions:
-    """The parts between the parentheses of CREATE TABLE, in order."""
+    """The parsed parts between the parentheses of CREATE TABLE, in their order."""
 
     columns: list[Column] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
-    row_period: tuple[str, str] | None = None  # PERIOD FOR SYSTEM_TIME
-    periods: dict[str, tuple[str, str]] = field(default_factory=dict)  # MariaDB's application-time periods: two columns
+    row_period: tuple[str, str] | None = None  # the two columns of PERIOD FOR SYSTEM_TIME
+    periods: dict[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # the columns of MariaDB's application-time periods
 
 
 def parse_definitions(tokens: TokenStream, database: str) -> Definitions:
@@ -60,7 +62,7 @@ def is_constraint(tokens: TokenStream) -> bool:
 
 
 def parse_constraint(tokens: TokenStream, database: str) -> Constraint:
-    """Parse a key, foreign key or check that is not part of a column."""
+    """Parse a key, foreign key or check that is not part of a column's definition."""
     symbol = ""
     if tokens.accept("CONSTRAINT") and not tokens.is_word("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
         tokens.accept("IF NOT EXISTS")
@@ -91,7 +93,10 @@ def accept_key_kind(tokens: TokenStream) -> KeyKind:
 
 
 def parse_key(tokens: TokenStream, kind: KeyKind, symbol: str = "") -> AddKey:
-    """Parse `[IF NOT EXISTS] [name] [USING …] (parts) options`."""
+    """Parse the rest of a key, `[IF NOT EXISTS] [name] [USING …] (parts) options`.
+
+    `symbol`: the name after CONSTRAINT, which applies if the key itself has none.
+    """
     if_not_exists = tokens.accept("IF NOT EXISTS")
     name = symbol
     if not tokens.is_symbol("(") and not tokens.is_word("USING", "TYPE"):
@@ -117,7 +122,7 @@ def _key_part(tokens: TokenStream) -> KeyPart:
 
 
 def skip_key_options(tokens: TokenStream) -> None:
-    """Skip the storage hints of a key; they do not change its columns."""
+    """Skip the options of a key, for example USING or COMMENT, because they do not change its columns."""
     while True:
         if tokens.accept("WITH PARSER") or tokens.accept("USING") or tokens.accept("TYPE"):
             tokens.next()
@@ -134,7 +139,10 @@ def skip_key_options(tokens: TokenStream) -> None:
 
 
 def parse_options(tokens: TokenStream) -> tuple[TableOptions, bool]:
-    """Parse table options with or without commas. Return (options for the model, True for WITH SYSTEM VERSIONING)."""
+    """Parse the table options, with or without commas between them.
+
+    Return the options that affect the model, and True if WITH SYSTEM VERSIONING is one of them.
+    """
     options, versioned = TableOptions(), False
     while True:
         tokens.accept_symbol(",")
@@ -147,7 +155,10 @@ def parse_options(tokens: TokenStream) -> tuple[TableOptions, bool]:
 
 
 def accept_option(tokens: TokenStream, options: TableOptions) -> TableOptions | None:
-    """Parse one table option; return None if no option comes next."""
+    """Parse one table option, and return `options` with its value, or None if no option comes next.
+
+    An option that does not affect the model returns `options` unchanged.
+    """
     if tokens.is_word("DEFAULT") and tokens.ahead().value in ("CHARACTER", "CHARSET", "CHAR", "COLLATE"):
         tokens.next()
     if (charset := accept_charset(tokens)) is not None:
@@ -176,8 +187,9 @@ def accept_option(tokens: TokenStream, options: TableOptions) -> TableOptions | 
 
 
 def _accept_storage_option(tokens: TokenStream) -> bool:
-    """Parse an engine option, `NAME = value`, and return True; return False if none comes next. A name that is not
-    known may be an option of one of MariaDB's engines.
+    """Parse an option of the engine, `NAME = value`, and return True, or False if no such option comes next.
+
+    An unknown name before an equals sign counts, too, because MariaDB's engines have options of their own.
     """
     known = tokens.token.kind == "word" and tokens.token.value in _OPTIONS
     if not known and not (tokens.token.kind in ("word", "quoted") and tokens.ahead().value == "="):
@@ -188,7 +200,9 @@ def _accept_storage_option(tokens: TokenStream) -> bool:
 
 
 def parse_partitioning(tokens: TokenStream) -> Partitioning:
-    """Parse the text after PARTITION BY: method, expression, and partitions with VALUES; subpartitions are dropped."""
+    """Parse the text after PARTITION BY: method, expression, and partitions with their VALUES. Subpartitions are
+    ignored.
+    """
     words = [tokens.next().value]
     if words[0] == "LINEAR":
         words.append(tokens.next().value)
@@ -206,7 +220,7 @@ def parse_partitioning(tokens: TokenStream) -> Partitioning:
                 tokens.next()
             tokens.skip_group()
         else:
-            tokens.next()  # PARTITIONS n, INTERVAL … of MariaDB's SYSTEM_TIME, AUTO
+            tokens.next()  # for example PARTITIONS n, or MariaDB's INTERVAL … and AUTO for SYSTEM_TIME
     partitions = parse_partition_list(tokens) if tokens.is_symbol("(") else ()
     return Partitioning(method=" ".join(words), expression=expression, partitions=partitions)
 
@@ -220,13 +234,16 @@ def parse_partition_list(tokens: TokenStream) -> tuple[Partition, ...]:
 
 
 def parse_partition(tokens: TokenStream) -> Partition:
-    """Parse a partition's name and its clauses after PARTITION."""
+    """Parse the name of a partition and its clauses, which come after the word PARTITION."""
     name = tokens.identifier()
     return Partition(name, evaluate_values(_values_of(tokens.skip_clause(), tokens), tokens.context))
 
 
 def _values_of(clause: str, whole: TokenStream) -> str:
-    """Return the values in a partition's clause: `LESS THAN (10)` of `VALUES LESS THAN (10) ENGINE = InnoDB`."""
+    """Return the values in the clauses of a partition: `LESS THAN (10)` for `VALUES LESS THAN (10) ENGINE = InnoDB`.
+
+    Return '' if there is no VALUES. `whole`: the statement, for an error.
+    """
     tokens = TokenStream(clause, whole.context)
     if not tokens.accept("VALUES"):
         return ""

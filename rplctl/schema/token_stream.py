@@ -13,14 +13,17 @@ T = TypeVar("T")
 
 
 class TokenStream:
-    """A reader of tokens. `accept` takes the next tokens if they match; `expect` takes them or rejects the
-    statement.
+    """A reader of the tokens of a statement.
+
+    `accept…` reads the next tokens if they match. `expect…` also reads them, but rejects the statement if they do not
+    match.
     """
 
     def __init__(self, sql: str, context: DdlContext, charset: str = "") -> None:
-        """Tokenize a statement. `charset`: the charset of bytes that were decoded as latin-1.
+        """Split a statement into tokens. `charset`: the charset of bytes that were decoded as latin-1, '' for decoded
+        text.
 
-        Only names are decoded, because literals may be in another charset.
+        Only names are decoded from this charset, because literals may be in another one.
         """
         self.context = context
         self.text = opened(sql, context, charset=charset)
@@ -57,7 +60,7 @@ class TokenStream:
         return self.token.kind == "symbol" and self.token.value == symbol
 
     def accept(self, phrase: str) -> bool:
-        """Take the words of `phrase` (such as `IF NOT EXISTS`) if all of them come next. True if they did."""
+        """Read the words of `phrase` (for example `IF NOT EXISTS`), and return True, if all of them come next."""
         index = self._index
         for word in phrase.split():
             token = self._tokens[index]  # the last token is never a word
@@ -92,7 +95,7 @@ class TokenStream:
         return self.text[token.start : token.end]
 
     def identifier(self) -> str:
-        """Take a name, quoted or not, and return it in its original case. Raises RplError if no name follows."""
+        """Read a name, quoted or not, and return it in its original case. Raises RplError if no name comes next."""
         token = self.next()
         if token.kind in ("quoted", "word"):
             name = token.value if token.kind == "quoted" else self.original(token)
@@ -101,7 +104,10 @@ class TokenStream:
         self.refuse()
 
     def table_name(self, database: str) -> tuple[str, str]:
-        """Parse `t`, `db.t` or `.t` into (database, table), folded as the source stores names."""
+        """Read `t`, `db.t` or `.t`, and return (database, table), in the case in which the source stores names.
+
+        `database`: the database of a name without one.
+        """
         self.accept_symbol(".")
         name = self.identifier()
         if self.accept_symbol("."):
@@ -111,7 +117,10 @@ class TokenStream:
         return self.context.fold_name(database), self.context.fold_name(name)
 
     def string(self) -> str:
-        """Take one string literal, or adjacent literals, which MySQL joins, after an optional charset introducer."""
+        """Read a string literal and return its value. A charset introducer may come before the literal.
+
+        Adjacent literals are joined, as in MySQL.
+        """
         if self.token.kind == "word" and self.token.value.startswith("_") and self.ahead().kind == "string":
             self.next()
         first = self.next()
@@ -131,7 +140,7 @@ class TokenStream:
         return int(token.value)
 
     def skip_group(self) -> str:
-        """Take `( … )` with all nested groups, and return the text between the parentheses."""
+        """Read `( … )` with all nested parentheses, and return the text between the outer ones."""
         first = self.token
         self.expect_symbol("(")
         depth = 1
@@ -142,7 +151,7 @@ class TokenStream:
         return self.text[first.end : token.start].strip()
 
     def skip_clause(self) -> str:
-        """Take everything up to the next comma or closing parenthesis of this level, and return its text."""
+        """Read everything up to the next comma or closing parenthesis of this level, and return the text."""
         start = end = self.token.start
         while not self.at_end and not self.is_symbol(",") and not self.is_symbol(")"):
             end = self.token.end
@@ -154,25 +163,25 @@ class TokenStream:
         return self.text[start:end]
 
     def rest(self) -> str:
-        """Take all remaining tokens, and return their text."""
+        """Read all remaining tokens, and return their text."""
         text = self.text[self.token.start :].strip()
         self._index = len(self._tokens) - 1
         return text
 
     def skip_value(self) -> None:
-        """Take `= value`; the equals sign may be missing."""
+        """Read a value, which may have an equals sign before it."""
         self.accept_symbol("=")
         self.next()
 
     def each(self, read: Callable[[], T]) -> tuple[T, ...]:
-        """Call `read`, and again after each comma, and return the results."""
+        """Call `read` for each item of a list with commas, and return the results."""
         found = [read()]
         while self.accept_symbol(","):
             found.append(read())
         return tuple(found)
 
     def in_parentheses(self, read: Callable[[], T]) -> tuple[T, ...]:
-        """Take `( a, b )`, call `read` for each part, and return the results."""
+        """Read a list such as `( a, b )`: call `read` for each item, and return the results."""
         self.expect_symbol("(")
         found = self.each(read)
         self.expect_symbol(")")

@@ -1,10 +1,11 @@
-"""Finds the tables that a statement updates, in the order in which the statement names them, for the replication
-filters.
+"""Finds the tables that a statement updates, in the order of the statement, for the replication filters.
 
-Only names are parsed, so a statement that `parse.py` does not understand can still be excluded. The tables are those
-that MySQL's grammar marks as updating: `CREATE TABLE a LIKE b` updates a; `RENAME TABLE a TO b` updates both; GRANT ON
-t updates t. Invariant: a statement that may hide another one is rejected, because a filter cannot see its names: BEGIN
-NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG, an unknown word. Servers do not log such statements.
+Only names are parsed. So the filters can exclude a statement that `parse.py` does not understand. MySQL's grammar
+determines which tables are updated. For example, `CREATE TABLE a LIKE b` updates a, `RENAME TABLE a TO b` updates both,
+and GRANT ON t updates t.
+
+Invariant: a statement that may contain another one is rejected, because a filter cannot see the names in it. These are
+BEGIN NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG, and every unknown word. Servers do not log such statements.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _MODIFIERS = ("LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE")
 
 @dataclass(frozen=True, slots=True)
 class UpdatedNames:
-    """The tables and the database that a statement updates.
+    """The names of the tables and of the database that a statement updates.
 
-    `tables`: None if the text does not show them. `some_of`: True if the statement updates at least one of these tables
-    (a join). `database`: the database of CREATE, ALTER or DROP DATABASE.
+    `tables`: None if the text does not show which tables are updated. `some_of`: the tables of a join, of which at
+    least one is updated. `database`: the database of CREATE, ALTER or DROP DATABASE.
     """
 
     tables: tuple[TableName, ...] | None = ()
@@ -39,10 +40,11 @@ class UpdatedNames:
 
 
 def updated_names(sql: str, database: str, context: DdlContext, charset: str = "") -> UpdatedNames:
-    """Return the names of what a statement updates. `charset`: the parameter of TokenStream.
+    """Return the names of the tables and of the database that a statement updates.
 
-    Raises RplError 1064 if the text is not a statement (a string without an end, a missing name), or if its names
-    cannot be known.
+    `database`: the database of names without one. `charset`: the charset of bytes that were decoded as latin-1, '' for
+    decoded text. Raises RplError 1064 if the text is not a statement (a string without an end, a missing name), or if
+    the names cannot be known.
     """
     tokens = TokenStream(sql, context, charset)
     if tokens.at_end:
@@ -69,10 +71,10 @@ def updated_names(sql: str, database: str, context: DdlContext, charset: str = "
 
 
 def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[TableName, ...], tuple[TableName, ...]]:
-    """Return two groups of the tables that CREATE, DROP, ALTER or RENAME TABLE names.
+    """Return (updated tables, referenced tables) of a CREATE, DROP, ALTER or RENAME TABLE statement.
 
-    The first group has the updated tables, with ALTER's new name. The second group has the referenced tables (LIKE,
-    REFERENCES). Raises the errors of `updated_names`.
+    The updated tables include the new name after ALTER … RENAME. The referenced tables are those after LIKE and
+    REFERENCES. Other statements give two empty tuples. Raises the errors of `updated_names`.
     """
     tokens = TokenStream(sql, context)
     verb = "" if tokens.at_end else tokens.next().value
@@ -94,7 +96,10 @@ def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[Ta
 
 
 def _of_object(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
-    """Parse CREATE, DROP or ALTER: after options like OR REPLACE or DEFINER, the kind of the object, then its name."""
+    """Parse the rest of CREATE, DROP or ALTER, and return the names that it updates.
+
+    Words such as OR REPLACE or DEFINER come before the kind of the object, and the name comes after the kind.
+    """
     is_temporary = tokens.is_word("TEMPORARY")
     while not tokens.is_word("TABLE", "TABLES", "SEQUENCE", "VIEW", "DATABASE", "SCHEMA", "INDEX", "TRIGGER"):
         if tokens.at_end or tokens.is_word(*_OBJECTS_WITHOUT_TABLE):
@@ -108,7 +113,7 @@ def _of_object(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
     if_exists = tokens.accept("IF EXISTS")
     tokens.accept("IF NOT EXISTS")
     if verb == "DROP" and is_temporary and if_exists:
-        return UpdatedNames()  # never filtered: a temporary table may outlive a change of filters
+        return UpdatedNames()  # this is never filtered, because a temporary table may outlive a change of filters
     if kind in ("DATABASE", "SCHEMA"):
         unnamed = tokens.is_word("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ")
         return UpdatedNames((), database if unnamed else tokens.context.fold_name(tokens.identifier()))
@@ -136,7 +141,7 @@ def _behind_on(tokens: TokenStream, database: str) -> UpdatedNames:
 
 
 def _analyzed(tokens: TokenStream, database: str) -> UpdatedNames:
-    """Parse MariaDB's ANALYZE FORMAT=JSON UPDATE …, which executes the statement."""
+    """Parse MariaDB's ANALYZE FORMAT=JSON UPDATE …, which also executes the statement after ANALYZE."""
     if tokens.accept("FORMAT"):
         tokens.skip_value()
     verb = tokens.next().value
@@ -162,7 +167,10 @@ def _renamed(tokens: TokenStream, database: str) -> UpdatedNames:
 
 
 def _of_rows(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
-    """Parse a statement that changes rows. With several tables, the text does not show which ones it only reads."""
+    """Parse a statement that changes rows, and return the tables that it updates.
+
+    If there are several tables, the text does not show which of them are only read.
+    """
     if verb == "WITH":
         verb = _behind_with(tokens)
     if verb == "SELECT":
@@ -194,7 +202,7 @@ def _of_rows(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
 
 
 def _behind_with(tokens: TokenStream) -> str:
-    """Skip `WITH RECURSIVE a (x) AS (…), b AS (…)`, and return the verb after it."""
+    """Skip a clause `WITH RECURSIVE a (x) AS (…), b AS (…)`, and return the verb after the clause."""
     tokens.accept("RECURSIVE")
     while True:
         tokens.identifier()
@@ -207,7 +215,7 @@ def _behind_with(tokens: TokenStream) -> str:
 
 
 def _joined(tokens: TokenStream, database: str) -> UpdatedNames:
-    """Return the tables of `a, b AS c LEFT JOIN (d, e) ON …`, up to SET, WHERE or the end."""
+    """Return the tables in a join such as `a, b AS c LEFT JOIN (d, e) ON …`, up to SET, WHERE or the end."""
     names: list[TableName] = []
     is_next = True
     while not tokens.at_end and not tokens.is_word("SET", "WHERE", "ORDER", "LIMIT", "RETURNING"):
