@@ -94,7 +94,7 @@ def read_clones(connection: Connection, channel: str) -> list[ClonedTable]:
 
 
 def is_copying(engine: Engine, channel: str) -> bool:
-    """True if the copy of a table of the channel is not done. A cancelled table counts, too.
+    """True if the copy of any table of the channel is not done. A cancelled table counts as not done.
 
     Raises TargetError if the target reports an error.
     """

@@ -24,7 +24,7 @@ _PLACE = ("relay_log_name", "relay_log_pos", "master_log_name", "master_log_pos"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeBatch:
-    """A batch, with the files that it adds to each table of the lake.
+    """A batch, with the files that it adds to each table of the lake and removes from it.
 
     `before` and `after`: the positions before and after the batch; the other fields of these records are not used.
     """

@@ -12,6 +12,6 @@ origin.py      the source of the files;  useful.py  checks that the files contin
 received.py    the groups that arrive, and the tables that they may have changed
 event_list.py  SHOW RELAYLOG EVENTS
 
-A *group* is a sequence of events that the applier applies as a whole. It is a transaction, a single statement, or
-control events that only move the position.
+An *event group* is a sequence of events that the applier applies as a whole. It is a transaction, a single statement,
+or control events that only move the position.
 """

@@ -76,9 +76,10 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> RelayLogPlace | N
 
 
 def _begins_behind(end: Boundary | None, name: str, start: Boundary) -> Boundary:
-    """Return `start`, the boundary at which the relay log `name` begins.
+    """Return `start`, the boundary (file offset and source position) at which the relay log `name` begins.
 
-    Raises BinlogFormatError if this is not the source position `end` at which the previous relay log ends.
+    Raises BinlogFormatError if the previous relay log, which ends at the boundary `end`, ends at another source
+    position.
     """
     if end is not None and not follows(end.source, start.source):
         raise BinlogFormatError(f"{name} begins at {start.source}, the relay log before it ends at {end.source}")
@@ -86,7 +87,7 @@ def _begins_behind(end: Boundary | None, name: str, start: Boundary) -> Boundary
 
 
 def _first_not_in(executed: str, data: ByteArray, scan: GroupScan) -> int | None:
-    """Return the number of the first group in the scan whose GTID is not executed, or None if there is none."""
+    """Return the number of the first event group (transaction) in the scan whose GTID is not executed, or None."""
     found, last = gtids_at(data, scan.gtid_offset[scan.gtid_offset >= 0], scan.description_at)
     if not (found or last) or is_executed(str(last or found), executed):
         return None

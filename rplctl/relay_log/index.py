@@ -42,7 +42,9 @@ def files_by_base(folder: Path) -> dict[str, list[str]]:
 
 
 def _base_of(name: str) -> str:
-    """Return the base name in a file's name, or '' if a relay log cannot have this name."""
+    """Return the base name in a file's name, which is the part before the number, or '' if a relay log cannot have this
+    name.
+    """
     base, _, number = name.rpartition(".")
     return base if _NUMBER.fullmatch(number) and 0 < int(number) <= MAX_LOG_NUMBER else ""
 
@@ -54,8 +56,8 @@ class RelayLogIndex:
     channel: Channel
 
     def names(self) -> list[str]:
-        """Return the file names in the index, oldest first, without duplicates and without names that are not relay
-        logs of it.
+        """Return the names of the channel's relay logs in the index, oldest first. Duplicates and other lines are
+        skipped.
         """
         return self.names_in(self.read())
 
@@ -70,7 +72,9 @@ class RelayLogIndex:
         return read_if_there(self.channel.relay_log_index_path)
 
     def is_canonical(self) -> bool:
-        """True if the index has exactly the bytes that rplctl itself would write for these names, in order."""
+        """True if the index has exactly the bytes that rplctl itself would write for its names, in the order of their
+        numbers.
+        """
         data = self.read()
         names = self.names_in(data)
         ordered = sorted(set(names), key=log_number)

@@ -47,9 +47,10 @@ class RelayLogPlace:
 
 
 def boundary_at(path: Path, offset: int) -> Boundary | None:
-    """Return the boundary at exactly this offset of the file.
+    """Return the boundary (file offset and source position) at exactly this offset of the file.
 
-    Return None if the offset is inside a transaction or past the end of the file, or if the file is damaged before it.
+    A boundary is between two transactions. Return None if the offset is inside a transaction or past the end of the
+    file, or if the file is damaged before it.
     """
     try:
         with mapped_file(path) as data:
@@ -62,7 +63,7 @@ def boundary_at(path: Path, offset: int) -> Boundary | None:
 
 
 def find_place(index: RelayLogIndex, source: BinlogPosition) -> RelayLogPlace | None:
-    """Return the place in the relay logs for this position in the source's log.
+    """Return the place (file and offset) in the relay logs for this position in the source's log.
 
     Return None if the relay logs end before the position, so that the receiver must fetch more. Raises RelayLogError if
     the relay logs begin after the position or have a gap there, or if the position is inside a transaction.
@@ -154,7 +155,10 @@ def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Re
 
 
 def _first_at_or_after(scan: GroupScan, source: BinlogPosition) -> int | None:
-    """Return the number of the first group that ends at or after this position in the source's log, or None."""
+    """Return the number of the first event group (transaction) in the scan that ends at or after this source position.
+
+    Return None if all groups end before it.
+    """
     numbers = np.array([log_number(name) for name in scan.log_names], dtype=np.int64)[scan.source_log]
     wanted = log_number(source.log_name)
     reached = (numbers > wanted) | ((numbers == wanted) & (scan.source_end >= source.log_pos))
@@ -164,11 +168,12 @@ def _first_at_or_after(scan: GroupScan, source: BinlogPosition) -> int | None:
 def _boundary_in(
     data: ByteArray, before: Boundary, scan: GroupScan, group: int, source: BinlogPosition
 ) -> Boundary | None:
-    """Return the boundary in the relay log for a source position at which the group ends or begins.
+    """Return the boundary (file offset and source position) at a source position where an event group ends or begins.
 
-    Return None if the position is inside the group. If the group ends at the position, the boundary is after the group.
-    If the group begins there, or only moves the position (kind CONTROL), the boundary is before the group, with
-    `source` as its source position. `before`: the boundary at the start of the scan.
+    `group`: the number of the event group in the scan. `before`: the boundary at the start of the scan. If the group
+    ends at the position, the boundary is after the group. If the group begins there, or only moves the position (kind
+    CONTROL), the boundary is before the group, with `source` as its source position. Return None if the position is
+    inside the group.
     """
     if scan.source_position(group) == source:
         return boundary_after(data, before, first_groups(scan, group + 1))

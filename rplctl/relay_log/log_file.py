@@ -222,7 +222,7 @@ def start_of(path: Path) -> BinlogPosition | None:
 
 
 def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iterator[tuple[GroupScan, Boundary]]:
-    """Yield the complete groups (transactions and control events) from `start` on, in steps of about `step_bytes`
+    """Yield the complete event groups (transactions and control events) from `start` on, in steps of about `step_bytes`
     bytes.
 
     Each item is a scan of the groups in one step, with the boundary after them. Raises BinlogFormatError if an event is
@@ -238,8 +238,9 @@ def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iter
 
 
 def last_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """Return the boundary after the last complete transaction in `data`. Raises BinlogFormatError if an event is
-    damaged.
+    """Return the boundary (file offset and source position) after the last complete transaction in `data`.
+
+    Raises BinlogFormatError if an event is damaged.
     """
     for _, boundary in walk(data, start):
         start = boundary
@@ -247,7 +248,7 @@ def last_boundary(data: ByteArray, start: Boundary) -> Boundary:
 
 
 def last_sound_boundary(data: ByteArray, start: Boundary) -> Boundary:
-    """Return the boundary after the last complete transaction before the first damaged event.
+    """Return the boundary (file offset and source position) after the last complete transaction before a damaged event.
 
     Damage here is an impossible value in an event. Checksums are not verified.
     """
@@ -258,10 +259,9 @@ def last_sound_boundary(data: ByteArray, start: Boundary) -> Boundary:
 
 
 def boundary_after(data: ByteArray, before: Boundary, scan: GroupScan) -> Boundary:
-    """Return the boundary at the end of a scan, with the source position and FORMAT_DESCRIPTION after the scan's last
-    group.
+    """Return the boundary (file offset and source position) at the end of a scan.
 
-    `before`: the boundary at the start of the scan.
+    It has the FORMAT_DESCRIPTION that is in force there. `before`: the boundary at the start of the scan.
     """
     event = before.format_description
     for offset, _ in new_descriptions(scan):
@@ -270,7 +270,7 @@ def boundary_after(data: ByteArray, before: Boundary, scan: GroupScan) -> Bounda
 
 
 def new_descriptions(scan: GroupScan) -> list[tuple[int, FormatDescription]]:
-    """Return the offset and the content of every FORMAT_DESCRIPTION event in the groups of the scan.
+    """Return the offset and the content of every FORMAT_DESCRIPTION event in the scanned part of the file.
 
     A description that was already in force at the start of the scan is not included.
     """
@@ -284,7 +284,7 @@ def event_at(data: ByteArray, offset: int) -> bytes:
 
 
 def first_groups(scan: GroupScan, count: int) -> GroupScan:
-    """Return a scan that has only the first `count` groups of the given scan."""
+    """Return a scan that has only the first `count` event groups (transactions) of the given scan."""
     end = int(scan.end[count - 1]) if count else scan.complete_end - int(np.sum(scan.end - scan.start))
     columns = {field.name: getattr(scan, field.name) for field in fields(scan)}
     columns = {name: value[:count] for name, value in columns.items() if isinstance(value, np.ndarray)}

@@ -1,6 +1,6 @@
 """Reads the relay log for the applier, in another process than the receiver, which writes it.
 
-A *group* is a transaction, a single statement, or a sequence of control events between them. Invariants:
+An *event group* is a transaction, a single statement, or control events between them. Invariants:
 * Only complete, intact groups are returned, in the order of the source and without a gap. So each file must begin where
   the previous one ended.
 * A position in the relay log is used only if a transaction ends there *and* it agrees with the executed position.
@@ -47,9 +47,9 @@ RECOVER = "to repair the relay logs, run: rplctl stop; rplctl recover; rplctl st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayGroups:
-    """Complete groups of one relay log that share one format description. `scan` has their offsets in the file.
+    """Complete event groups of one relay log that share one format description. `scan` has their offsets in the file.
 
-    A group is a transaction, a single statement, or control events that only move the position.
+    An event group is a transaction, a single statement, or control events that only move the position.
     """
 
     path: Path
@@ -64,11 +64,12 @@ class RelayGroups:
 
 
 class RelayLogReader:
-    """A reader of one channel's relay logs. Each call of `groups` moves its position forward.
+    """A reader of one channel's relay logs. Each call of `groups` returns the next transactions and moves the position
+    forward.
 
     `verify_checksums`: if False, the reader does not verify CRC32, because the code that decodes the events does it
-    (for example the Spark tasks, in parallel). `by_gtid`: True if the reader finds its position by the executed GTIDs;
-    if a relay log is then fetched again, the error is transient. `source_place`: MasterInfo's address of the source. If
+    (for example the Spark tasks, in parallel). `by_gtid`: True if the reader finds its position by the executed GTIDs.
+    If a relay log is then fetched again, the error is transient. `source_place`: MasterInfo's address of the source. If
     it is not empty, `open` checks that the relay logs come from this source.
     """
 
@@ -85,7 +86,7 @@ class RelayLogReader:
 
     @property
     def position(self) -> RelayLogPosition:
-        """The relay log position of the next group, or the empty position before `open` has succeeded."""
+        """The relay log position of the next event group, or the empty position before `open` has succeeded."""
         return self._place.position if self._place else RelayLogPosition("", 0)
 
     @property
@@ -151,7 +152,8 @@ class RelayLogReader:
         return place.position if place else None
 
     def groups(self, limit_bytes: int) -> RelayGroups | None:
-        """Return the next complete groups and move the reader past them. Return None if none has arrived yet.
+        """Return the next complete event groups (transactions) and move the reader past them. Return None if none has
+        arrived yet.
 
         The groups are in one file and have one format description. There is at least one group, and they have about
         `limit_bytes` bytes at most. Raises RelayLogError 1594 if the next event is damaged.
@@ -232,9 +234,9 @@ class RelayLogReader:
         )
 
     def _scan(self, data: ByteArray, place: RelayLogPlace, limit_bytes: int, is_last: bool) -> GroupScan:
-        """Return a scan of the complete groups from `place` up to the first damaged event.
+        """Return a scan of the complete event groups from `place` up to the first damaged event.
 
-        Raises RelayLogError if this is already the next event. `is_last`: True if the file is the newest one, in which
+        Raises RelayLogError if the very next event is damaged. `is_last`: True if the file is the newest one, in which
         recovery can repair the damage.
         """
         at = place.boundary
@@ -330,7 +332,7 @@ class RelayLogReader:
 
 
 def one_description(scan: GroupScan, in_force: FormatDescription | None) -> tuple[GroupScan, FormatDescription | None]:
-    """Return the first groups of the scan that share one FORMAT_DESCRIPTION, together with this description.
+    """Return the first event groups of the scan that share one FORMAT_DESCRIPTION, together with this description.
 
     `in_force`: the description in force at the start of the scan, None before the first one.
     """

@@ -1,13 +1,13 @@
-"""Reads the groups that arrive in the relay log, and determines which of them may have changed the tables of a copy.
+"""Reads the event groups that arrive in the relay log, and determines which of them may have changed the copied tables.
 
-A *group* is a transaction, a single statement, or control events that only move the position. A copy and verify use
-this module for a snapshot whose position is only known to be between two positions of the source's log
+An *event group* is a transaction, a single statement, or control events that only move the position. A copy and verify
+use this module for a snapshot whose position is only known to be between two positions of the source's log
 (`source.snapshot`). If no event between them is about their tables, the snapshot has one exact position for these
 tables.
 
-A table name means the same table until DDL names it. Invariant: if it is not certain that a group leaves the tables
-unchanged, it counts as a change. Only transactions of plain rows can be certain. XA COMMIT, compressed transactions and
-statements may be about any table.
+A table name means the same table until DDL names it. Invariant: in case of doubt, a group counts as a change of the
+tables. Only transactions of plain rows leave no doubt, because their events name the tables. XA COMMIT, compressed
+transactions and statements may be about any table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NAMES_AT: Final = HEADER_LENGTH + 8  # a TABLE_MAP has `u8 length, name, NUL` t
 
 
 class Received:
-    """A reader of the groups in a channel's relay log, for one user, for example a copy or a verify.
+    """A reader of the event groups in a channel's relay log, for one user, for example a copy or a verify.
 
     `server_id`: the server id of the source. With GTIDs, the relay log may begin with events of an earlier source.
     """
@@ -55,13 +55,13 @@ class Received:
 
     @property
     def position(self) -> BinlogPosition:
-        """The position in the source's log after the last group that this reader has yielded."""
+        """The position in the source's log after the last event group that this reader has yielded."""
         return self._reader.source_position if self._reader else BinlogPosition("", 0)
 
     @property
     def place(self) -> BinlogPosition | None:
-        """The position in the source's log after the last group that this reader has yielded, or None if it is not
-        known.
+        """The position in the source's log after the last event group that this reader has yielded, or None if it is
+        not known.
 
         It is not known before the reader has begun. With GTIDs, it is also not known while the next groups may be from
         an earlier source.
@@ -79,7 +79,7 @@ class Received:
         return self._reader is not None and self._reader.position.log_name not in RelayLogIndex(self._channel).names()
 
     def begin(self) -> bool:
-        """Skip all groups that are already in the relay log, so that `new` yields only later ones.
+        """Skip all event groups that are already in the relay log, so that `new` yields only later ones.
 
         Return False if the receiver has written nothing yet. Raises RelayLogError if the relay log is damaged.
         """
@@ -104,7 +104,7 @@ class Received:
         return is_open
 
     def begin_behind(self, place: BinlogPosition) -> bool:
-        """Begin after this position of the source's log. Return False if no group in the relay logs begins there.
+        """Begin after this position of the source's log. Return False if no event group in the relay logs begins there.
 
         Raises RelayLogError if the relay log is damaged.
         """
@@ -126,7 +126,7 @@ class Received:
         return self._reader is not None and self._reader.source_server_id == 0
 
     def new(self) -> Iterator[RelayGroups]:
-        """Yield the groups that arrived after the last call and before this one.
+        """Yield the event groups that arrived after the last call and before this one.
 
         Later groups are not yielded, because the source may write faster than this method reads. Raises RelayLogError
         if the relay log is damaged.
@@ -144,12 +144,15 @@ class Received:
             raise
 
     def from_file_start(self) -> Iterator[RelayGroups]:
-        """Yield the groups of the newest relay log from its start. Raises RelayLogError if the relay log is damaged."""
+        """Yield the event groups of the newest relay log from its start.
+
+        Raises RelayLogError if the relay log is damaged.
+        """
         self._reader = self._opened(at_start=True)
         yield from self.new()
 
     def until(self, end: BinlogPosition, patience_s: float, wait: Callable[[float], bool]) -> Iterator[RelayGroups]:
-        """Yield the groups up to the position `end` in the source's log, and perhaps some later ones.
+        """Yield the event groups up to the position `end` in the source's log, and perhaps some later ones.
 
         `wait`: a function that waits for so many seconds; if it returns True, the method ends early. Raises SourceError
         if nothing has arrived for `patience_s` seconds, and RelayLogError if the relay log is damaged.
@@ -206,7 +209,7 @@ class Received:
 
 
 def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | None, seen: MysqlGtidSet) -> bool:
-    """True if the group with this number may have changed one of `tables`.
+    """True if the event group with this number may have changed one of `tables`.
 
     `tables`: lower-case names, None for any table. `seen`: GTIDs whose transactions do not count.
     """
@@ -226,10 +229,10 @@ def changed(groups: RelayGroups, number: int, tables: frozenset[TableName] | Non
 
 
 def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName]) -> bool:
-    """True if the group with this number is a statement whose text may name one of these tables, or drop their
+    """True if the event group with this number is a statement whose text may name one of these tables, or drop their
     database.
 
-    The text names the database, or the event has it as the default database of the session.
+    The database may be named in the text, or be the default database of the session that the event has.
     """
     scan = groups.scan
     is_half = scan.kind[number] == GroupKind.CONTROL and scan.gtid_offset[number] >= 0  # MariaDB's START ALTER
@@ -244,7 +247,7 @@ def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName])
 
 
 def ddl_behind(groups: RelayGroups, place: BinlogPosition, tables: frozenset[TableName]) -> BinlogPosition | None:
-    """Return the position after the first group past `place` that may be a DDL statement about one of the tables.
+    """Return the position after the first event group past `place` that may be a DDL statement about one of the tables.
 
     Return None if there is no such group. `named_by_ddl` decides about each group.
     """
@@ -273,13 +276,13 @@ def alike(name: TableName) -> TableName:
 
 
 def gtids_of(groups: RelayGroups, count: int) -> MysqlGtidSet:
-    """Return the GTIDs of the first `count` groups in `groups`."""
+    """Return the GTIDs of the first `count` event groups in `groups`."""
     offsets = groups.scan.gtid_offset[:count]
     return gtids_at(groups.data, offsets[offsets >= 0], groups.scan.description_at)[0]
 
 
 def count_up_to(groups: RelayGroups, end: BinlogPosition) -> int:
-    """Return the number of groups that end at or before the position `end` of the source's log."""
+    """Return the number of event groups that end at or before the position `end` of the source's log."""
     ends = (groups.scan.source_position(number) for number in range(len(groups.scan)))
     return next((number for number, at in enumerate(ends) if end.is_before(at)), len(groups.scan))
 

@@ -52,8 +52,8 @@ def useless_because(
 def _holds_place(index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo) -> bool:
     """True if the relay logs contain the executed position: at their start, or at the relay log position in `executed`.
 
-    A power failure may have truncated the relay logs before this relay log position. The result is then True if all
-    remaining transactions are executed.
+    If a power failure has truncated the relay logs before this relay log position, the result is True if all remaining
+    transactions are executed.
     """
     if start_of(index.path(names[0])) == executed.exec_position:
         return True

@@ -98,7 +98,7 @@ def refuse_held_table(config: Config) -> None:
 def create_tables(engine: Engine, rep_engine: str = "") -> None:
     """Create both repository tables, or upgrade them to the newest layout.
 
-    `rep_engine`: the storage engine; '' is a transactional engine of the target. install.py describes the errors.
+    `rep_engine`: the storage engine; '' means a transactional engine of the target. install.py describes the errors.
     """
     from rplctl.repository import install
 
@@ -108,7 +108,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
 def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] | None = None) -> int:
     """Return a Master_id that is 1 above the highest one in use.
 
-    The Master_id is the key of a row in WL#2775, and is unique in the instance. `channels`: the result of
+    In WL#2775, the Master_id is the key of a row. It is unique in the instance. `channels`: the result of
     `list_channels`, if the caller already has it.
     """
     names = list_channels(config, engine_of) if channels is None else channels

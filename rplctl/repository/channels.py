@@ -1,8 +1,8 @@
 """List the channels that have a record in the instance folder or in a target that the options name.
 
 Invariant: a row belongs to a channel only if it is in the target that the channel's own options name. If one target
-does not answer, the channels of other targets are still listed. This is also true for the channels that the options or
-the folder name.
+does not answer, the channels of other targets are still listed. Channels that the options or the folder name are listed
+in any case.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ChannelOptions:
         return found
 
     def uses_table(self, key: TargetKey, record: Record[Any]) -> bool:
-        """True if the options of some channel store this record as a TABLE in the target."""
+        """True if the options of any channel store this record as a TABLE in the target `key`."""
         if not self._differ:
             return RepositoryKind.TABLE in _kinds_in_use(self._given, record)
         names = (None, *self._sections.values())
@@ -160,8 +160,8 @@ def ids_in_tables(options: ChannelOptions, engine_of: EngineOf) -> Iterator[int]
 def channels_of_folder(datadir: Path) -> list[str]:
     """Return the sorted names of the channels that can be found without reading a table.
 
-    They are the channels with an info file, and the channels whose threads have run in this folder. The folder only has
-    the lower-case name of a channel that is found by its threads.
+    They are the channels with an info file, and the channels whose threads have run in this folder. The names of the
+    latter are in lower case, because only the name of their run folder is known.
     """
     found = {encode_channel_name(name): name for name in _channels_in_files(datadir)}
     for path in (datadir / "run").glob("*/*.status.json"):

@@ -87,7 +87,10 @@ class NullableText(Text):
 
 
 class GtidText(Text):
-    """A GTID set without newlines. The server prints a newline after each comma, and a line cannot contain it."""
+    """A GTID set without newlines.
+
+    The server prints a newline after each comma, and a line cannot contain a newline.
+    """
 
     def to_line(self, value: str) -> str:
         return super().to_line(value.replace("\n", ""))

@@ -32,10 +32,10 @@ _BLOCK = 4096  # bytes; the block size of a file system is 4096 or divides it
 
 
 def _has_lost_data(data: bytes) -> bool:
-    """True if the file looks as if a power cut lost some of its content. Editors do not leave such a file.
+    """True if the file looks as if a power cut lost some of its content.
 
-    A file looks so in three cases: it is empty, it has zero bytes, or its end is missing. The end is missing if there
-    is no END_MARKER and the file ends at the end of a block or within a line.
+    Such a file is empty, or has zero bytes, or its end is missing. The end is missing if the file has no END_MARKER,
+    and ends within a line or with a full block of 4096 bytes. Editors do not leave such a file.
     """
     is_cut = len(data) % _BLOCK == 0 or not data.endswith(b"\n")
     return not data or b"\0" in data or (is_cut and END_MARKER.encode() not in data)
@@ -43,9 +43,9 @@ def _has_lost_data(data: bytes) -> bool:
 
 @cache
 def _begin_of_ours(record: Record[Any]) -> tuple[int, bytes]:
-    """Return where rplctl's own section begins in a file that rplctl wrote.
+    """Return the place at which rplctl's own section begins in a file that rplctl wrote.
 
-    The result is the number of the section's first line, counted from 0, and the key in this line.
+    The place is the number of the section's first line, counted from 0, and the key in this line.
     """
     lines = record.format(record.empty("")).splitlines()
     return next((number, line.partition(b"=")[0]) for number, line in enumerate(lines) if b"=" in line)
@@ -127,8 +127,8 @@ class FileRepository(Generic[Info]):
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
         """Write the record to the file.
 
-        The write is durable if `force` is set, or if the number of events since the last sync reaches the `sync_…`
-        option.
+        The write is durable if `force` is set, or if the number of events since the last durable write reaches the
+        `sync_…` option.
         """
         self._events_since_sync += events
         due = force or 0 < self._sync_period <= self._events_since_sync
@@ -172,8 +172,8 @@ class FileRepository(Generic[Info]):
     def _refuse_cut_off(self, data: bytes) -> None:
         """Raise FieldError if the end of a file that rplctl wrote is missing.
 
-        In a complete file, rplctl's section begins directly after the counted lines, and END_MARKER ends it. A server's
-        file has no such section. So a server's file that replaced rplctl's file is refused, too.
+        In a complete file, rplctl's section comes directly after the value lines, and END_MARKER ends the section. A
+        server's file has no such section. So a server's file that replaced rplctl's file is refused, too.
         """
         if not self.synced_path.exists():
             return

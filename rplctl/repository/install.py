@@ -29,10 +29,10 @@ _ENGINE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 def create_tables(engine: Engine, rep_engine: str = "") -> None:
     """Create both repository tables, or upgrade them to the newest layout.
 
-    `rep_engine`: the ENGINE of MySQL, or UNLOGGED on PostgreSQL; '' is a transactional engine of the target. An older
-    layout is upgraded in place, including tables that were created by hand from WL#2775 or copied from a MySQL server.
-    Raises ConfigError if the engine name is invalid, TargetError if the database reports an error, and RplError if a
-    newer rplctl created the tables.
+    `rep_engine`: the ENGINE of MySQL, or UNLOGGED on PostgreSQL; '' means a transactional engine of the target. An
+    older layout is upgraded in place, including tables that were created by hand from WL#2775 or copied from a MySQL
+    server. Raises ConfigError if the engine name is invalid, TargetError if the database reports an error, and RplError
+    if a newer rplctl created the tables.
     """
     if rep_engine and not _ENGINE_NAME.fullmatch(rep_engine):
         raise ConfigError(

@@ -204,10 +204,10 @@ def _split(data: bytes) -> list[str]:
 
 
 def _count(lines: list[str], smallest: int) -> int | None:
-    """Return the count of lines in line 1, or None for the old format, which has a log name there.
+    """Return the number of lines that line 1 announces, or None for the format of MySQL before 4.1.1.
 
-    Raises FieldError if the file is empty, or if line 1 is not a count although the file has an END_MARKER. The old
-    format has no END_MARKER. `smallest`: the smallest number that is a count.
+    In this old format, line 1 is a log name, and there is no END_MARKER. Raises FieldError if the file is empty, or if
+    line 1 is not a count although there is an END_MARKER. `smallest`: the smallest number that counts as a count.
     """
     if not lines:
         raise FieldError("the file is empty")

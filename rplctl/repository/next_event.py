@@ -46,9 +46,9 @@ def create_next_event_view(connection: Connection) -> None:
 
 
 def lacks_next_event_view(connection: Connection) -> list[str]:
-    """Return the tables that a new view must read. The list is empty if no new view is necessary.
+    """Return the tables that a new view must read, or [] if no new view is necessary.
 
-    This is the case if the view is up to date, or if none of the tables exists.
+    No new view is necessary if the view is up to date, or if none of the tables exists.
     """
     schema = dialect_of(connection.dialect.name).own_schema
     inspector = inspect(connection)

@@ -1,9 +1,9 @@
-"""The change of a repository from FILE to TABLE or back: the matrix of WL#2775 REQ-6, and a journal (design D6).
+"""The change of a repository from FILE to TABLE or back (WL#2775 REQ-6), with a journal that makes it crash-safe.
 
-Invariant: at every moment, one of two repositories has the complete record: the one that the options name now, or the
-one that they name after the next command. The last copy is never deleted. MySQL's own switch is not crash-safe. If
-rplctl's switch is killed at any point, the next command completes or undoes it. The last column has the crash points of
-the tests:
+REQ-6 has a matrix: which repositories have data, and which kind the options name, determine the action (`DECISION`).
+Invariant: the complete record is always in the repository that the options name now, or in the one that they name after
+the next command. The last copy is never deleted. MySQL's own switch is not crash-safe. If rplctl's switch (design D6)
+is killed at any point, the next command completes or undoes it. The last column has the crash points of the tests:
 
     1 journal   `run/CHAN/switch-….json`, state `copying`: from, to, digest of the record        switch_after_journal
     2 write     the record into the new repository, durably                                      switch_after_write
@@ -53,7 +53,7 @@ FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 
 
 class SwitchAction(StrEnum):
-    """The action that REQ-6 requires in one cell of its matrix, which `DECISION` contains."""
+    """The action of a switch, which depends on the repositories that have data and on the wanted kind (REQ-6)."""
 
     READ = "read"
     FILL_IN = "fill in"
@@ -76,7 +76,7 @@ DECISION: dict[tuple[tuple[bool, bool], RepositoryKind], SwitchAction] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchPlan:
-    """The plan of a switch: which repositories have data (a cell of the matrix of REQ-6), and the steps that follow.
+    """The plan of a switch: which repositories have data, the action of REQ-6 for this case, and its steps.
 
     `switch-repo --dry-run` prints the plan.
     """
@@ -112,10 +112,11 @@ def plan_switch(  # noqa: PLR0913 - the two repositories, the record and the wan
     wanted: RepositoryKind,
     to_come: RepositoryKind | None = None,
 ) -> SwitchPlan:
-    """Read both repositories, find their cell of the matrix, and return the plan for it. This changes nothing.
+    """Read both repositories, FILE and TABLE, and return the plan for a switch to the kind `wanted`. This changes
+    nothing.
 
-    `repository`: a key of RECORDS. `wanted`: the kind that the repository shall have. `to_come`: the kind of the
-    repository into which an unfinished switch will still write, so that this repository counts as one with data.
+    `repository`: a key of RECORDS. `to_come`: the kind of the repository into which an unfinished switch will still
+    write. This repository counts as one with data.
     """
     record = RECORDS[repository]
     file, table = (open_repository(record, kind, config, channel, engine) for kind in (FILE, TABLE))
@@ -226,10 +227,10 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
 def resolve_repositories(
     config: Config, channel: Channel, engine: Callable[[], Engine], has_applied: Callable[[], bool] = lambda: False
 ) -> Config:
-    """Apply REQ-6 when a thread starts, and return the resulting options.
+    """Give both repositories the kinds that the options name, when a thread starts (REQ-6). Return the resulting
+    options.
 
-    First, an interrupted switch is completed or undone. Then both repositories are switched to the kinds that the
-    options name. `has_applied`: see `carry_out`.
+    First, an interrupted switch is completed or undone. `has_applied`: see `carry_out`.
     """
     upgrade_tables(config, engine)
     config = resume_switch(config, channel, engine)
@@ -244,9 +245,7 @@ def resolve_repositories(
 
 
 def _fill_in_file(config: Config, channel: Channel, engine: Callable[[], Engine], record: Record[Any]) -> None:
-    """Write a record without data to the file if there is none. In this cell of REQ-6, no access to the target is
-    necessary.
-    """
+    """Write a record without data to the file if there is none. No access to the target is necessary for this."""
     file = open_repository(record, FILE, config, channel, engine)
     if file.stored() is None:
         file.flush(record.empty(channel.name), force=True)
@@ -343,7 +342,7 @@ class Switch:
         self.new.flush(info, force=True)
 
     def _finish(self, intent: _Intent) -> None:
-        """Execute the steps from 3 on. A repetition of a step that is already complete changes nothing."""
+        """Execute the steps from 3 (mark) on. A repetition of a step that is already complete changes nothing."""
         self._write_intent(replace(intent, state="decided"))
         if intent.store:
             self.store_option()

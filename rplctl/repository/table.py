@@ -94,7 +94,8 @@ class TableRepository(Generic[Info]):
             return self._select(connection)
 
     def flush(self, info: Info, *, force: bool, events: int = 1) -> None:
-        """Write the record if the flush is forced or due.
+        """Write the record if `force` is set, or if the number of events since the last write reaches the `sync_…`
+        option.
 
         A RelayLogInfo in a table with transactions is always written, whatever `sync_relay_log_info` is.
         """
@@ -171,10 +172,10 @@ class TableRepository(Generic[Info]):
 
     @contextmanager
     def _connect(self, *, write: bool = False, check: bool = True) -> Iterator[Connection]:
-        """Open a connection, and a transaction for the block.
+        """Open a connection, and a transaction for the block, which is committed at the end of the block.
 
-        At the end of the block, the transaction is committed. `check`: True to check the table's definition first.
-        Errors of the driver leave the block as TargetError, without the parameters of the statement.
+        `write`: True if the block changes rows. `check`: True to check the table's definition first. Errors of the
+        driver leave the block as TargetError, without the parameters of the statement.
         """
         engine = self._open_engine()
         with mapped_errors(self.where, self._channel), engine.connect() as plain:
@@ -205,9 +206,9 @@ def open_reader(engine: Engine) -> Iterator[TableReader]:
 
 
 class TableReader:
-    """A connection on which both tables are read. One statement reads the rows of all channels of a table.
+    """A connection on which both tables are read, for snapshot_reader.py.
 
-    snapshot_reader.py uses this class.
+    One statement reads the rows of all channels of a table.
     """
 
     def __init__(self, connection: Connection) -> None:

@@ -91,9 +91,9 @@ _REPEATABLE_RIGHTS = re.compile(
 
 
 def affected_by(sql: str, database: str, context: DdlContext) -> Affected | None:
-    """Return the objects whose definitions rplctl compares after a crash with those before the statement.
+    """Return the objects whose definitions show, after a crash, whether the statement was executed.
 
-    Return None if the statement may be executed twice, so that no comparison is necessary.
+    Return None if the statement may be executed twice, so that no comparison of definitions is necessary.
     """
     try:
         actions = parse_ddl(sql, database, context)

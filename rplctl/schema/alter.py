@@ -167,8 +167,8 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> 
 def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iterator[ddl.Operation]:
     """Yield the operations except those that IF EXISTS or IF NOT EXISTS cancels.
 
-    MariaDB decides by the old table. For ADD IF NOT EXISTS, it also considers the columns of earlier clauses, even
-    cancelled clauses.
+    MariaDB decides by the columns of the old table. For ADD IF NOT EXISTS, it also considers the columns of earlier
+    clauses, even cancelled clauses.
     """
     defined: set[str] = set()
     for operation in operations:

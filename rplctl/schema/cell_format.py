@@ -13,8 +13,9 @@ from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, TEMPORAL_TYPES, C
 
 @lru_cache(maxsize=4096)
 def known_formats(columns: tuple[Column, ...]) -> tuple[ColumnFormat, ...]:
-    """Return, for each column, the format details that its model knows. `event.column.column_formats` combines them
-    with the log.
+    """Return the format details of each column that its model knows.
+
+    `event.column.column_formats` combines these details with those in the log.
     """
     return tuple(_known_format(column) for column in columns)
 

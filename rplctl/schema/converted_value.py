@@ -4,8 +4,8 @@ A target's SQL converts the rows of a table, except values for which the target 
 this module has the rules of MariaDB 10.11 and MySQL 9.7. They apply to one value at a time, and all targets share them.
 The tests compare each rule with real servers, over all pairs of types and edge values.
 
-In strict mode, a source refuses a statement that would cut a value. So the rules are those without strict mode. A number
-is clipped to the range of its type, and a text is cut to its length.
+In strict mode, a source refuses a statement that would cut a value. So the rules are those without strict mode. A
+number is clipped to the range of its type, and a text is cut to its length.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads a definition that a server printed for a table or a sequence, and proves that it is safe to execute.
 
 It is safe if it is exactly one statement of this kind. The lexer of this package reads every token. Invariant: every
-server, of either vendor and any version, reads the same single statement, with or without the text in its `/*!nnnnn …
-*/`. So such a comment ends at its first `*/` and contains no other comment. There is no `;`, no other comment, no text
-in double quotes, and no query. A definition is split at tokens, never at lines.
+server, of either vendor and any version, reads the same single statement, with or without the text in its versioned
+comments (`/*!nnnnn…*/`). So such a comment ends at its first `*/` and contains no other comment. There is no `;`, no
+other comment, no text in double quotes, and no query. A definition is split at tokens, never at lines.
 """
 
 from __future__ import annotations

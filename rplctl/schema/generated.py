@@ -36,7 +36,7 @@ def integer_expressions(model: TableModel) -> dict[int, Expression]:
 
 
 def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, Expression]) -> Expression:
-    """Return the expression with the expression of each generated column in place of its number.
+    """Return the expression, in which each generated column is replaced by its own expression.
 
     `known`: the expressions of the earlier generated columns. Return () if a column is not a plain integer.
     """

@@ -204,7 +204,7 @@ class TableModel:
     def as_known_by(self, width: int) -> TableModel:
         """Return the model for row images that have only the first `width` columns.
 
-        A key with another column does not identify such a row, so this key is not unique in the result.
+        A key that has one of the other columns does not identify such a row. So this key is not unique in the result.
         """
         beyond = {column.name for column in self.columns[width:]}
         if not beyond:

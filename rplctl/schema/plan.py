@@ -108,7 +108,7 @@ class TruncateStep:
 
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """New values of a column that target/known_values.py computed one by one, because the target's SQL cannot."""
+    """New values of a column, each computed by target/known_values.py, because the target's SQL has no exact rule."""
 
     columns: tuple[str, ...]  # the old names of the columns from which each value is computed
     values: tuple[tuple[tuple[Any, ...], Value], ...]  # pairs: the old values as a query returns them, the new value
@@ -144,7 +144,8 @@ class DeleteHistoryStep:
 class MoveRowsStep:
     """A step that moves rows from the table `old` to the table `new`, which has the same columns.
 
-    `names`: the partitions of `old` to move; () for all. `must_fit`: the partition of `new` for the rows; '' for any.
+    `names`: the partitions of `old` to move; () for all. `must_fit`: the partition of `new` in which the rows must fit;
+    '' for any.
     """
 
     old: TableModel
@@ -279,7 +280,7 @@ class _Planner:
         return True
 
     def everything(self, *, but: TableModel | None = None) -> list[TableModel]:
-        """Return the models of all tables except `but`. This is fast, because each DDL statement calls it."""
+        """Return the models of all tables except `but`. Each DDL statement calls this, so it must be fast."""
         found = {**self.catalog.tables, **self.models}
         if but is not None:
             found.pop((but.database, but.name), None)

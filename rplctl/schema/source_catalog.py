@@ -36,8 +36,8 @@ def read_catalog(
 
     If `databases` is empty, all databases except the server's own are read. `is_wanted(database, table)`: returns False
     to exclude a table. A table that is dropped or renamed between two queries is missing in the result. Raises RplError
-    for a table that is not understood, and the errors of `query`. The caller must hold the lock or snapshot of the
-    binary log position.
+    for a table that is not understood, and the errors of `query`. The caller must hold a lock or a snapshot, so that
+    the models belong to one position of the binary log.
     """
     query(_SESSION)
     version = str(query(written("SELECT @@version"))[0][0])

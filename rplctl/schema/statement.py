@@ -68,7 +68,9 @@ class DropDatabase:
 
 
 class ObjectKind(StrEnum):
-    """The kinds of objects that only a target that is a server can have. The value is the word in messages."""
+    """The kinds of objects that only a MySQL or MariaDB server has, and no other target. The value is the word in
+    messages.
+    """
 
     VIEW = "view"
     TRIGGER = "trigger"

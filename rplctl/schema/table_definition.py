@@ -157,7 +157,7 @@ def parse_options(tokens: TokenStream) -> tuple[TableOptions, bool]:
 def accept_option(tokens: TokenStream, options: TableOptions) -> TableOptions | None:
     """Parse one table option, and return `options` with its value, or None if no option comes next.
 
-    An option that does not affect the model returns `options` unchanged.
+    If the option does not affect the model, `options` is returned unchanged.
     """
     if tokens.is_word("DEFAULT") and tokens.ahead().value in ("CHARACTER", "CHARSET", "CHAR", "COLLATE"):
         tokens.next()

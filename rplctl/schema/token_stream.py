@@ -60,7 +60,10 @@ class TokenStream:
         return self.token.kind == "symbol" and self.token.value == symbol
 
     def accept(self, phrase: str) -> bool:
-        """Read the words of `phrase` (for example `IF NOT EXISTS`), and return True, if all of them come next."""
+        """Read the words of `phrase` (for example `IF NOT EXISTS`) if all of them come next, and return True.
+
+        Otherwise return False and read nothing.
+        """
         index = self._index
         for word in phrase.split():
             token = self._tokens[index]  # the last token is never a word

@@ -4,8 +4,8 @@ Only names are parsed. So the filters can exclude a statement that `parse.py` do
 determines which tables are updated. For example, `CREATE TABLE a LIKE b` updates a, `RENAME TABLE a TO b` updates both,
 and GRANT ON t updates t.
 
-Invariant: a statement that may contain another one is rejected, because a filter cannot see the names in it. These are
-BEGIN NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG, and every unknown word. Servers do not log such statements.
+Invariant: a statement that may contain another one is rejected, because a filter cannot see the names in it. Such
+statements begin with BEGIN NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG or an unknown word. Servers do not log them.
 """
 
 from __future__ import annotations

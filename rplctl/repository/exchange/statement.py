@@ -2,7 +2,7 @@
 
 Servers without FILE repositories (MySQL ≥ 8.4) need this statement. On other servers, it saves a restart. Empty
 settings are omitted. The GTID set is only in a comment, because it may overwrite the GTID set of the server. So the
-operator decides about it.
+operator decides whether to execute the comment.
 """
 
 from __future__ import annotations
