@@ -87,7 +87,7 @@ def prepared_xa(dialect: str) -> Table:
         dialect,
         "rplctl_prepared_xa",
         "XA transactions of the source between XA PREPARE and XA COMMIT",
-        Column("Xid", String(300), primary_key=True),  # in the form of XA COMMIT: X'gtrid',X'bqual',format
+        Column("Xid", String(300), primary_key=True),  # the text for XA COMMIT: X'gtrid',X'bqual',format
         Column("Piece", Integer, primary_key=True, autoincrement=False),  # part number from 0
         Column("Format_description", _long_text(dialect), nullable=False),  # JSON
         Column("Events", dialect_of(dialect).own_types().large_binary, nullable=False),
@@ -113,9 +113,8 @@ def statement_note(dialect: str) -> Table:
         dialect,
         "rplctl_statement_note",
         "The statement that commits by itself and is being executed, and what it touches",
-        Column(
-            "Master_log_name", String(512), nullable=False
-        ),  # this and the next: the position before the transaction
+        # The next two columns are the position before the transaction.
+        Column("Master_log_name", String(512), nullable=False),
         Column("Master_log_pos", BigInteger, nullable=False),
         Column("Gtid_executed", _long_text(dialect), nullable=False),  # the GTIDs after the transaction
         Column("Events_done", Integer, nullable=False),  # events of the transaction before the statement
@@ -133,7 +132,7 @@ def cloned_tables(dialect: str) -> Table:
         "Tables whose rows are copied from the source (rplctl clone)",
         Column("Database_name", String(64), primary_key=True),
         Column("Table_name", String(64), primary_key=True),
-        Column("Source_database", String(64), nullable=False),  # differs if rewrite_db renames the database
+        Column("Source_database", String(64), nullable=False),  # another name only if rewrite_db renames the database
         Column("Family", Integer, nullable=False),  # number of the group of tables that one snapshot reads
         Column("State", String(16), nullable=False),  # waiting, copying, done, left out
         Column("Epoch", BigInteger, nullable=False),  # the snapshot whose chunks are loaded; 0 = none yet

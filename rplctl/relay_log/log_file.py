@@ -150,7 +150,7 @@ def sync_file(path: Path) -> None:
 class FileStart:
     """The values that the first events of a relay log contain."""
 
-    source: BinlogPosition  # in the artificial ROTATE; ('', 4) if there is no such event
+    source: BinlogPosition  # the position in the artificial ROTATE; ('', 4) if there is no such event
     checksum_algorithm: int  # in rplctl's FORMAT_DESCRIPTION
     first_event_end: int  # offset after rplctl's FORMAT_DESCRIPTION; a file of this size has no events of the source
 

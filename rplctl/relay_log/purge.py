@@ -32,7 +32,7 @@ def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
     """
     index = RelayLogIndex(channel)
     if index.names()[:1] == [up_to.log_name]:
-        return []  # the usual case, without taking the lock
+        return []  # in this usual case, no lock is necessary
     with index.lock():
         finish_purge(channel)
         names = index.names()

@@ -195,7 +195,7 @@ class RelayLogReader:
         try:
             index = self._index.channel.relay_log_index_path.stat()
             size = self._index.path(self._place.log_name).stat().st_size
-        except OSError:  # reported when these files are read
+        except OSError:  # the error is reported when these files are read
             return None
         return index.st_ino, index.st_mtime_ns, self._place.log_name, size
 
@@ -209,9 +209,8 @@ class RelayLogReader:
         with mapped_file(path) as data:
             if len(data) == self._seen_size:
                 return None
-            if (
-                len(data) < place.boundary.offset
-            ):  # recovery has cut the file at a damaged transaction before the reader's position
+            # Recovery may have cut the file at a damaged transaction before the reader's position.
+            if len(data) < place.boundary.offset:
                 raise FileNotFoundError(path)
             scan = self._scan(data, place, limit_bytes, is_last)
             if not len(scan):

@@ -140,7 +140,7 @@ class Received:
             while self._reader.position.is_before(end) and (groups := self._reader.groups(_STEP_BYTES)) is not None:
                 yield groups
         except BaseException:
-            self._reader = None  # the caller has not examined all of its groups
+            self._reader = None  # the caller has not examined all groups of this reader
             raise
 
     def from_file_start(self) -> Iterator[RelayGroups]:

@@ -28,7 +28,7 @@ from rplctl.repository.fields import FieldError
 from rplctl.repository.lines import END_MARKER
 from rplctl.repository.record import Record
 
-_BLOCK = 4096  # bytes; the block size of a file system is 4096 or divides it
+_BLOCK = 4096  # bytes; the block size of a file system is 4096 or a divisor of 4096
 
 
 def _has_lost_data(data: bytes) -> bool:
@@ -136,9 +136,7 @@ class FileRepository(Generic[Info]):
             data = self._record.format(replace(info, channel_name=self._channel.name))
         except FieldError as error:
             raise self._record.damaged(self._channel.name, str(error)) from None
-        with file_errors(
-            self._channel.name
-        ):  # after an error, replace_file removes its temporary file and keeps the old one
+        with file_errors(self._channel.name):  # after an error, replace_file keeps the old file
             private_folder(self.path.parent)
             replace_file(self.path, data, durable=due, guard=self.guard, keep=self.synced_path)
         if due:

@@ -51,7 +51,7 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
         if version != SCHEMA_VERSION or not is_whole:
             with engine.connect() as connection, connection.begin():
                 dialect_of(connection.dialect.name).lock_installation(connection)
-                if not is_whole:  # a table was dropped by hand: all migrations run again and keep the existing tables
+                if not is_whole:  # somebody dropped a table, so all migrations run again; they keep existing tables
                     ask(connection, written("DELETE FROM {}", dialect_of(engine.dialect.name).own_name(VERSION_TABLE)))
                 _upgrade(connection, rep_engine)
 
@@ -85,7 +85,7 @@ def _stored_version(engine: Engine) -> str | None:
 
 
 def _upgrade(connection: Connection, rep_engine: str) -> None:
-    from alembic import command  # only at installation: alembic costs 0.2 s
+    from alembic import command  # imported only here, because the import takes 0.2 s
     from alembic.config import Config as AlembicConfig
 
     config = AlembicConfig()

@@ -109,7 +109,7 @@ def parse_master_info(data: bytes) -> MasterInfo:
             values |= _read_section(lines[count:], (*MARIADB_KEYS, *MASTER_INFO_KEYS), MASTER_INFO_LINES)
         return MasterInfo(**values)
     values = _read_lines(lines, MASTER_INFO_LINES[: _SHARED_LINES - 1], first_line=2)
-    if values["retry_count"] == 0:  # MariaDB before 12 writes 0 and means its default, not "for ever"
+    if values["retry_count"] == 0:  # MariaDB before 12 writes 0 for its default, while 0 means "for ever" in MySQL
         del values["retry_count"]
     return MasterInfo(**_apply_mariadb_keys(values, lines[_SHARED_LINES:]))
 
@@ -124,7 +124,7 @@ def parse_relay_log_info(data: bytes) -> RelayLogInfo:
     if count is None:
         return RelayLogInfo(**_read_lines(lines, _OLD_RELAY_LOG_INFO, first_line=1))
     _expect_lines(lines, count + 1)
-    if count == 6 and lines[6] == "":  # MariaDB 12: one reserved, empty line
+    if count == 6 and lines[6] == "":  # MariaDB 12 writes one reserved, empty line here
         lines[6] = "0"
     values = _read_lines(lines, RELAY_LOG_INFO_LINES[:count], first_line=2)
     if count == len(RELAY_LOG_INFO_LINES):

@@ -45,7 +45,7 @@ class Record(Generic[Info]):
     message: str
     fields: tuple[Field, ...]  # all columns except Number_of_lines
     number_of_lines: int
-    empty: Callable[[str], Info]  # channel name → record without data
+    empty: Callable[[str], Info]  # returns a record without data for a channel name
     path: Callable[[Channel], Path]
     parse: Callable[[bytes], Info]  # cached, because a command parses the same bytes several times
     format: Callable[[Info], bytes]

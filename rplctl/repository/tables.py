@@ -134,9 +134,8 @@ def _repair_hint(connection: Connection, record: Record[Info], channel: str, whe
 
     The commands drop the table, create it again, and write the row of each channel with the values of the old table.
     """
-    cascade = dialect_of(
-        connection.dialect.name
-    ).cascade  # also drops the view rplctl_next_event; init creates it again
+    # CASCADE also drops the view rplctl_next_event, and `rplctl init` creates the view again.
+    cascade = dialect_of(connection.dialect.name).cascade
     c = info_tables(connection.dialect.name)[record.table].c
     is_master = record.name == "master-info"
     known: dict[str, tuple[Any, Any]] = {}

@@ -84,7 +84,7 @@ _OBJECT = re.compile(
 _CREATE_TABLE = re.compile(
     rf"\s*CREATE\s+(?P<replaces>OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{_QUALIFIED})", re.IGNORECASE
 )
-# A second execution of RETAIN CURRENT PASSWORD forgets the old password, and a second factor already exists.
+# A second execution of RETAIN CURRENT PASSWORD would lose the old password. A second ADD FACTOR would fail.
 _REPEATABLE_RIGHTS = re.compile(
     r"\s*(?:GRANT|SET|ALTER)\b(?!.*\b(?:RETAIN\s+CURRENT|FACTOR|UNREGISTER)\b)", re.IGNORECASE | re.DOTALL
 )

@@ -223,7 +223,7 @@ def _place(draft: _Draft, operation: ddl.Operation) -> None:
         _insert(draft, operation.column, None, operation.position)
     elif isinstance(operation, ddl.ChangeColumn) and operation.position is not None:
         at = next((i for i, (column, _) in enumerate(draft.columns) if column is operation.column), None)
-        if at is None:  # another clause changes the same column, which the servers reject
+        if at is None:  # another clause changes the same column, and servers reject such a statement
             raise _unknown_column(draft.old, operation.name)
         _insert(draft, *draft.columns.pop(at), operation.position)
 

@@ -84,7 +84,7 @@ def _attribute(tokens: TokenStream, column: Column) -> Column | None:
 
 
 def _generated(tokens: TokenStream, column: Column) -> Column:
-    for phrase in ("ROW START", "ROW END"):  # MariaDB's explicit columns of a system-time period
+    for phrase in ("ROW START", "ROW END"):  # MariaDB has explicit columns of a system-time period
         if tokens.accept(phrase):
             return replace(column, nullable=False, default=f"({phrase})")
     expression = tokens.skip_group()
@@ -178,7 +178,7 @@ def parse_default(tokens: TokenStream) -> str:
         tokens.table_name("-")
         return "(NEXT VALUE FOR a sequence)"
     end = tokens.next().end
-    while tokens.is_symbol("."):  # a stored function or a sequence with its database
+    while tokens.is_symbol("."):  # a database comes before a stored function or a sequence
         tokens.next()
         end = tokens.next().end
     if tokens.is_symbol("("):

@@ -40,7 +40,7 @@ BYTES_OF_A_CHARACTER = {"utf8mb4": 4, "utf16": 4, "utf16le": 4, "utf32": 4, "gb1
                         "cp932": 2, "euckr": 2}  # fmt: skip
 
 
-DECIMAL_LIMITS: Final = "65 digits, 38 of them after the point"  # MariaDB's; MySQL's are 65 and 30
+DECIMAL_LIMITS: Final = "65 digits, 38 of them after the point"  # MariaDB's limits; those of MySQL are 65 and 30
 
 
 def fits_decimal(precision: int, scale: int) -> bool:
@@ -210,9 +210,8 @@ def normalize(column: Column) -> Column:
         return replace(column, length=None)
     if length is not None and kind in _WIDE and (kind == "varbinary" or column.charset is not None):
         wide = replace(column, type=_WIDE[kind])
-        return (
-            _sized_blob(wide) if _bytes_of(wide) > BLOB_BYTES["blob"] else column
-        )  # as servers do without strict mode
+        # Servers do this without strict mode.
+        return _sized_blob(wide) if _bytes_of(wide) > BLOB_BYTES["blob"] else column
     if length is not None and (kind == "blob" or (kind == "text" and column.charset is not None)):
         return _sized_blob(column)
     if kind == "vector" and length is None:

@@ -28,7 +28,7 @@ _MOMENT = {
     "TIME": re.compile(r"\d\d:\d\d:\d\d", re.ASCII),
     "TIMESTAMP": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.ASCII),
 }
-_WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, Python's default context only 28
+_WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, but Python's default context has only 28
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})|(\d{4})(\d\d)(\d\d)", re.ASCII)
 _DATETIME = re.compile(
     r"(?:(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?"

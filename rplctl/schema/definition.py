@@ -28,9 +28,8 @@ _OF_SEQUENCES: Final = frozenset(
     "CREATE SEQUENCE AS TINYINT SMALLINT MEDIUMINT INT BIGINT UNSIGNED SIGNED START WITH MINVALUE MAXVALUE INCREMENT BY"
     " CACHE NOCACHE CYCLE NOCYCLE ENGINE COMMENT".split()
 )
-_ENGINES: Final = frozenset(
-    {"INNODB", "MYISAM", "ARIA", "MEMORY"}
-)  # these engines store the rows of a table themselves
+# These engines store the rows of a table themselves. Other engines use rows that are elsewhere.
+_ENGINES: Final = frozenset({"INNODB", "MYISAM", "ARIA", "MEMORY"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,7 @@ def _create_table(tokens: TokenStream, database: str, *, or_replace: bool) -> dd
     definitions = parse_definitions(tokens, name[0])
     options, versioned = parse_options(tokens)
     partitioning = parse_partitioning(tokens) if tokens.accept("PARTITION BY") else None
-    tokens.accept("START TRANSACTION")  # MySQL 8: CREATE TABLE … SELECT; the table's rows follow as row events
+    tokens.accept("START TRANSACTION")  # MySQL 8 logs CREATE TABLE … SELECT in this way, followed by row events
     if not tokens.at_end:
         _refuse_select(tokens)
     model = build_table(name, definitions, options, tokens.context)

@@ -122,7 +122,7 @@ class AlterStep:
     new: TableModel
     origins: tuple[str | None, ...]
     first_number: int | None = None  # the number N of the option AUTO_INCREMENT = N in the statement
-    known: Mapping[str, KnownRows] = field(default_factory=dict)  # by the name of the new column
+    known: Mapping[str, KnownRows] = field(default_factory=dict)  # the key is the name of the new column
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def read_catalog(
                 found := unless_gone(query, written("SHOW CREATE TABLE {}", quote(database, table)))
             ):
                 text = str(found[0][1])
-                if kind == "SEQUENCE":  # MariaDB prints CREATE TABLE … SEQUENCE=1; the name suffices for the model
+                if kind == "SEQUENCE":  # MariaDB prints CREATE TABLE … SEQUENCE=1, but the model only needs the name
                     text = f"CREATE SEQUENCE {quote(str(table))}"
                 defaults = databases_known.get(database) or DatabaseModel(name=database, charset=context.charset)
                 tables[database, str(table)] = _model(database, str(table), text, defaults, context)

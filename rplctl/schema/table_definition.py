@@ -28,9 +28,7 @@ class Definitions:
     columns: list[Column] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
     row_period: tuple[str, str] | None = None  # the two columns of PERIOD FOR SYSTEM_TIME
-    periods: dict[str, tuple[str, str]] = field(
-        default_factory=dict
-    )  # the columns of MariaDB's application-time periods
+    periods: dict[str, tuple[str, str]] = field(default_factory=dict)  # MariaDB's application-time periods: two columns
 
 
 def parse_definitions(tokens: TokenStream, database: str) -> Definitions:

@@ -11,7 +11,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.repository.exchange.servers import Server
 
 _NAMED = ("bind", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_cipher", "ssl_crl", "ssl_crlpath", "tls_version")
-_TEXTS = {  # option → field, in the order of MySQL's manual
+_TEXTS = {  # the field of MasterInfo for each option, in the order of MySQL's manual
     "MASTER_HOST": "host",
     "MASTER_USER": "user_name",
     "MASTER_PASSWORD": "user_password",
@@ -48,7 +48,7 @@ def change_master_statement(master: MasterInfo, relay: RelayLogInfo, server: Ser
         options["MASTER_AUTO_POSITION"] = str(int(master.enabled_auto_position))
         if master.get_public_key != default.get_public_key and server is Server.MYSQL_8_0:
             options["GET_MASTER_PUBLIC_KEY"] = "1"
-    if master.enabled_auto_position or master.using_gtid:  # 1776: positions and GTIDs exclude each other
+    if master.enabled_auto_position or master.using_gtid:  # with both, MySQL reports error 1776
         options = {name: value for name, value in options.items() if name not in ("MASTER_LOG_FILE", "MASTER_LOG_POS")}
     return "\n".join([*_gtid_comment(master, relay, server), _statement(options, master.channel_name, server), ""])
 
