@@ -100,7 +100,7 @@ class BinaryLog:
             self._staged = None
 
     def after_commit(self, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Write the staged events after a commit in the target.
+        """Write the events that `stage` has kept to the log, after a commit in the target.
 
         If the log cannot be written, there is no error, because the commit is done. The events are then kept in
         `pending`.
@@ -116,7 +116,7 @@ class BinaryLog:
             self._forget_writer()
 
     def decide(self, xid: str, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Write the staged events durably in a two-phase commit.
+        """Write the events that `stage` has kept durably, in a two-phase commit.
 
         After this call, the transaction counts as committed.
         """
@@ -137,8 +137,9 @@ class BinaryLog:
         return record is not None and record.xid == xid
 
     def complete(self, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Write the staged events, which were committed before a crash. Raises RelayLogError if the log cannot be
-        written.
+        """Write the events that `stage` has kept, after a start that found them committed in the target before a crash.
+
+        Raises RelayLogError if the log cannot be written.
         """
         if self._staged is not None:
             self._write(

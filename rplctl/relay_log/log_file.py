@@ -225,8 +225,8 @@ def walk(data: ByteArray, start: Boundary, step_bytes: int = SCAN_BYTES) -> Iter
     """Yield the complete event groups (transactions and control events) from `start` on, in steps of about `step_bytes`
     bytes.
 
-    Each item is a scan of the groups in one step, with the boundary after them. Raises BinlogFormatError if an event is
-    damaged.
+    Each item is a scan of the groups in one step, with the position after the last of them. Raises BinlogFormatError if
+    an event is damaged.
     """
     at = start
     while True:

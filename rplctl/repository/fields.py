@@ -1,10 +1,11 @@
-"""The fields of both records in the order in which they are stored, and their notation in a line and in a column.
+"""The fields of MasterInfo and RelayLogInfo in their stored order, and their notation in a file and in a table.
 
-Invariant: FILE and TABLE have the same values, and only the notation differs. The order is MySQL 8.0.30's line order,
-which is also its column order. (In WL#2775, `Rpl_info_fields` is a cursor that sets and gets fields in this order.)
+Invariant: a record has the same values in a file (FILE) and in a row of a table (TABLE). Only the notation of the
+values differs. The order is MySQL 8.0.30's line order, which is also its column order. (In WL#2775, `Rpl_info_fields`
+is a cursor that sets and gets fields in this order.)
 
-    kind         line of a file                    column
-    text         as it is, never a newline         TEXT
+    kind         line of a file                    column of a table
+    text         unchanged, never a newline        TEXT
     nullable     '' = NULL                         TEXT NULL
     number       decimal                           INTEGER / BIGINT
     switch       0 or 1                            BOOLEAN
@@ -32,12 +33,12 @@ _SECONDS = re.compile(r"[0-9]{1,10}(\.[0-9]{1,9})?")
 class FieldError(ValueError):
     """The error for a stored value that is not valid.
 
-    The repository reports this error as 1201 or 1872, and adds the location of the value.
+    The repository adds the location of the value, and reports error 1201 (MasterInfo) or 1872 (RelayLogInfo).
     """
 
 
 class Notation(ABC):
-    """The notation of one kind of value in a line and in a column.
+    """The notation of one kind of value in a line of a file and in a column of a table.
 
     A column has the same text as a line, except if the subclass defines another notation.
     """

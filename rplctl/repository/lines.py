@@ -16,7 +16,7 @@ END_MARKER, because servers read no line there. Blanks and other special charact
 rplctl also reads these formats of other servers:
     MySQL before 4.1.1   7 lines in master.info and 4 in relay-log.info, without a count
     MySQL 5.6            23 and 7
-    MySQL 5.7            25 and 7, although it writes a ninth line
+    MySQL 5.7            25 and 7, because the line with the channel is not counted
     MySQL 8.0.x          26 to 33 in master.info
     MariaDB 10.0 to 12   22 fixed lines, blank lines, keys in any order
 
@@ -206,8 +206,8 @@ def _split(data: bytes) -> list[str]:
 def _count(lines: list[str], smallest: int) -> int | None:
     """Return the number of lines that line 1 announces, or None for the format of MySQL before 4.1.1.
 
-    In this old format, line 1 is a log name, and there is no END_MARKER. Raises FieldError if the file is empty, or if
-    line 1 is not a count although there is an END_MARKER. `smallest`: the smallest number that counts as a count.
+    In this old format, line 1 is a log name, and there is no END_MARKER. `smallest`: a smaller number in line 1 is not
+    a count. Raises FieldError if the file is empty, or if line 1 is not a count although there is an END_MARKER.
     """
     if not lines:
         raise FieldError("the file is empty")

@@ -53,7 +53,9 @@ FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 
 
 class SwitchAction(StrEnum):
-    """The action of a switch, which depends on the repositories that have data and on the wanted kind (REQ-6)."""
+    """The action of a switch between FILE and TABLE. It depends on which of them have data, and on the wanted kind
+    (REQ-6).
+    """
 
     READ = "read"
     FILL_IN = "fill in"

@@ -216,7 +216,7 @@ class TableReader:
         self._connection = connection
 
     def check(self, record: Record[Any], channel: str) -> bool:
-        """True if the table exists.
+        """True if the table of this record exists in the target.
 
         Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo), with the name of the channel, if rplctl cannot use the
         table.

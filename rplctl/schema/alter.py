@@ -48,7 +48,8 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
           database_charset: str) -> Altered:  # fmt: skip
     """Return the model after the operations of one ALTER TABLE statement, and the origins of its columns.
 
-    `database_charset`: the default of the table's database. Raises RplError if the model lacks a column.
+    `database_charset`: the default of the table's database. Raises RplError if the model lacks a column that an
+    operation names.
     """
     options = next((op for op in operations if isinstance(op, ddl.TableOptions) and (op.charset or op.collation)), None)
     if options is not None:  # columns that the statement adds get the new default

@@ -28,7 +28,7 @@ _TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The keys after `after`, up to and including `upto`.
+    """A range of the table's keys: those after `after`, up to and including `upto`.
 
     If `after` is None, the chunk begins at the first key. If `upto` is None, it ends at the last key.
     """

@@ -43,7 +43,7 @@ def computed_value(column: Column, text: str, row: Row, context: DdlContext) -> 
     """Return the value of the generated column `column` for one row.
 
     `text`: the expression of the column. `row`: the values of the other columns by their lower-case names. Raises
-    NotComputable if no rule for the expression is proven.
+    NotComputable if there is no tested rule for the expression.
     """
     try:
         reader = _Reader(TokenStream(text, context), row, context)
@@ -214,7 +214,7 @@ def _ascii(text: str) -> bytes:
 def _first(arguments: list[Operand]) -> Operand:
     """Return the first argument that is not NULL, for COALESCE. It gets the type that all arguments have in common.
 
-    Raises NotComputable if the rule for these types is not proven.
+    Raises NotComputable if there is no tested rule for these types.
     """
     kinds = {one.column.type for one in arguments}
     found = next((one for one in arguments if one.value is not None), arguments[-1])

@@ -1,6 +1,6 @@
 """Reads, rounds, clips and prints numbers as MariaDB 10.11 and MySQL 9.7 do without strict mode.
 
-The conversion is for ALTER TABLE, which changes the type of a column. A value for which no rule is proven raises
+The conversion is for ALTER TABLE, which changes the type of a column. A value for which there is no tested rule raises
 NotComputable.
 """
 

@@ -33,7 +33,7 @@ _UNKNOWN = "?"  # replaces a character that the character set lacks
 def converted_value(old: Column, new: Column, value: Value, context: DdlContext) -> Value:
     """Return the value that the server stored in the column `new` for a value of the column `old`.
 
-    `value`: in the form of `event/values.py`; a TIMESTAMP is in UTC. Raises NotComputable if no rule is proven.
+    `value`: in the form of `event/values.py`; a TIMESTAMP is in UTC. Raises NotComputable if there is no tested rule.
     """
     if value is None:
         return None

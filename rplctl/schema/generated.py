@@ -36,7 +36,7 @@ def integer_expressions(model: TableModel) -> dict[int, Expression]:
 
 
 def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, Expression]) -> Expression:
-    """Return the expression, in which each generated column is replaced by its own expression.
+    """Return the expression `terms`, in which each generated column is replaced by its own expression.
 
     `known`: the expressions of the earlier generated columns. Return () if a column is not a plain integer.
     """

@@ -144,7 +144,9 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partitioning:
-    """The partitioning of a table. DROP and TRUNCATE PARTITION need it, because they log no rows."""
+    """The partitioning of a table. rplctl needs it for DROP and TRUNCATE PARTITION, for which the source
+    logs no rows.
+    """
 
     method: str  # RANGE, RANGE COLUMNS, LIST, LIST COLUMNS, HASH, KEY, …, in upper case
     expression: str

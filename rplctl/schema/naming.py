@@ -1,4 +1,4 @@
-"""Names for a target that has one namespace for all databases, for example SQLite.
+"""Names of tables and indexes for a target that has one namespace for all databases.
 
 Tables are named `{database}__{table}`, and the names of indexes begin with the name of their table. Such a target
 compares index names without case, and has the same namespace for tables and indexes. After a rename of the table or the

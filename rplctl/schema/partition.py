@@ -1,6 +1,6 @@
 """Replaces function calls in the VALUES of a partition by numbers.
 
-The calls depend on the time zone of the statement, which is not stored with the model.
+The result of UNIX_TIMESTAMP depends on the time zone of the statement, which is not stored with the model.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ def versioned_keys(model: TableModel, row_end: str) -> TableModel:
     """Append row_end to each unique key, as the server does, because current and historical rows have the same declared
     key.
 
-    `row_end`: the name of this column.
+    `row_end`: the name of the column with the time at which a version of a row ended.
     """
     keys = tuple(
         replace(key, parts=(*key.parts, KeyPart(row_end))) if key.is_unique and row_end not in key.columns else key

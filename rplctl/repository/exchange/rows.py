@@ -42,7 +42,10 @@ def import_rows(text: str, channel: str) -> tuple[MasterInfo, RelayLogInfo]:
 
 
 def read_rows(text: str) -> Iterator[dict[str, str]]:
-    """Yield the rows in a text of either format, with column names in lower case."""
+    """Yield the rows in a text that `mysql -E` (vertical) or `mysql -B` (tab-separated) printed.
+
+    The column names in the result are in lower case.
+    """
     if _ROW_HEAD.search(text):
         for block in _ROW_HEAD.split(text)[1:]:
             found = [match for match in map(_COLUMN.match, block.splitlines()) if match]
