@@ -1,4 +1,4 @@
-"""Ends the connections of an engine from another thread, in a way that looks to the target as if the process had died.
+"""Ends all connections of an SQLAlchemy engine from another thread. To the target, the process seems to have died.
 
 Invariant: after `abort`, a call that waits for the target gets an error, and the engine never connects again.
 """
@@ -23,8 +23,8 @@ _aborted: WeakSet[Engine] = WeakSet()
 
 
 def watch_connections(engine: Engine) -> None:
-    """Record the engine's connections from now on, so that `abort` can end them. The caller has just created the
-    engine, and has not added event listeners yet.
+    """Record every connection that the engine opens from now on, so that `abort` can end it. Call this directly after
+    the engine is created, before any other event listener is added.
     """
     from sqlalchemy import event
 
@@ -43,19 +43,19 @@ def watch_connections(engine: Engine) -> None:
 
 
 def abort(engine: Engine) -> None:
-    """Terminate the connections of the engine; any thread may call this. Calls that wait for an answer get an error,
-    and the server rolls back as after a crash. Later attempts to connect fail with an error that is not transient. An
-    applier in this process ends as if it had died.
+    """Terminate the connections of the engine. Any thread may call this function. Calls that wait for an answer get an
+    error, and the server rolls back as after a crash. Later attempts to connect fail with an error that is not
+    transient. An applier in this process then ends as if the process had died.
     """
     _aborted.add(engine)
     for connection in members_of(_connections.get(engine, ())):
-        link = getattr(connection, "_sock", connection)  # PyMySQL's socket; psycopg's connection has fileno() itself
+        link = getattr(connection, "_sock", connection)  # PyMySQL's socket has fileno(), as has psycopg's connection
         with contextlib.suppress(Exception), socket.socket(fileno=os.dup(link.fileno())) as wire:  # closed already
             wire.shutdown(socket.SHUT_RDWR)
 
 
 def cut_off_target(url: str) -> None:
-    """Call `abort` for every engine of this process that is connected to the target of this URL."""
+    """Terminate the connections of every engine in this process that belongs to the target of this URL."""
     from sqlalchemy.engine import make_url
 
     wanted = make_url(url)
@@ -65,5 +65,5 @@ def cut_off_target(url: str) -> None:
 
 
 def is_aborted(engine: Engine) -> bool:
-    """True if `abort` was called for the engine, so that the applier must end as after a crash."""
+    """True if `abort` was called for the engine. The applier must then end as after a crash."""
     return engine in _aborted

@@ -1,7 +1,7 @@
-"""Caches answers that the channels of one command share, so that no question to a target or a folder is repeated.
+"""Caches answers for a command that checks many channels, so that it does not ask a target or folder the same twice.
 
-Invariant: an answer is valid until the end of its `asked_once` block. A question that failed is asked again. Outside of
-such a block, every question is asked.
+Invariant: a cached answer is valid until the end of its `asked_once` block. A question that failed is asked again.
+Outside of an `asked_once` block, nothing is cached.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _answers: ContextVar[dict[tuple[Engine | Path, str], Any] | None] = ContextVar("
 
 @contextmanager
 def asked_once() -> Iterator[None]:
-    """Cache the answers in this block, in which a command checks many channels within seconds. A cached answer must not
-    depend on the channel.
+    """Cache the answers that `answer` returns in this `with` block. A command uses the block to check many channels
+    within seconds. A cached answer must not depend on the channel.
     """
     token = _answers.set({})
     try:
@@ -33,8 +33,8 @@ def asked_once() -> Iterator[None]:
 
 
 def answer(of: Engine | Path, question: str, ask: Callable[[], T]) -> T:
-    """Return the result of `ask`, or the cached result for the same question about the same target or folder. Raises
-    the errors of `ask`.
+    """Return the answer to a question about a target or a folder (`of`). The answer comes from the cache of the
+    `asked_once` block, else from `ask()`. Raises the errors of `ask`.
     """
     known = _answers.get()
     if known is None:
@@ -46,5 +46,5 @@ def answer(of: Engine | Path, question: str, ask: Callable[[], T]) -> T:
 
 
 def is_answered(of: Engine | Path, question: str, by: object) -> bool:
-    """True if the answer that this block has cached for the question is `by`; False if there is none."""
+    """True if the `asked_once` block has cached an answer to the question, and this answer equals `by`."""
     return (of, question) in (known := _answers.get() or {}) and known[of, question] == by

@@ -1,8 +1,8 @@
 """The interface of a target database: transactions, net changes in bulk, single row changes, and DDL.
 
-Invariant (design D2): nothing is upserted. Every change expects a state of the target (INSERT: the key is absent,
-UPDATE and DELETE: exactly one row). If the target differs, bulk changes raise `CountMismatch`, and the applier then
-applies one source transaction at a time; a single change raises TargetError with MySQL's errno, table and key.
+Invariant (design D2): nothing is upserted. Every change expects a state of the target. INSERT expects that the key is
+absent; UPDATE and DELETE expect exactly one row. If the state differs, bulk changes raise `CountMismatch`, and the
+applier tries a slower strategy. A single change raises TargetError with MySQL's error number, the table and the key.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 Value = int | float | str | bytes | memoryview | LargeText | None  # memoryview and LargeText refer to a file
 Row = tuple[Value, ...]
 
-COPIES = -1  # stands for a column that counts equal rows (TableChunk.deletes of a table without a key)
+COPIES = -1  # in place of a column index: the value counts equal rows (TableChunk.deletes of a table without a key)
 _MOST_SHOWN = 64  # characters of a value that an error's position shows
 
 
 @contextlib.contextmanager
 def committed(target: Target) -> Iterator[None]:
-    """Run the block as one transaction without foreign key checks; an exception rolls the transaction back."""
+    """Run the `with` block as one transaction without foreign key checks. Any exception rolls the transaction back."""
     target.begin(foreign_keys=False)
     try:
         yield
@@ -57,17 +57,17 @@ class ChangeKind(IntEnum):
 
 
 class CountMismatch(Exception):
-    """The error if a bulk statement changed an unexpected number of rows. It never leaves the applier."""
+    """The error for a bulk statement that changed an unexpected number of rows. The applier always handles it."""
 
 
 def expect_rows(what: str, found: int, expected: int) -> None:
-    """Raise CountMismatch with the text `what` unless `found` rows are `expected` rows."""
+    """Raise CountMismatch if the numbers `found` and `expected` differ. `what` begins the error's text."""
     if found != expected:
         raise CountMismatch(f"{what}: {found} rows, expected {expected}")
 
 
 class KeylessMismatch(CountMismatch):
-    """A CountMismatch in a table without a key. The changes may fit if they are applied one by one, in their order."""
+    """A CountMismatch in a table without a key. The applier may still succeed if it applies the changes one by one."""
 
     def __init__(self, database: str, table: str, reason: object = "") -> None:
         super().__init__(f"rows of {database}.{table}, which has no key: {reason}")
@@ -76,7 +76,7 @@ class KeylessMismatch(CountMismatch):
 
 @dataclass(frozen=True, slots=True)
 class RowSet:
-    """Rows with values of the same columns. `columns` are indexes into the table's columns, in the order of values."""
+    """Rows of one table, each with values for the same columns. `columns` has the columns' indexes in the table."""
 
     columns: tuple[int, ...]
     rows: Sequence[Row]
@@ -84,7 +84,7 @@ class RowSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
-    """One change of one row. An image has the columns that the source logged (MINIMAL and NOBLOB omit some)."""
+    """One change of one row, with the row images. Under binlog_row_image MINIMAL or NOBLOB, they lack some columns."""
 
     kind: ChangeKind
     before: RowSet | None  # one row
@@ -92,7 +92,7 @@ class RowChange:
 
 
 class LazyBytes(Protocol):
-    """Bytes that are computed while they are written."""
+    """Bytes of known length that are computed piece by piece while they are written."""
 
     def __len__(self) -> int: ...
 
@@ -101,8 +101,8 @@ class LazyBytes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows as text, delimited or length-prefixed (`event.fields`). `columns` is as in RowSet; in updates the key is
-    last. `text` may be Pieces. `keys`: 8 bytes for each row that a later change may overwrite, or no bytes.
+    """Rows of a table as one text, delimited or length-prefixed (`event.fields`). `columns` has the columns' indexes;
+    in updates, the key's columns are last. `keys`: 8 bytes for each row that a later change may overwrite, or none.
     """
 
     columns: tuple[int, ...]
@@ -126,7 +126,7 @@ class EncodedRows:
 
 @dataclass(frozen=True, slots=True)
 class BulkRows:
-    """The encoded net changes of a table with a key; they replace the lists of a TableChunk. All rows are complete."""
+    """The net changes of a table with a key, encoded as text. They replace the lists of the same name in TableChunk."""
 
     absent: EncodedRows
     deletes: EncodedRows
@@ -140,14 +140,14 @@ class BulkRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChunk:
-    """Net changes of one table in a part of a batch, with the state that each change expects of the target (D2).
+    """Net changes of one table in a part of a batch. Each list expects a state of the target (D2).
 
-    Table with a key: `absent` are keys that must be absent and remain so; `deletes` are keys of rows that must exist;
-    `updates` set columns of rows that must exist (RowSet.columns names the columns, the key's values follow in each
-    row); `inserts` are rows whose key must be absent. Table without a key: `deletes` has each complete row once,
-    followed by the number of copies to delete (COPIES); `inserts` repeats equal rows; or `ordered` has single changes.
-    `bulk`: many rows that the task encoded; the lists are then empty. `has_views`: values may be memoryview and
-    LargeText. `width`: number of columns of the source's table if the target's may differ, else 0.
+    Table with a key: `absent` are keys that must be absent and stay absent. `deletes` are keys of rows that must exist.
+    `updates` set columns of rows that must exist; in each row, the key follows the new values. `inserts` are rows whose
+    key must be absent. Table without a key: `deletes` has each complete row once, and then the number of copies to
+    delete (COPIES); `inserts` repeats equal rows. Instead of both, `ordered` may have single changes. `bulk` replaces
+    the lists if a task encoded the rows. `has_views`: values may be memoryview or LargeText. `width`: the number of
+    columns of the source's table if the target's table may differ, else 0.
     """
 
     database: str
@@ -166,19 +166,19 @@ class TableChunk:
     by_spark: bool = False  # a Spark task decoded the chunk
 
     def takes_copies(self, model: TableModel) -> bool:
-        """True if the chunk deletes rows of a table without a key by the number of their copies."""
+        """True if the chunk deletes equal rows of a table without a key, by their number."""
         return bool(self.deletes or (self.bulk is not None and self.bulk.deletes.count)) and not key_of(model)
 
     @property
     def net_count(self) -> int:
-        """The number of rows that the target receives."""
+        """The number of net changes that the target receives."""
         sets = (rows.rows for rows in self.updates + self.inserts)
         encoded = self.bulk.parts if self.bulk is not None else ()
         return sum(map(len, (self.absent, self.deletes, self.ordered, *sets, *encoded)))
 
 
 class Target(Protocol):
-    """A connection to a target database, for one thread at a time. An error of the target is a TargetError."""
+    """A connection to a target database, for one thread at a time. Its methods report errors as TargetError."""
 
     kind: str  # the kind's name in the registry
     bulk_rows: int  # a table with at least so many net changes is sent encoded (`TableChunk.bulk`); 0: never
@@ -187,12 +187,12 @@ class Target(Protocol):
 
     @property
     def connection(self) -> Connection:
-        """The connection that holds the open transaction; repositories write through it."""
+        """The connection with the open transaction. Code that stores a position in the target also uses it."""
 
     def mapped_errors(self) -> contextlib.AbstractContextManager[None]: ...  # as in `Dialect`
 
     def begin(self, *, foreign_keys: bool) -> None:
-        """Start a transaction. `foreign_keys=False` stands for the source's foreign_key_checks=0."""
+        """Start a transaction. `foreign_keys=False`: without checks, as under foreign_key_checks=0 on the source."""
 
     def commit(self) -> None: ...
 
@@ -202,51 +202,51 @@ class Target(Protocol):
         """Lock the channel on the target until the connection ends (design D4). Raises LockBusy if it is locked."""
 
     def reconnect(self) -> None:
-        """Discard the connection after an error with an unknown outcome; the next use opens a new connection."""
+        """Discard the connection, for example after an error with an unknown outcome. The next use opens a new one."""
 
     def lock_wait(self) -> str: ...  # which lock of another session a statement waits for; called from another thread
 
     def interrupt(self) -> None:
-        """Make the running statement fail, without waiting. Another thread calls this. The caller then rolls back."""
+        """Make the running statement fail, and return at once. Called from another thread; `rollback` must follow."""
 
     def abort(self) -> None:
-        """End the connections as if this process had died, so that waiting calls fail. Another thread calls this."""
+        """End the connections as if this process had died, so that waiting calls fail. Called from another thread."""
 
     def is_idle(self) -> bool:
-        """True if, after `interrupt` and `rollback`, the changes are undone and their locks are released."""
+        """True if the target has undone the changes and released the locks, after `interrupt` and `rollback`."""
 
     def check_table(self, model: TableModel) -> None:
-        """Check the table's columns. Raises TargetError 1146 for a missing table, 1677 for a missing column."""
+        """Raise TargetError 1146 if the target lacks the table, or 1677 if the table lacks a column of the model."""
 
     def takes_multisets(self, model: TableModel) -> bool:
-        """True if equal rows of the keyless table are interchangeable: no column, trigger or foreign key that only the
-        target has would lose something if a row is deleted and inserted again.
+        """True if the applier may delete and insert equal rows of a table without a key by their number. Columns,
+        triggers or foreign keys that only the target has can forbid this.
         """
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         """Apply the net changes of all chunks: first the deletes, then the updates, then the inserts.
 
-        Raises CountMismatch or KeylessMismatch if the target's rows are not as expected.
+        Raises CountMismatch (for a table without a key: KeylessMismatch) if the target's rows are not as expected.
         """
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         """Apply one change to exactly one row. Raises TargetError 1062 (duplicate), 1032 (no row), 1452 (no parent)."""
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
-        """Return `column` of the row that the image identifies. Raises TargetError 1032 if there is no such row."""
+        """Return one column of the row that the image identifies. Raises TargetError 1032 if the row is missing."""
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """Execute a parsed DDL statement in the open transaction."""
+        """Execute a DDL statement in the open transaction. `catalog` has the table definitions before it."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatement:
-    """A statement of the source with everything on which the statement depends.
+    """A statement of the source, with all other logged data that its execution needs.
 
-    `variables`: its INTVAR, RAND and USER_VAR events. `file`: the contents that LOAD DATA reads. `server_version` and
-    `system_zone` are the source's. `drops_missing`: DROP TABLE ignores tables that are missing on the target.
+    `variables`: the INTVAR, RAND and USER_VAR events before it. `file`: the contents that LOAD DATA reads.
+    `server_version` and `system_zone` describe the source. `drops_missing`: DROP TABLE ignores missing tables.
     """
 
     query: Query | ExecuteLoadQuery
@@ -258,8 +258,8 @@ class SourceStatement:
 
 
 class Definition(NamedTuple):
-    """An object as a server reports it. `text`: a digest of the definition without its name; '?' if it is not visible.
-    `identity`: an id that a rename keeps, or ''. `altered`: the time of the last change, or ''.
+    """The state of a table or another object on a server. `text`: a digest of the definition without the name, or '?'
+    if the account cannot read it. `identity`: an id that a rename keeps, or ''. `altered`: time of last change, or ''.
     """
 
     text: str
@@ -268,63 +268,63 @@ class Definition(NamedTuple):
 
 
 class StatementTarget(Target, Protocol):
-    """A MySQL or MariaDB server, which executes the source's statements and reports its own tables (D10, D11)."""
+    """A MySQL or MariaDB target, which can execute the source's statements and describe its own tables (D10, D11)."""
 
     def run_statement(self, statement: SourceStatement) -> Sequence[str]:
-        """Execute the statement; return notes on missing features. Raises errors that the source did not have."""
+        """Execute the statement, and return notes on features that the target lacks. Raises RplError if the statement
+        succeeds or fails in another way than on the source.
+        """
 
     def is_ddl(self, query: Query, context: DdlContext) -> bool:
-        """True if the statement, as the source executed it, may do more than change rows; such a statement commits."""
+        """True if the statement may do more than change rows, and therefore commits the transaction."""
 
     def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
-        """Return the objects' current definitions; None for a missing object. `identity`: True to set all fields."""
+        """Return each object's definition, or None if it is missing. `identity=True` also sets the other two fields."""
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
-        """Return the state of the tables' rows; `altered` is '' if the server does not report the last change."""
+        """Return the state of each table's rows. `altered` is '' if the server does not report the last change."""
 
     def make_tables(self, statements: Sequence[Sql]) -> None:
-        """Execute DDL that SHOW CREATE TABLE printed under sql_mode='', in a session of its own. A collation that only
-        the source's vendor has is replaced by the target's nearest one.
+        """Execute DDL that SHOW CREATE TABLE printed under sql_mode='', in a separate session. The nearest collation of
+        the target replaces a collation that the target lacks.
         """
 
     def judge_primary_keys(self, policy: str) -> None:
-        """Apply the policy REQUIRE_TABLE_PRIMARY_KEY_CHECK to all later statements. Raises TargetError 1235 if the
-        server does not support it.
+        """Apply the policy (a value of REQUIRE_TABLE_PRIMARY_KEY_CHECK) to all later statements. Raises TargetError
+        1235 if the server does not support the policy.
         """
 
     def roll_back_to(self, savepoint: str) -> None:
-        """Roll back to the savepoint, or to the last commit if DDL has committed and removed the savepoint."""
+        """Roll back to the savepoint. If DDL has committed and removed the savepoint, roll back to this commit."""
 
     def check_foreign_keys(self, wanted: bool) -> None:
-        """Turn the check of foreign keys on or off for the next row changes of this transaction."""
+        """Turn the check of foreign keys on (`wanted`) or off for the next row changes of this transaction."""
 
     def introduce(self, description: FormatDescription) -> None:
-        """Send the source's FORMAT_DESCRIPTION, before a transaction that may call `replay_rows`."""
+        """Send the source's FORMAT_DESCRIPTION event, before a transaction that may call `replay_rows`."""
 
     def can_replay(self, description: FormatDescription) -> bool:
-        """True if the server accepts events with this description: those of its own vendor and, on MySQL, those for
-        which `introduce` was called.
-        """
+        """True if the description is of the server's own vendor and, on MySQL, `introduce` has already sent it."""
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
-        """Apply a rows event as the server's own applier does, without firing triggers."""
+        """Let the server execute a rows event of the source, with its TABLE_MAP event. Triggers do not fire."""
 
     def table_model(self, database: str, table: str) -> TableModel | None:
         """Return the current definition of the table; None if the table does not exist."""
 
     def wants_replay(self, model: TableModel) -> bool:
-        """True if only the server can apply the table's rows: the table has triggers or keeps its own history."""
+        """True if only `replay_rows` applies the table's rows correctly: it has triggers or keeps its own history."""
 
     def prefers_replay(self, model: TableModel) -> bool:
-        """True if the server itself applies some rows more exactly: JSON as text loses types such as DECIMAL."""
+        """True if `replay_rows` is more exact for the table: JSON sent as text would lose types such as DECIMAL."""
 
     def is_transactional(self, model: TableModel) -> bool: ...
 
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
-        """Return the further nontransactional tables that the statement may change; all of them if `named` is empty."""
+        """Return nontransactional tables that the statement may change besides `named`, or all if `named` is empty."""
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
-        """Return the tables that a foreign key with an action references: changing them changes other rows."""
+        """Return the parent tables of foreign keys with an action. Changes of parents then change rows of children."""
 
 
 class TwoPhaseTarget(Target, Protocol):
@@ -333,61 +333,61 @@ class TwoPhaseTarget(Target, Protocol):
     loads_prepared: bool  # `bulk_rows` also applies to transactions that will be prepared
 
     def begin(self, *, foreign_keys: bool, xid: str = "") -> None:
-        """Start a transaction as Target.begin does; with `xid`, it can later be prepared under this name."""
+        """Start a transaction as Target.begin does. With `xid`, `prepare` can later prepare it under this name."""
 
     def prepare(self) -> None:
-        """Prepare the transaction. It then outlives the connection until it is committed or rolled back."""
+        """Prepare the open transaction. It then outlives the connection, until someone commits it or rolls it back."""
 
 
 class TwoPhaseVerbs(Protocol):
-    """The operations of two-phase commit besides those of TwoPhaseTarget (the `two_phase` module of a kind)."""
+    """Operations of two-phase commit that need no open target. The module `two_phase` of each kind implements them."""
 
     def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
 
     def end_prepared(self, engine: Engine, verb: str, xid: str) -> None:
-        """Commit or roll back (`verb`) a prepared transaction, unless it has already ended."""
+        """Commit or roll back (`verb`) a prepared transaction. Do nothing if the transaction has already ended."""
 
     def check(self, engine: Engine, option: str, branches: int = 1) -> list[str]:
-        """Return the settings of this server that weaken two-phase commit. With several `branches`, the server's own
-        log has all decisions in order, flushed or not. Raises ConfigError if the server cannot support `option`.
+        """Return the server's settings that weaken two-phase commit. With several worker connections (`branches`), a
+        log that is flushed late is no weakness. Raises ConfigError if the server cannot support rplctl's `option`.
         """
 
     def wait_at_most(self, connection: Connection, seconds: int) -> None:
-        """Limit the wait for locks in the open transaction, and perhaps in later ones of the connection."""
+        """Limit the wait for a lock in the open transaction. Later transactions may keep this limit."""
 
     def claim(self, connection: Connection, prefix: str) -> None:
-        """Mark the connection as this instance's, outside of a transaction, so that a later start can terminate it.
-        Raises LockBusy if another connection has the mark.
+        """Mark the connection as one of this instance, so that a later start can terminate it. No transaction is open.
+        Raises LockBusy if another connection has the same mark.
         """
 
     def terminate_sessions(self, engine: Engine, prefix: str) -> None:
-        """Terminate a predecessor's connection and wait for its end. The caller holds the channel's lock on this host,
-        so no other process of this instance is running. Raises LockBusy if the connection does not end in time.
+        """Terminate the connections that an earlier process marked with `claim`, and wait until they have ended. The
+        caller holds the channel's lock, so that process has ended. Raises LockBusy if a connection does not end.
         """
 
 
 @runtime_checkable
 class ForeignKeyTarget(Protocol):
-    """A target that can execute foreign key actions for some changes of a transaction and not for others."""
+    """A target that can turn foreign keys on and off between the changes of one transaction."""
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        """Turn the foreign keys of `models` on or off (`wanted`) for the next changes, in a transaction that began
-        without foreign keys. Return False if that is impossible.
+        """Turn the foreign keys of `models` on (`wanted`) or off for the next changes. The transaction began without
+        foreign keys. Return False if the target cannot do this.
         """
 
 
 @runtime_checkable
 class Savepoints(Protocol):
-    """A target with state outside of its connection; a rollback to a savepoint must also undo this state."""
+    """A target that also keeps state outside of its database connection. `roll_back_to` restores this state, too."""
 
     def savepoint(self, name: str) -> None: ...
 
     def roll_back_to(self, name: str) -> None:
-        """Undo the row changes since the savepoint in transactional tables. DDL is not undone."""
+        """Undo the row changes in transactional tables since `savepoint(name)`. DDL is not undone."""
 
 
 def key_of(model: TableModel) -> tuple[int, ...]:
-    """Return the indexes of the primary key's columns, else of the first UNIQUE key without NULLs, else ()."""
+    """Return the column indexes of the primary key, else of the first UNIQUE key without nullable columns, else ()."""
     index = {column.name: i for i, column in enumerate(model.columns)}
     for kind in ("primary", "unique"):
         for key in model.keys:
@@ -400,7 +400,7 @@ def key_of(model: TableModel) -> tuple[int, ...]:
 
 
 def describe_key(image: RowSet | None, model: TableModel) -> str:
-    """Return a text such as `id=3, code='a'` that identifies a row; all values of the image if there is no key."""
+    """Return a text such as `id=3, code='a'` that identifies a row in an error. It has all values if no key exists."""
     if image is None:
         return ""
     found = dict(zip(image.columns, image.rows[0], strict=False))
@@ -408,7 +408,7 @@ def describe_key(image: RowSet | None, model: TableModel) -> str:
 
 
 def pieces_of(value: bytes | memoryview | LargeText, size: int) -> Iterable[memoryview]:
-    """Return a large value in pieces of at most `size` bytes; a LargeText determines the size of its pieces itself."""
+    """Return a large value in pieces of at most `size` bytes. A LargeText chooses the size of its pieces itself."""
     if isinstance(value, LargeText):
         return value
     view = memoryview(value)
@@ -426,8 +426,8 @@ def _shown(value: Value) -> str:
 def keyless_mismatch(
     chunk: TableChunk, model: TableModel, errors: type[Exception], named: Callable[[Any], TargetError]
 ) -> Iterator[None]:
-    """Raise KeylessMismatch if the block fails on a table without a key. `errors` is the driver's class of errors;
-    `named` converts such an error to TargetError. Transient errors are raised unchanged.
+    """Convert errors of the `with` block to KeylessMismatch if the table has no key. Transient errors stay unchanged.
+    `errors` is the driver's class of errors. `named` converts a driver's error to TargetError.
     """
     expected: tuple[type[Exception], ...] = (CountMismatch, errors)
     try:
@@ -439,7 +439,7 @@ def keyless_mismatch(
 
 
 def inserts_together(changes: Iterable[RowChange]) -> Iterator[RowSet | RowChange]:
-    """Yield the changes in order; consecutive inserts with the same columns are combined into one RowSet."""
+    """Yield the changes in order. Combine consecutive inserts that have the same columns into one RowSet."""
 
     def alike(change: RowChange) -> tuple[int, ...] | None:
         return change.after.columns if change.after is not None and change.before is None else None
@@ -452,18 +452,18 @@ def inserts_together(changes: Iterable[RowChange]) -> Iterator[RowSet | RowChang
 
 
 def chunk_model(chunk: TableChunk, models: Mapping[tuple[str, str], TableModel]) -> TableModel:
-    """Return the model of the chunk's table; a key is unique only if the source's rows have all of its columns."""
+    """Return the model of the chunk's table. Keys on columns that the source's rows lack do not count as unique."""
     model = models[chunk.database, chunk.table]
     return model.as_known_by(chunk.width) if chunk.width else model
 
 
 def has_one_unique_key(model: TableModel) -> bool:
-    """True if the table has exactly one unique key, so that a row can only conflict with the row of the same key."""
+    """True if the table has exactly one unique key. A row can then conflict only with the row of the same key."""
     return sum(key.is_unique for key in model.keys) == 1
 
 
 def check_columns(model: TableModel, present: Collection[str], table: str) -> None:
-    """Raise the errors of Target.check_table if `present`, the columns of `table`, lack a column of the model."""
+    """Raise TargetError 1146 if `present` (the target's columns) is empty, 1677 if it lacks a column of the model."""
     if not present:
         raise no_such_table(model.database, model.name)
     for number, column in enumerate(model.columns):

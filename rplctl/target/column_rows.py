@@ -1,4 +1,4 @@
-"""Rows that are stored as columns. If many rows are bound to one statement, no tuple is created for each row.
+"""Stores rows as columns, so that a statement with many rows as parameters needs no tuple for each row.
 
 Invariant: a reader of `ColumnRows` sees a list of rows, in order.
 """

@@ -1,8 +1,9 @@
-"""Rows of targets that do not speak MySQL, as `rplctl verify` compares them. A kind's folder defines `COMPARED`.
+"""Reads rows of a target that is not MySQL, so that `rplctl verify` can compare them with the rows of the source.
 
-A row has plain values (int, float, str, bytes, None), into which the source's rows are converted too, and cells, which
-are equal if the target stores equal values. A stage is a temporary table with a table's columns. verify loads rows of
-the source into a stage to see how the target stores them. Invariant: nothing else is written, and no lock is held.
+The folder of each kind of target defines `COMPARED`, a subclass of `ComparedRows`. A row has plain values (int, float,
+str, bytes, None); rows of the source are converted to such values, too. A row also has cells: two cells are equal if
+the target stores equal values. A stage is a temporary table. verify loads rows of the source into a stage to see how
+the target stores them. Invariant: nothing else is written, and no lock is held.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ Columns = Sequence[Column]
 
 
 class ComparedRows(ABC):
-    """The rows of one target, for `rplctl verify`. `columns`: the compared columns, which are the first columns of the
-    model. Each method may raise TargetError, except `of_source`, which cannot fail.
+    """The rows of one target, for `rplctl verify`. In each method, `columns` are the compared columns, which are the
+    first columns of the model. Each method may raise TargetError, except `of_source`, which cannot fail.
     """
 
     stage_commits: ClassVar[bool] = False  # the load of a stage needs a transaction that commits
@@ -34,22 +35,22 @@ class ComparedRows(ABC):
 
     @staticmethod
     def of_source(values: list[Any], column: Column) -> list[Any]:
-        """Convert a column's decoded values of the source to the form in which the target reports its own values."""
+        """Convert values of the source to the Python types that the target returns for this column."""
         return values
 
     @abstractmethod
     def drift(self, model: TableModel) -> list[str]:
-        """Return the differences between the target's table and the one that the applier would create. Each is a
-        statement that repairs it, or a comment after `--` if no statement can repair it without the rows.
+        """Compare the target's table with the table that the applier would create. Return one text per difference: a
+        statement that repairs the difference, or a comment after `--` if the repair would need the rows.
         """
 
     @abstractmethod
     def scan(self, model: TableModel, columns: Columns) -> Iterator[list[PlainRow]]:
-        """Yield all rows of the table in lists. They are read on a separate connection."""
+        """Yield all rows of the table, in lists of many rows. A separate connection reads the rows."""
 
     @abstractmethod
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
-        """Create an empty stage, and return the model with which rows are loaded into it."""
+        """Create an empty stage, and return the model with which the caller loads rows into the stage."""
 
     @abstractmethod
     def staged(self, columns: Columns) -> Rows: ...
@@ -59,24 +60,24 @@ class ComparedRows(ABC):
 
     @abstractmethod
     def of_keys(self, model: TableModel, columns: Columns, key: Sequence[int], keys: Sequence[PlainRow]) -> Rows:
-        """Return the table's rows with one of these keys. `key`: indexes of the key's columns; `keys`: values in that
-        order.
+        """Return the table's rows that have one of these keys. `key`: the indexes of the key's columns. `keys`: the
+        values of these columns for each row, in the same order.
         """
 
 
 def celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
-    """Return each row with its cells, which are the printed values. For a target that stores equal values
-    identically.
+    """Return each row with its cells: the printed form of each value. This is exact only for targets that return equal
+    values in one form.
     """
     return ((row, tuple(map(repr, row))) for row in rows)
 
 
 def single(value: Any) -> float:
-    """Round the value to FLOAT (4 bytes), and return the number as a Python float."""
+    """Return the value rounded to single precision (FLOAT, 4 bytes), as a Python float."""
     (found,) = struct.unpack("<f", struct.pack("<f", float(value)))
     return float(found)
 
 
 def staged_model(model: TableModel, database: str, name: str) -> TableModel:
-    """Return the model with which rows are loaded into the stage `database`.`name`, without foreign keys."""
+    """Return the model with which verify loads rows into the stage `database`.`name`. It has no foreign keys."""
     return replace(model, database=database, name=name, foreign_keys=())

@@ -1,8 +1,8 @@
-"""Values of existing rows when ALTER TABLE adds a generated column or a column whose default is an expression.
+"""Computes values for existing rows when ALTER TABLE adds a generated column or a column with an expression as default.
 
-The expression is the source's SQL, so the target computes only expressions that have the same value on all servers:
-+ - * of integers, and the functions of `computed_text`. Invariant: if the source recalculated a generated column
-(because its expression or one of its columns changed), the target never keeps the old values.
+The expression is SQL of the source. The target computes only expressions that have the same value on all servers:
++ - * of integers, IS NULL, and the functions in `computed_text`. Invariant: if the source recalculated a generated
+column (because its expression or one of its columns changed), the target never keeps the old values.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rplctl.target.conversion import integer_range, type_class
 from rplctl.target.ddl_parts import quote
 
 _IS_NULL = re.compile(r"\(*\s*(?:`([^`]+)`|(\w+))\s+IS\s+(NOT\s+)?NULL\s*\)*", re.IGNORECASE)
-_MOST_DIGITS = 18  # a literal with so many digits is below 2^63
+_MOST_DIGITS = 18  # a number with 18 digits is always below 2^63
 _WITHOUT_DEFAULT = ("json", "geometry", "vector")
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The arithmetic of a kind of target: SQL that wraps an operand, and the condition for a result that is
-    not exact.
+    """The SQL with which a kind of target computes integers: a wrapper for each operand, and a condition for results
+    that are not exact.
     """
 
     operand: Callable[[Sql], Sql]
@@ -39,15 +39,15 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """SQL that computes a value, and the condition for rows in which this value may differ from the source's."""
+    """SQL that computes a value, and a condition for the rows in which the source may have computed another value."""
 
     expression: Sql
     impossible: Sql
 
 
 def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: DdlContext) -> bool:
-    """True if the statement made the source recalculate the generated column. `old`: the column before, generated or
-    not.
+    """True if the ALTER TABLE statement made the source recalculate the generated column. `old`: the same column
+    before the statement, when it may not have been a generated column.
     """
     if column.generated is None:
         return False
@@ -68,8 +68,8 @@ def computed(  # noqa: PLR0913 - the context of an expression, by keyword
     arithmetic: Arithmetic,
     functions: TextFunctions,
 ) -> Computed | None:
-    """Return SQL that computes the expression `text` for a row of the old table; None if only the source can compute
-    it.
+    """Return SQL that computes the expression `text` for each row of the old table, or None if only the source can
+    compute the expression. `original_names`: True if the SQL runs before columns are renamed.
     """
     known: dict[str, tuple[Column, Sql]] = {}
     for name, (new, old) in _unchanged(step, context).items():
@@ -85,12 +85,12 @@ def computed(  # noqa: PLR0913 - the context of an expression, by keyword
 
 
 def operands(step: AlterStep, context: DdlContext) -> dict[str, Column]:
-    """Return the old columns that an expression may use, by the names (folded) that they have in the new table."""
+    """Return the old columns that an expression may read. The keys are their names in the new table, case-folded."""
     return {name: old for name, (_, old) in _unchanged(step, context).items()}
 
 
 def _unchanged(step: AlterStep, context: DdlContext) -> dict[str, tuple[Column, Column]]:
-    """Return the columns whose values the statement keeps: the folded new name, with the new and the old column."""
+    """Return the columns whose values the statement keeps: case-folded new name → (new column, old column)."""
     found = {}
     for new, origin in zip(step.new.columns, step.origins, strict=True):
         old = step.old.find(origin) if origin is not None else None
@@ -124,7 +124,7 @@ def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) 
 
 
 def _is_null(text: str, known: Operands) -> Computed | None:
-    """Return the SQL of `column IS NULL`, which has the same value for every type; None for other expressions."""
+    """Return SQL for the expression `column IS [NOT] NULL`, which works for every type; None for other expressions."""
     match = _IS_NULL.fullmatch(text.strip())
     operand = known.get((match[1] or match[2]).casefold()) if match is not None else None
     if match is None or operand is None:
@@ -148,8 +148,8 @@ def _expression(
 
 
 def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
-    """Return the names, old and new, of columns that an expression would read with another value, other bytes or
-    another order.
+    """Return the old and new names of columns that the statement changes in a way that expressions can see: another
+    value, other bytes or another sort order.
     """
     found = set()
     for new, origin in zip(step.new.columns, step.origins, strict=True):
@@ -162,7 +162,7 @@ def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
 
 
 def _changes(old: Column, new: Column, context: DdlContext) -> bool:
-    """True if values of `old` may change in `new`, or print differently. CHAR always counts: its blanks are trimmed."""
+    """True if values of `old` may change in `new`, or print differently. Always True for CHAR, which loses blanks."""
     if (
         type_class(old) != type_class(new)
         or new.labels[: len(old.labels)] != old.labels
@@ -189,7 +189,9 @@ def _changes(old: Column, new: Column, context: DdlContext) -> bool:
 
 
 def _normal(text: str) -> str:
-    """Return an expression without name quotes, blanks, case and outer parentheses; unchanged if it has literals."""
+    """Return an expression without backticks, blanks, upper case and outer parentheses, so that equal expressions
+    compare equal. Return an expression with string literals unchanged.
+    """
     if "'" in text or '"' in text:
         return text
     text = "".join(text.replace("`", "").split()).casefold()

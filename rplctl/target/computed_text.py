@@ -1,8 +1,8 @@
-"""Computes a generated column for existing rows, if its expression has functions over texts and integers.
+"""Computes a generated column for existing rows, if its expression consists of functions over texts and integers.
 
-Only expressions that the source and all targets compute alike are supported. A condition selects the rows with
-uncertain values: non-ASCII letters in UPPER and LOWER, a NUL if the target's functions end at it, a text that is too
-long.
+Only expressions that the source and all targets compute alike are supported. Some values remain uncertain: non-ASCII
+letters in UPPER and LOWER, texts that are too long, and NUL characters at which a target's functions end. An SQL
+condition selects the rows with such values.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _MOST_DIGITS = 9
 
 
 class NotKnown(Exception):
-    """The error for an expression that only the source can compute."""
+    """Raised for an expression that only the source can compute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFunctions:
-    """The SQL that a kind of target uses for functions over texts."""
+    """The SQL with which a kind of target measures, prints and checks texts."""
 
     octets: Callable[[Sql], Sql]  # the number of bytes of a text in UTF-8
     printed: Callable[[Column, Sql], Sql]  # a value as text, in the format of the source
@@ -46,7 +46,9 @@ class TextFunctions:
 
 @dataclass(slots=True)
 class Expression:
-    """A reader of an expression. `doubts` are conditions for rows in which the value of the expression is uncertain."""
+    """A parser that translates the source's expression for `column` into SQL of the target. `doubts` are conditions for
+    rows in which the expression may have another value than on the source.
+    """
 
     column: Column
     tokens: TokenStream
@@ -56,8 +58,8 @@ class Expression:
     doubts: list[Sql] = field(default_factory=list)
 
     def whole(self) -> Sql:
-        """Return SQL that computes the expression as a value of the column. Raises NotKnown if the value may differ
-        from the source's.
+        """Read the whole expression, and return SQL that computes a value of the column. Raises NotKnown if only the
+        source can compute this value.
         """
         is_text, sql = self._term()
         if not self.tokens.at_end:
@@ -80,7 +82,7 @@ class Expression:
             self.doubts.append(condition)
 
     def _term(self) -> tuple[bool, Sql]:
-        """Read one term. Return True if the term is a text, and its SQL."""
+        """Read one term of the expression, and return (True if its value is a text, its SQL)."""
         tokens = self.tokens
         if tokens.accept_symbol("("):
             found = self._term()
@@ -102,7 +104,7 @@ class Expression:
     def _literal(self) -> Sql:
         token = self.tokens.token
         if token.kind == "word" and token.value not in ASCII_INTRODUCERS:
-            raise NotKnown  # a literal in another character set, or a DATE literal
+            raise NotKnown  # the literal has another character set, or is a DATE literal
         literal = self.tokens.string()
         if not literal.isascii() or "\0" in literal:
             raise NotKnown
@@ -180,7 +182,7 @@ class Expression:
         return found
 
     def _with_separators(self) -> Sql:
-        """Read CONCAT_WS and return its SQL: a part that is NULL is omitted together with its separator."""
+        """Read the arguments of CONCAT_WS, and return its SQL, which omits each NULL together with its separator."""
         separator = self._literal_text()
         self._comma()
         parts = [written("coalesce({} || {}, '')", text_literal(separator), part) for part in self._texts()]
@@ -223,7 +225,7 @@ class Expression:
         self._comma()
         first = 1 if from_left else self._number()
         if not first:
-            raise NotKnown  # position 0 gives '' on MySQL and MariaDB, and the first characters on targets
+            raise NotKnown  # SUBSTRING from position 0 is '' on MySQL and MariaDB; targets return the first characters
         if not from_left and not self.tokens.accept_symbol(","):
             return written("substr({}, {})", text, first)
         return written("substr({}, {}, {})", text, first, self._number())

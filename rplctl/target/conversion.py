@@ -1,9 +1,10 @@
-"""Conversion of stored values by ALTER TABLE … MODIFY: the table of rules, and the rules that all kinds share.
+"""Converts stored values for ALTER TABLE … MODIFY: the table of rules, and the rules that all kinds of target share.
 
-Each rule returns an expression over the old value. If some values cannot be converted exactly, the rule also returns a
-condition for them. The applier changes nothing if a row meets the condition and `known_values` cannot compute it. Pairs
-of types without a rule convert only empty tables and NULLs. A strict source (sql_mode STRICT_…) refuses to cut data, so
-none is cut here. In the table, "same" is an unchanged value, and "stop" means that a row meets the condition.
+Each rule returns SQL that computes the new value. If some values cannot be converted exactly, the rule also returns a
+condition for them. If a row meets the condition and `known_values` cannot compute its value, the channel stops before
+the table is changed. Pairs of types without a rule convert only empty tables and NULLs. A strict source (sql_mode
+STRICT_…) refuses to cut data, so the rules cut nothing. In the table, "same" is an unchanged value, and "stop" means
+that a row meets the condition.
 
 | from → to | value |
 |---|---|
@@ -45,8 +46,8 @@ UTF8_CHARSETS = frozenset({"utf8mb3", "utf8mb4", "ascii"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """SQL that converts an old value to the new one. Rows that meet the condition `impossible` cannot be converted;
-    `why` is the reason.
+    """SQL that converts an old value to the new value. Rows that meet the condition `impossible` cannot be converted.
+    `why` is the reason, for the error text.
     """
 
     expression: Sql
@@ -67,16 +68,16 @@ def type_class(column: Column) -> str:
 
 
 def zerofilled_width(column: Column) -> int:
-    """Return the number of characters that each value of a DECIMAL ZEROFILL has as text, with its leading zeros; 0 for
-    other columns.
+    """Return the number of characters of each value in a DECIMAL ZEROFILL column as text, including leading zeros.
+    Return 0 for other columns.
     """
     is_filled = column.type == "decimal" and column.zerofill
     return (column.length or 10) + bool(column.scale) if is_filled else 0
 
 
 def keeps_blanks(old: Column, new: Column, context: DdlContext) -> bool:
-    """True if the source converted a CHAR with its trailing blanks to text or binary (sql_mode
-    PAD_CHAR_TO_FULL_LENGTH).
+    """True if the source kept the trailing blanks of a CHAR when it converted the column to text or binary. This
+    happens under sql_mode PAD_CHAR_TO_FULL_LENGTH.
     """
     return context.pads_char and old.type == "char" and type_class(new) in ("text", "binary")
 
@@ -93,25 +94,25 @@ def integer_range(column: Column) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Modify(ABC):
-    """The conversion of one column from `old` to `new` on a kind of target; each rule in RULES is a method."""
+    """The conversion of one column from `old` to `new` on a kind of target. RULES selects the method for two types."""
 
     old: Column
     new: Column
     value: Sql  # SQL of the old value
     context: DdlContext
 
-    small: ClassVar[Sql] = NOTHING  # cast to append to a computed YEAR
+    small: ClassVar[Sql] = NOTHING  # the cast that is appended to a computed YEAR
 
     def by_rule(self) -> Conversion:
         found: Conversion = getattr(self, RULES.get((type_class(self.old), type_class(self.new)), "impossible"))()
         return found
 
     def with_default(self, found: Conversion) -> Conversion:
-        """Make NULL the implicit default in the conversion `found`, if the column becomes NOT NULL and the source was
-        not strict.
+        """Add a rule for NULL to the conversion `found`: if the column becomes NOT NULL and the source was not strict,
+        NULL becomes the implicit default.
 
-        In a TIMESTAMP column, NULL becomes the time of the statement in any mode: in strict mode, MySQL refuses such a
-        statement and MariaDB executes it.
+        In a TIMESTAMP column, NULL becomes the time of the statement, also in strict mode. Then only MariaDB executes
+        such a statement; MySQL refuses it.
         """
         if self.new.nullable or not self.old.nullable:
             return found
@@ -142,7 +143,7 @@ class Modify(ABC):
 
     @abstractmethod
     def nothing(self) -> Sql:
-        """Return the new value of a column that cannot be converted, in which all rows are NULL."""
+        """Return SQL of NULL for the new column. A column without a rule gets this value, because it has only NULLs."""
 
     @abstractmethod
     def retyped(self) -> Sql:
@@ -150,49 +151,51 @@ class Modify(ABC):
 
     @abstractmethod
     def whole(self, number: Sql) -> Sql:
-        """Return SQL of the number without its fraction."""
+        """Return SQL that cuts the fraction of the number."""
 
     @abstractmethod
     def size(self, raw: Sql) -> Sql:
-        """Return SQL of the number of bytes in a binary value."""
+        """Return SQL that computes the number of bytes in a binary value."""
 
     def text_size(self, text: Sql) -> Sql:
-        """Return SQL of the number of bytes that a text has in UTF-8."""
+        """Return SQL that computes the number of bytes of a text in UTF-8."""
         return self.size(text)
 
     @abstractmethod
     def zero_padded(self, raw: Sql, length: int) -> Sql:
-        """Return SQL of the bytes padded with zero bytes, as BINARY(length) stores them."""
+        """Return SQL that appends zero bytes to a binary value up to `length` bytes, as BINARY(length) does."""
 
     @abstractmethod
     def has_comma(self, text: Sql) -> Sql: ...
 
     @abstractmethod
     def fit_text(self, text: Sql) -> Conversion:
-        """Return the conversion into CHAR(n), VARCHAR(n) or a TEXT of limited bytes."""
+        """Return the conversion of a text into the new CHAR(n), VARCHAR(n) or TEXT column, with its limit of length."""
 
     @abstractmethod
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Return the conversion of a time from `old` to `new` digits of a fractional second. Added digits are zeros;
-        surplus digits are cut or rounded, see `rounds_fractions`.
+        """Return the conversion of a time from `old` to `new` digits of a fractional second. Added digits are zeros.
+        Surplus digits are cut or rounded, as `rounds_fractions` says.
         """
 
     @property
     def rounds_fractions(self) -> bool:
-        """True if the source rounds surplus digits of a second: MySQL by default, MariaDB if set in its sql_mode."""
+        """True if the source rounds surplus digits of a second. MySQL and MariaDB have opposite defaults; sql_mode can
+        change them.
+        """
         mode = self.context.sql_mode
         return bool(mode & TIME_ROUND_FRACTIONAL if self.context.is_mariadb else not mode & TIME_TRUNCATE_FRACTIONAL)
 
     @property
     def last_moment(self) -> str:
-        """The latest value of the new DATETIME or TIMESTAMP. If rounding up exceeds it, the value is not valid."""
+        """The latest value of the new DATETIME or TIMESTAMP column. Rounding up must not exceed this value."""
         last = self.context.timestamp_range[1] if self.new.type == "timestamp" else "9999-12-31 23:59:59"
         return f"{last}.999999"
 
     @staticmethod
     def half(digits: int) -> int:
-        """Return half a unit of the last digit in microseconds, for rounding. `digits`: number of digits of a
-        fractional second.
+        """Return half a unit of the last digit, in microseconds. Rounding adds this value. `digits`: the number of
+        digits of a fractional second.
         """
         return int(10 ** (6 - digits)) // 2
 
@@ -214,7 +217,7 @@ class Modify(ABC):
         return Conversion(expression=self.value)
 
     def year_to_year(self) -> Conversion:
-        """Convert between YEAR(4) and YEAR(2), which has 0 to 99 for the years 1970 to 2069."""
+        """Convert between YEAR(4) and YEAR(2). A YEAR(2) has the numbers 0 to 99 for the years 1970 to 2069."""
         if self.old.length == self.new.length:
             return self.same()
         if self.new.length == 2:
@@ -232,8 +235,8 @@ class Modify(ABC):
         return self.only(self.retyped(), either(self.not_whole(self.value, self.most_whole(2**24)), below))
 
     def most_whole(self, exact: int) -> int:
-        """Return the largest integer that the new FLOAT or DOUBLE stores exactly; with (M,D), the server would reduce
-        larger integers.
+        """Return the largest integer that the new FLOAT or DOUBLE column stores exactly. `exact` is the limit of the
+        type. FLOAT(M,D) has a lower limit, above which the server reduces integers.
         """
         new = self.new
         return exact if new.scale is None else min(exact, 10 ** ((new.length or 0) - new.scale) - 1)
@@ -280,8 +283,8 @@ class Modify(ABC):
         return self.only(expression, written("{} IN ({})", self.value, self._listed(gone)) if gone else NOTHING)
 
     def _has_wide_labels(self) -> bool:
-        """True if the labels' character set has two or four bytes for each letter: as bytes, MariaDB 10.11 then shows
-        other labels.
+        """True if the labels are converted to bytes from a character set with two or four bytes per letter. MariaDB
+        10.11 then shows other labels.
         """
         return self.old.charset in ("ucs2", "utf16", "utf16le", "utf32") and self.new.charset in ("binary", None)
 

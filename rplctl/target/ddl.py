@@ -1,7 +1,7 @@
-"""The base class `Ddl` for the DDL of targets that do not speak MySQL: its abstract methods and the shared code.
+"""The base class `Ddl`, which translates a DDL plan into SQL of a target that is not MySQL or MariaDB.
 
-A plan's guards run before columns are renamed, so their SQL uses the old names of columns; the SQL that fills a new
-table uses the names at that time (`original_names`).
+A guard is a query that must find no row before the plan's statements run. Guards run before columns are renamed, so
+they use the old names of columns (`original_names=True`). The SQL that fills a new table may use the new names.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from rplctl.target.partition import partition_condition
 
 
 class Ddl(ABC):
-    """The DDL of a kind of target. Each kind has one object of this class, `DDL` in the `ddl` of its folder."""
+    """The DDL of a kind of target. Each kind has one object of a subclass: `DDL` in the module `ddl` of its folder."""
 
     arithmetic: ClassVar[Arithmetic]
     functions: ClassVar[TextFunctions]
@@ -60,8 +60,8 @@ class Ddl(ABC):
 
     @abstractmethod
     def emit(self, plan: DdlPlan, catalog: Catalog) -> list[Sql]:
-        """Return the SQL statements of a plan. `catalog`: the tables before the plan. Raises TargetError for names that
-        the target does not allow, RplError for rows of a partition that cannot be identified.
+        """Return the SQL statements that execute a plan. `catalog`: the tables before the plan. Raises TargetError if
+        the target does not allow a name, and RplError if it is unknown which rows a partition contains.
         """
 
     @abstractmethod
@@ -76,21 +76,21 @@ class Ddl(ABC):
 
     @abstractmethod
     def with_value(self, column: Column, value: Value) -> FilledColumn:
-        """Return an added column as one that has the same value in every row."""
+        """Return the definition of an added column that has the same value in every row."""
 
     @abstractmethod
     def ordered(self, column: Column, name: Sql) -> tuple[Sql, Sql]:
-        """Return an ORDER BY expression for `name` that compares texts byte by byte, and a condition for values that
-        the source may order differently ('' for none).
+        """Return an ORDER BY expression for the column `name` that compares texts byte by byte. Also return a condition
+        for values that the source may sort differently, or '' if there are no such values.
         """
 
     def guards(self, plan: DdlPlan) -> list[Guard]:
-        """Return the guards of the plan: queries that must find no row before the statements run."""
+        """Return the guards of the plan: queries that must find no row before the plan's statements run."""
         return [guard for step in steps_here(plan) for guard in self._guards(step, plan.context)]
 
     def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[Sql], Any]) -> None:
-        """Check the guards of a plan, then execute its statements. `execute` runs SQL in the open transaction and
-        returns a cursor. Raises TargetError if a guard finds a row.
+        """Run the guards of a plan, then execute its statements. `execute` runs SQL in the open transaction and returns
+        a cursor. Raises TargetError if a guard finds a row; the plan has then changed nothing.
         """
         plan = self.with_known_values(plan, execute)
         for guard in self.guards(plan):
@@ -100,8 +100,8 @@ class Ddl(ABC):
             execute(statement)
 
     def with_known_values(self, plan: DdlPlan, execute: Callable[[Sql], Any]) -> DdlPlan:
-        """Return the plan with constants for the values that the target's SQL cannot convert, and that the source's
-        rules convert.
+        """Find values that the target's SQL cannot convert exactly, compute them by the source's rules, and return the
+        plan with the results as constants.
         """
         steps = [self._with_known(step, plan.context, execute) for step in plan.steps]
         return replace(plan, steps=tuple(steps))
@@ -129,7 +129,7 @@ class Ddl(ABC):
                     query = written("SELECT 1 FROM {} WHERE {} LIMIT 1", self.table(step.old), column.impossible)
                     yield Guard(query=query, message=f"ALTER TABLE {step.old.qualified_name}: {column.why}")
         elif isinstance(step, MoveRowsStep) and step.must_fit:
-            # WITHOUT VALIDATION leaves rows in the wrong partition, and the target could not find such rows later
+            # WITHOUT VALIDATION allows rows in the wrong partition, and the target could not find such rows later
             fits = self.partition_condition(step.new, (step.must_fit,), context)
             why = f"rows of {step.old.qualified_name} do not belong to the partition '{step.must_fit}'"
             query = written("SELECT 1 FROM {} WHERE ({}) IS NOT TRUE LIMIT 1", self.table(step.old), fits)
@@ -141,7 +141,9 @@ class Ddl(ABC):
     def rows_gone(
         self, step: DeletePartitionsStep | DeleteHistoryStep | MoveRowsStep, context: DdlContext
     ) -> list[Sql]:
-        """Return the statements that delete or move the rows that the source deleted or moved without logging them."""
+        """Return statements that delete or move rows. The source deleted or moved these rows with a partition or with a
+        table's history, and did not log them.
+        """
         model = model_of(step)
         if isinstance(step, DeleteHistoryStep):
             ends = joined(", ", (text_literal(end + self.zone) for end in (END_OF_TIME, LATER_END_OF_TIME)))
@@ -161,7 +163,9 @@ class Ddl(ABC):
         ]
 
     def filled_columns(self, step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
-        """Return a FilledColumn for each column of the new table: converted, computed, numbered, or impossible."""
+        """Return each column of the new table with the value that existing rows get: the old value, a converted or
+        computed value, or a number of AUTO_INCREMENT.
+        """
         found = []
         for column, origin in zip(step.new.columns, step.origins, strict=True):
             old = step.old.find(origin) if origin is not None else None
@@ -222,11 +226,11 @@ class Ddl(ABC):
     def _numbered(self, column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
         """Return the column of ADD COLUMN … AUTO_INCREMENT, which numbers the rows in the order of the clustered key.
 
-        This order is known for key columns of integers, dates, times and bytes without a prefix length, and for texts
-        of digits and lower-case letters under a collation without digraphs. Otherwise a table with more than one row
-        stops the channel. A table that had a counter continues from a number that only the source knows. The numbers
-        are also unknown if the session has an auto_increment_increment: a server that alters the table in place begins
-        one increment later than a server that copies the table (MariaDB 10.11, MySQL 9.7).
+        The order is known for key columns of integers, dates, times and bytes without a prefix length. It is also known
+        for texts of digits and lower-case letters under a collation without digraphs. In other cases, a table with more
+        than one row stops the channel. The numbers are unknown, and every row stops the channel, in two cases. First,
+        the table already had a counter. Second, the session has an auto_increment_increment: a server that alters the
+        table in place begins one increment later than a server that copies the table (MariaDB 10.11, MySQL 9.7).
         """
         steps = context.auto_increment_increment, context.auto_increment_offset
         why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"
@@ -262,8 +266,8 @@ class Ddl(ABC):
 
 
 def _numbered_by_source(made: Conversion, column: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Mark rows in the conversion `made` as impossible if the source numbers them, because the column becomes
-    AUTO_INCREMENT.
+    """Return the conversion `made` with a wider condition `impossible`. The column becomes AUTO_INCREMENT, so the
+    source numbers rows with 0 or NULL, and only the source knows these numbers.
     """
     zeros, nulls = numbered_by_source(column, context)
     doubts = [made.impossible] if made.impossible else []

@@ -1,4 +1,4 @@
-"""The parts of DDL that several kinds of target share. This module has no SQL of a single kind, and no schema model."""
+"""Functions for DDL that several kinds of target share: names, keys, foreign keys, and the order of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rplctl.schema.structure import is_compared_by_collation
 from rplctl.sql_text import NOTHING, Grammar, Sql, double_quoted, joined, matched, standard_literal, word, written
 
 _ACTIONS = {"CASCADE": written("CASCADE"), "SET NULL": written("SET NULL")}
-# Collations that sort digits and lower-case letters in byte order; collations of other languages have digraphs
+# These collations sort digits and lower-case letters in byte order. Collations of other languages have digraphs.
 _NO_DIGRAPHS = re.compile(r"^(latin1_swedish_ci)$|_(bin|general_ci|0900_ai_ci|unicode_ci|uca1400_ai_ci)$")
 
 
@@ -33,7 +33,7 @@ def text_literal(text: str) -> Sql:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """A query that must return no row before the plan's statements run, and the error to raise if it returns one."""
+    """A query that must return no row before the plan's statements run, and the error to raise if it returns a row."""
 
     query: Sql
     message: str
@@ -42,8 +42,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledColumn:
-    """A column of the new table with the value that existing rows get. `constant`: SQL of a value that is the same for
-    all rows, also later.
+    """A column of the new table, with SQL that computes the value for existing rows. `origin`: the old name, or None if
+    the column is new. `constant`: SQL of the value if the value is the same for all rows, also for later rows.
     """
 
     column: Column
@@ -56,14 +56,16 @@ class FilledColumn:
 
 
 def column_line(column: Column, kind: Sql, default: Sql) -> Sql:
-    """Return a column's definition for CREATE TABLE or ADD COLUMN; `kind` and `default` may be empty."""
+    """Return a column's definition for CREATE TABLE or ADD COLUMN. `kind` is the SQL type, `default` the SQL of the
+    default value; both may be empty.
+    """
     required = written("NOT NULL") if is_required(column) else NOTHING
     return joined(" ", filter(None, (quote(column.name), kind, required, default and written("DEFAULT {}", default))))
 
 
 def is_required(column: Column) -> bool:
-    """True if the column is NOT NULL on the target. A generated column is not, because its value is set after the row
-    is inserted.
+    """True if the column is NOT NULL on the target. A generated column is never NOT NULL, because the applier sets its
+    value after the row is inserted.
     """
     return not column.nullable and column.generated is None
 
@@ -73,9 +75,9 @@ def rename_columns(
 ) -> tuple[list[Sql], TableModel]:
     """Return RENAME COLUMN statements for all renamed columns, and the model after these statements.
 
-    If the new name still belongs to another column, the column is first renamed to a temporary name with the prefix
-    `parked`, which no column has. A dropped column is renamed if its name is needed. Targets update indexes and foreign
-    keys themselves. `folded`: returns the same text for names that the target regards as equal.
+    If another column still has the new name, the column first gets a temporary name that begins with `parked`. A column
+    that will be dropped is also renamed if a new column has its name. Targets update indexes and foreign keys
+    themselves. `folded`: returns the same text for names that the target regards as equal.
     """
     old = step.old
     pairs = [(o, c.name) for o, c in zip(step.origins, step.new.columns, strict=True) if o is not None and o != c.name]
@@ -98,7 +100,7 @@ def rename_column(table: Sql, name: str, new_name: str) -> Sql:
 
 
 def constant_default(column: Column) -> Value:
-    """Return the default value if it depends only on the column; None for NULL and for other defaults."""
+    """Return the column's default value, or None if the default is NULL or depends on the time or the session."""
     if column.default is None or "CURRENT" in column.default.upper() or column.type == "timestamp":
         return None
     try:
@@ -108,8 +110,8 @@ def constant_default(column: Column) -> Value:
 
 
 def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callable[[int], Sql]) -> dict[int, Sql]:
-    """Return the SQL of each generated column that is not in `given` but depends on a column in `given`, by column
-    index. `name_of`: returns a column's SQL.
+    """Return SQL for the generated columns whose values must be computed again, by column index. These columns depend
+    on a column in `given`, and are not in `given` themselves. `name_of`: returns the SQL of a column.
     """
     return {
         column: written(
@@ -124,14 +126,16 @@ def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callab
 
 
 def new_tables(plan: DdlPlan, catalog: Catalog) -> list[TableModel]:
-    """Return the plan's tables with a name that no table had before, and with rows on the target."""
+    """Return the tables that the plan creates under names that no table had before. Tables without rows on the target
+    (such as BLACKHOLE) are excluded.
+    """
     changes = plan.model_changes.items()
     return [model for name, model in changes if model and name not in catalog.tables and model.holds_rows]
 
 
 def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
-    """Return the other tables whose names may be equal to the model's for the target: their database and table names
-    have the same total length. This check keeps a statement fast if there are very many tables.
+    """Return the other tables whose names the target may regard as equal to the model's name, for an exact check. Equal
+    names have the same total length of database and table name. This quick test matters with very many tables.
     """
     size = len(model.database) + len(model.name)
     alike = [other for other in catalog.tables.values() if len(other.database) + len(other.name) == size]
@@ -139,11 +143,11 @@ def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
 
 
 def steps_here(plan: DdlPlan) -> Iterator[Step]:
-    """Yield the plan's steps for tables whose rows the target holds. A table is dropped if its new engine keeps rows
-    outside the table (such as MERGE or BLACKHOLE).
+    """Yield the plan's steps for tables that have rows on the target. If ALTER TABLE selects an engine that stores no
+    rows in the table (such as MERGE or BLACKHOLE), yield a step that drops the table.
 
-    Raises TargetError 1235 if a MERGE table would change other tables, and 1846 if the target lacks the rows that a new
-    engine would keep.
+    Raises TargetError 1235 if a MERGE table would change other tables. Raises TargetError 1846 if ALTER TABLE leaves
+    such an engine, because the target lacks the rows.
     """
     for step in plan.steps:
         match step:
@@ -166,8 +170,8 @@ def model_of(step: Step) -> TableModel:
 
 def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool:
     """True if the target can check the foreign key. Targets require a unique key on the parent's columns, but InnoDB
-    accepts any index. An unknown parent table may be created later. A key over text that the source compares by a
-    collation is not enforceable without an action, because 'abc' may refer to 'ABC'.
+    accepts any index. If the parent table is unknown, it may be created later: True. A key without an action is not
+    enforceable if the source compares its text by a collation, because 'abc' may refer to 'ABC'.
     """
     if not key.ref_columns or (is_compared_by_collation(key, model) and not key.acts):
         return False
@@ -180,7 +184,7 @@ def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool
 
 
 def is_indexed(key: Key) -> bool:
-    """True if the target has an index for the key; FULLTEXT, SPATIAL, VECTOR and expression keys have no index."""
+    """True if the target creates an index for the key. FULLTEXT, SPATIAL, VECTOR and expression keys get no index."""
     return key.kind in ("unique", "index") and not key.has_expression
 
 
@@ -190,11 +194,11 @@ def is_in_order(column: Column) -> bool:
 
 
 def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
-    """True if the table's rows are in the order of its clustered key `key`, and every target sorts this key in the same
-    order.
+    """True if the source stores the table's rows in the order of its clustered key `key`, and every target sorts the
+    key in this order, too.
 
-    False for tables that are not InnoDB and for partitioned tables, which have a separate order in each partition.
-    MariaDB before 10.8 stores a DESC part in ascending order.
+    The order is unknown for other engines than InnoDB, and for partitioned tables, which sort each partition
+    separately. MariaDB before 10.8 stores a DESC part in ascending order.
     """
     if model.engine.casefold() not in ("", "innodb") or model.partitioning is not None:
         return False
@@ -210,8 +214,8 @@ def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
 
 
 def numbered_by_source(column: Column, context: DdlContext) -> tuple[bool, bool]:
-    """Return two bools: True if rows with 0, and True if rows with NULL, get new numbers when the column becomes
-    AUTO_INCREMENT (tested on MariaDB 10.11 and MySQL 9.7).
+    """Return which rows get new numbers on the source when the column becomes AUTO_INCREMENT: (True if rows with 0 do,
+    True if rows with NULL do). Tested on MariaDB 10.11 and MySQL 9.7.
     """
     keeps_zeros = bool(context.sql_mode & NO_AUTO_VALUE_ON_ZERO)
     return not keeps_zeros, not (column.nullable and (keeps_zeros or not context.is_mariadb))
@@ -229,10 +233,10 @@ def clustered_key(model: TableModel) -> Key | None:
 
 
 def actions(key: ForeignKey) -> Sql:
-    """Return the ON DELETE and ON UPDATE clauses of the key. RESTRICT becomes NO ACTION, which means the same in
-    InnoDB.
+    """Return the ON DELETE and ON UPDATE clauses of the foreign key. RESTRICT is omitted and so becomes NO ACTION.
 
-    Only NO ACTION can be checked at the end of a transaction that groups several transactions of the source.
+    In InnoDB, both mean the same. On the target, only NO ACTION can be checked at the end of a transaction, which may
+    contain several transactions of the source.
     """
     return joined(
         "",
@@ -245,7 +249,7 @@ def actions(key: ForeignKey) -> Sql:
 
 
 def with_renamed_columns(model: TableModel, names: Mapping[str, str]) -> TableModel:
-    """Return the model with columns renamed by `names` (old name → new name). Index names do not change."""
+    """Return the model with columns renamed as in `names` (old name → new name). The names of indexes do not change."""
 
     def new(name: str) -> str:
         return names.get(name, name)

@@ -1,5 +1,4 @@
-"""The interface that describes a kind of target. Each kind has one object of it, `DIALECT` in the `dialect` of its
-folder.
+"""The interface `Dialect`, which describes a kind of target. Each kind defines one object, `DIALECT`, in its folder.
 
 The base class has the defaults that most kinds share. Invariant: a caller never needs to know the kind of a dialect.
 """
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from rplctl.target.lake import LakeTables
     from rplctl.target.own_types import OwnTypes
 
-BEGIN = "rplctl_begin"  # execution option: the statement that begins a transaction of SQLite
-# for a transaction that reads and then writes: SQLite takes the write lock first, or it could reject the write at once
+BEGIN = "rplctl_begin"  # SQLAlchemy's execution option with the statement that begins a transaction of SQLite
+# For a transaction that reads and then writes. Without the write lock at its start, SQLite could reject the write.
 TO_WRITE = {BEGIN: "BEGIN IMMEDIATE"}
 OWN_SCHEMA = "rplctl"  # database or schema of rplctl's tables
 OK, WARN, FAIL = "OK", "WARN", "FAIL"
@@ -39,7 +38,7 @@ RESTORE = "the target may be damaged: restore it from a backup then"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorLine:
-    """A line of `rplctl doctor`; the field names are the column headers."""
+    """A line in the output of `rplctl doctor`. The names of the fields are the column headers."""
 
     Check: str
     Result: str  # OK | WARN | FAIL
@@ -49,25 +48,25 @@ class DoctorLine:
 
 class Dialect(ABC):
     name: ClassVar[str]
-    title: ClassVar[str]  # the product's name in messages
-    own_schema: ClassVar[str | None] = OWN_SCHEMA  # None: rplctl's tables are next to the replicated tables
+    title: ClassVar[str]  # the name of the product in messages
+    own_schema: ClassVar[str | None] = OWN_SCHEMA  # None: the kind has no schemas
     two_phase: TwoPhaseVerbs | None = None  # None: the kind cannot prepare transactions
     is_one_file: ClassVar[bool] = False  # the target is a local file with one namespace for all tables
     is_held: ClassVar[bool] = False  # only one process at a time can open the target's file
-    loads_alone: ClassVar[bool] = False  # one writer at a time, or transactions do not see each other's commits
+    loads_alone: ClassVar[bool] = False  # no parallel load: one writer at a time, or commits of others are invisible
     ddl: ClassVar[Ddl | None] = None  # None: the kind executes the source's DDL
     ddl_commits: ClassVar[bool] = False  # DDL commits the transaction
-    executes_statements: ClassVar[bool] = False  # executes logged statements (D11): its Target is a StatementTarget
+    executes_statements: ClassVar[bool] = False  # can execute the source's statements (D11), with a StatementTarget
     error_ends_transaction: ClassVar[bool] = False  # an error aborts the transaction, except after a savepoint
     has_savepoints: ClassVar[bool] = True
-    to_crash_safe: ClassVar[str] = ""  # statement that makes `{table}` crash safe
+    to_crash_safe: ClassVar[str] = ""  # the statement that makes `{table}` crash safe
     view_security: ClassVar[Sql] = NOTHING  # clause of CREATE VIEW: a reader needs privileges on the view's tables
     cascade: ClassVar[Sql] = NOTHING  # suffix of DROP that also drops dependent objects
-    verified_by: ClassVar[str] = ""  # URL parameter with which the server's certificate is verified
+    verified_by: ClassVar[str] = ""  # the URL parameter that makes the driver verify the server's certificate
     follows_foreign_keys: ClassVar[bool] = True  # executes foreign key actions on rows of other tables
-    commits_per_table: ClassVar[bool] = False  # no transaction spans two tables: its Target is a LakeTarget
+    commits_per_table: ClassVar[bool] = False  # a lake: each table commits separately, and the Target is a LakeTarget
     schema_word: ClassVar[Sql] = written("SCHEMA")  # SQL's word for a container of tables, as in DROP SCHEMA
-    makes_primary_keys_late: ClassVar[bool] = False  # adds primary keys after loading: rows are not in key order
+    makes_primary_keys_late: ClassVar[bool] = False  # clone adds primary keys after the rows, which are not sorted
 
     def own_name(self, table: str) -> Sql:
         """Return the quoted name of one of rplctl's own tables, with its schema if the kind has one."""
@@ -75,8 +74,8 @@ class Dialect(ABC):
 
     @abstractmethod
     def open_engine(self, url: str) -> Engine:
-        """Return an engine that uses real transactions, also for DDL if the kind supports transactional DDL. Raises
-        ConfigError if the URL is not valid.
+        """Return an SQLAlchemy engine for the URL. The engine uses real transactions, also for DDL if the kind supports
+        transactional DDL. Raises ConfigError if the URL is not valid.
         """
 
     @abstractmethod
@@ -87,19 +86,19 @@ class Dialect(ABC):
 
     @abstractmethod
     def mapped_errors(self) -> AbstractContextManager[None]:
-        """Convert the driver's errors in the block to TargetError, with MySQL's number; transient errors are marked as
-        such.
+        """Convert the errors that the driver raises in a `with` block to TargetError, with MySQL's error number. The
+        TargetError of a transient error has `transient=True`.
         """
 
     @abstractmethod
     def open_log(self, engine: Engine) -> EngineLog | None:
-        """Return the database's own log (WL#9452); None if there is no database yet. Raises TargetError 1227 without
-        the privilege BACKUP_ADMIN.
+        """Return the database's own log (WL#9452), or None if the database does not exist yet. Raises TargetError 1227
+        if the account lacks the privilege BACKUP_ADMIN.
         """
 
     def has_rows(self, url: str) -> bool:
-        """True if the target's tables contain the source's rows, not logs of changes. Raises ConfigError if the URL is
-        not valid.
+        """True if the target's tables contain the source's rows. False for a lake of change logs. Raises ConfigError if
+        the URL is not valid.
         """
         return True
 
@@ -108,29 +107,33 @@ class Dialect(ABC):
         raise NotImplementedError
 
     def protection(self, connection: Connection) -> Protection | None:
-        """Return how the connection is protected (TLS); None if the kind has no server."""
+        """Return the connection's protection (TLS or none); None if the kind of target has no server."""
         return None
 
     def rights(self, connection: Connection) -> Iterable[DoctorLine]:
-        """Return the lines of `doctor` about the account and the server's settings."""
+        """Return the lines of `rplctl doctor` about the account's privileges and the server's settings."""
         return ()
 
     def time_zone(self, connection: Connection, zone: SystemZone) -> str:
-        """Return the session time zone for statements of a source whose system time zone is `zone`; '' for none."""
+        """Return the value of time_zone with which the target's session has the source's system time zone `zone`.
+        Return '' if the target has no equal time zone.
+        """
         return SYSTEM
 
     def foreign_key_grant(self, connection: Connection) -> str:
-        """Return the GRANT that the account needs to load child rows before their parents; '' if none is needed."""
+        """Return the GRANT statement that allows the account to load child rows before their parents; '' if the account
+        needs none.
+        """
         return ""
 
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
-        """Yield lines of `doctor` about settings under which a power cut can lose commits. `lost`: text that names the
-        loss.
+        """Yield lines of `rplctl doctor` about settings with which a power cut can lose commits. `lost`: text about the
+        consequence of a loss, for these lines.
         """
         return ()
 
     def beside(self, url: str) -> Iterable[DoctorLine]:
-        """Yield the lines of `doctor` about files next to the target. The target need not be open for this."""
+        """Yield the lines of `rplctl doctor` about files in the folder of the target. Works without a connection."""
         return ()
 
     def log_syncs(self, target: Target) -> int:
@@ -141,32 +144,32 @@ class Dialect(ABC):
 
     @abstractmethod
     def own_types(self, rep_engine: str = "") -> OwnTypes:
-        """Return the column types of rplctl's tables in the storage engine `rep_engine`."""
+        """Return the column types for the tables that rplctl creates for itself, in the storage engine `rep_engine`."""
 
     def stored_name(self, name: str) -> str:
-        """Return a column's name in the form that unquoted SQL uses."""
+        """Return the name of a column as the target stores it if SQL has the name without quotes."""
         return name
 
     def quoted(self, name: str) -> Sql:
-        """Return the quoted name of a column of a `rplctl_…` table, in the spelling with which the column
-        was created.
-        """
+        """Return the quoted name of a column in one of rplctl's own tables, spelled as in the target's catalog."""
         return double_quoted(name)
 
     def place_of(self, database: str, table: str) -> tuple[str | None, str]:
-        """Return the schema and name that a table of the source has on the target; None if the kind has no schemas."""
+        """Return the schema and the name that a table of the source has on the target. The schema is None if the kind
+        of target has no schemas.
+        """
         return database, table
 
     def is_missing(self, engine: Engine) -> bool:
-        """True if the database does not exist yet and a query would create it."""
+        """True if the target's database does not exist yet, and a first query would create it."""
         return False
 
     def is_missing_at(self, url: str) -> bool:
-        """True if the database does not exist yet, as in `is_missing`, but without an open engine."""
+        """True if the target's database does not exist yet. Unlike `is_missing`, this method needs no engine."""
         return False
 
     def table_options(self, rep_engine: str) -> dict[str, Any]:
-        """Return SQLAlchemy's options for a repository table in the storage engine `rep_engine`."""
+        """Return the options with which SQLAlchemy creates a repository table in the storage engine `rep_engine`."""
         return {}
 
     def engine_of(self, connection: Connection, table: str) -> str:
@@ -174,17 +177,17 @@ class Dialect(ABC):
         return ""
 
     def is_crash_safe(self, connection: Connection, table: str) -> bool:
-        """True if this table of rplctl is transactional, and its rows survive a crash."""
+        """True if this table of rplctl is transactional, so that its rows survive a crash."""
         return True
 
     def let_everyone_read(self, connection: Connection, table: Sql, columns: Sequence[str] = ()) -> None:
-        """Let every user of the target read these columns of the table, or all columns (REQ-1). Does nothing if no
-        single GRANT can do this, or if the account lacks the privilege.
+        """Let every user of the target read these columns of the table; () means all columns (REQ-1). Do nothing if the
+        kind has no GRANT to all users, or if the account lacks the privilege.
         """
 
     def statements_for_readers(self, connection: Connection, tables: Mapping[Sql, Sequence[str]]) -> list[str]:
-        """Return the statements with which an administrator lets users read these tables if `let_everyone_read` did
-        nothing (REQ-1). `tables`: the readable columns of each table; an empty sequence means all columns.
+        """Return statements for an administrator that let every user read these tables (REQ-1). The list is empty if
+        `let_everyone_read` can do this. `tables`: table → its readable columns; () means all columns.
         """
         return []
 
@@ -196,15 +199,17 @@ class Dialect(ABC):
         """Create the schema or database of rplctl's tables, before the tables are created."""
 
     def lock_installation(self, connection: Connection) -> None:
-        """Take the lock under which rplctl's tables are created, until the transaction or the session ends. Raises
-        LockBusy after one minute.
+        """Take a lock so that only one process creates rplctl's tables. The lock ends with the transaction or the
+        session. Raises LockBusy if another process has the lock for one minute.
         """
 
     def add_key_column(self, connection: Connection, table: Sql) -> bool:
-        """Add the column `Piece` to the key of rplctl_prepared_xa in one ALTER. Return False if the caller must instead
-        create the table again in the transaction.
+        """Add the column `Piece` to the primary key of the table rplctl_prepared_xa, with one ALTER TABLE. Return False
+        if the kind cannot do this, so that the caller must create the table again.
         """
         return False
 
     def wait_at_most(self, connection: Connection, milliseconds: int) -> None:
-        """Limit the wait for a lock. The setting is not restored, so the caller must not use the connection again."""
+        """Limit the wait for a lock on this connection. Nothing restores the setting, so the caller must not use the
+        connection for other work later.
+        """

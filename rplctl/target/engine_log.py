@@ -1,4 +1,4 @@
-"""The position of a target's own log: the storage engines' part of WL#9452 (Step-5: lock, collect, unlock).
+"""Reads the position of a target's own log, for `rplctl log-status` (WL#9452, Step-5: lock, collect, unlock).
 
     kind         key          figures
     mysql        InnoDB       LSN, LSN_checkpoint in bytes; from performance_schema.log_status (MySQL ≥ 8.0)
@@ -6,11 +6,11 @@
     postgresql   PostgreSQL   LSN (pg_current_wal_lsn), LSN_checkpoint in PostgreSQL's format: 0/16B3748
     sqlite       SQLite       see sqlite/engine_log.py
 
-Invariant: `lock` and `collect` never wait for a transaction of the target (design D8: an applier that waits for this
-process has an open transaction), and wait at most LONGEST_WAIT_S for anything else. `Dialect.open_log` checks the
-privilege before any lock, and raises error 1227 if it is missing. The privilege is the one that the server requires for
-its own backup: BACKUP_ADMIN on MySQL, RELOAD on MariaDB and MySQL 5.7 (BACKUP STAGE, FLUSH TABLES WITH READ LOCK),
-EXECUTE on pg_backup_start on PostgreSQL.
+Invariant: `lock` and `collect` never wait for a transaction of the target. For anything else, they wait at most
+LONGEST_WAIT_S seconds. An applier with an open transaction may wait for this process (design D8), so a longer wait
+would be a deadlock. `Dialect.open_log` checks the account's privilege before any lock, and raises error 1227 if it is
+missing. It is the privilege that the server requires for a backup: BACKUP_ADMIN on MySQL, RELOAD on MariaDB and MySQL
+5.7 (BACKUP STAGE, FLUSH TABLES WITH READ LOCK), EXECUTE on pg_backup_start on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -42,10 +42,12 @@ class EngineLog(Protocol):
     def lock(self) -> None: ...
 
     def collect(self) -> Figures:
-        """Return the figures of the log. Raises TargetError if the database reports an error."""
+        """Return the positions of the log, by name (LSN, LSN_checkpoint). Raises TargetError if the database fails."""
 
     def copy_to(self, path: Path) -> bool:
-        """Copy the database in its state at `lock`. Return False if the database is not a local file."""
+        """Copy the database, in its state at the call of `lock`, to the file `path`. Return False if the database is
+        not a local file.
+        """
         return False
 
     def unlock(self) -> None: ...
@@ -54,12 +56,12 @@ class EngineLog(Protocol):
 
 
 def access_denied(hint: str) -> TargetError:
-    """Return error 1227 with the text that WL#9452 I-2 defines."""
+    """Return error 1227 for a missing privilege, with the text that WL#9452 I-2 defines."""
     return TargetError(_DENIED_TEXT, errno=er.SPECIFIC_ACCESS_DENIED_ERROR, hint=hint)
 
 
 class ServerLog(EngineLog):
-    """The log of a server, which locks its log inside a single statement, so that `lock` has nothing to do."""
+    """The log of a database server. The server locks its log within one statement, so `lock` does nothing."""
 
     name = ""
 
@@ -91,8 +93,8 @@ class ServerLog(EngineLog):
 def open_server_log(
     engine: Engine, errors: Callable[[], AbstractContextManager[None]], make: Callable[[Connection], EngineLog]
 ) -> EngineLog:
-    """Open the log of a server. Raises TargetError 1227 without the privilege, and TargetError if the connection
-    fails.
+    """Connect to a server, and return its log. `errors` converts the driver's errors. Raises TargetError 1227 if the
+    account lacks the privilege, and TargetError if the connection fails.
     """
     with log_errors(errors):
         connection = engine.connect()
@@ -106,7 +108,7 @@ def open_server_log(
 
 @contextmanager
 def log_errors(mapped: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    """Convert errors of the driver in the block to TargetError, without the text of the statement."""
+    """Convert the errors that the driver raises in a `with` block to TargetError, without the text of the statement."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:

@@ -1,10 +1,10 @@
-"""Computes values that a target's SQL cannot convert or compute, one by one before the statement.
+"""Computes the values for which a target's SQL has no exact rule, one by one, before ALTER TABLE is executed.
 
-ALTER TABLE fills the columns of the rows by SQL, which has no exact rule for some values: a number that the source
-clipped, a text that the source read as a date, a function of another type. `known_rows` reads the old values in
-question before the statement, and `schema.converted_value` and `schema.computed_value` have the source's rules for
-them. The statement then has a constant for each of these values. Invariant: a value without a constant still stops the
-channel, because the guard of the column remains.
+ALTER TABLE on a target fills columns by SQL. For some values, SQL does not give the source's result: a number that the
+source clipped, a text that the source read as a date, a function with other rules. `known_rows` reads these old values
+before the statement, and computes the new values by the source's rules (`schema.converted_value`,
+`schema.computed_value`). The statement then contains a constant for each old value. Invariant: a value without a
+constant still stops the channel, because the guard of the column remains.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from rplctl.schema.plan import AlterStep, KnownRows
 from rplctl.sql_text import NULL, Sql, joined, written
 from rplctl.target.ddl_parts import FilledColumn, quote
 
-MOST_VALUES = 1000  # different rows of one column: each is a branch of the statement
-_LONGEST = 250  # bytes or characters of a value that is read
+MOST_VALUES = 1000  # different old values of one column: each of them becomes a branch of a CASE
+_LONGEST = 250  # bytes or characters: longer values are not read
 _HAS_LENGTH = frozenset({"char", "varchar", "json", *TEXT_BYTES, *BINARY_TYPES})
 
 Execute = Callable[[Sql], Any]
@@ -33,7 +33,7 @@ Execute = Callable[[Sql], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueSql:
-    """The SQL by which a kind of target reads, compares and writes single values."""
+    """The SQL with which a kind of target reads, compares and writes single values of a column."""
 
     key: Callable[[Column, Sql], Sql]  # SQL that identifies a value of the column; `read` gets the value from it
     literal: Callable[[Any], Sql]  # a key that a query returned, as a literal
@@ -51,10 +51,10 @@ def known_rows(  # noqa: PLR0913 - one column of a statement
     context: DdlContext,
     execute: Execute,
 ) -> KnownRows | None:
-    """Return the new values, by old values, of the rows whose value in this column the target's SQL cannot compute;
-    None if there are none. Rows without a proven rule are not among them.
+    """Read the old values for which the target's SQL cannot compute the column `filled`, and return old values with new
+    values. Old values without an exact rule are omitted. Return None if no value is known.
 
-    `operands`: for a generated column, folded name → the old column of each column that the expression may read.
+    `operands`: for a generated column, the old columns that its expression may read, by case-folded name.
     """
     new = filled.column
     if new.generated is None:
@@ -86,7 +86,9 @@ def known_rows(  # noqa: PLR0913 - one column of a statement
 def _rows(
     form: ValueSql, olds: Sequence[Column], filled: FilledColumn, table: Sql, execute: Execute
 ) -> list[tuple[Any, ...]]:
-    """Return the different old values for which the column has no exact SQL; [] if there are too many of them."""
+    """Return the different old values for which the column has no exact SQL, or [] if there are more than MOST_VALUES.
+    A row has one value for each column in `olds`.
+    """
     keys = joined(", ", (form.key(column, quote(column.name)) for column in olds))
     conditions = [written("({})", filled.impossible)]
     if filled.column.generated is None:
@@ -108,10 +110,10 @@ def with_known_rows(  # noqa: PLR0913 - one column of a statement
     names: Sequence[Sql],
     constant: Callable[[Column, Value], FilledColumn],
 ) -> FilledColumn:
-    """Return the column with a constant for each known value. A value that the target cannot store still stops the
-    channel.
+    """Return the column with a CASE that has a constant for each known value. A value that the target cannot store
+    still stops the channel.
 
-    `olds`: the old columns of `known`, and `names`: their names in SQL.
+    `olds`: the old columns of `known`. `names`: the SQL names of these columns.
     """
     keys = [form.key(column, name) for column, name in zip(olds, names, strict=True)]
     values, none = [], []
@@ -139,7 +141,7 @@ def _is(form: ValueSql, key: Sql, value: Any) -> Sql:
 
 
 def value_of_text(column: Column, text: str) -> Value:
-    """Return the value from a key that `ValueForm.key` printed as text: bytes are hexadecimal digits."""
+    """Return the value of a key that the SQL of `ValueSql.key` printed as text. Bytes are hexadecimal digits there."""
     if column.type in INTEGER_BITS or column.type in ("bit", "year"):
         return int(text)
     if column.type in ("float", "double"):

@@ -1,11 +1,11 @@
 """The interface of a lake: a target that stores rows in files, with a separate log of changes for each table.
 
-    LakeTarget    a Target whose replicated tables are files; rplctl's tables are in a database
+    LakeTarget    a Target whose replicated tables are files; rplctl's own tables are in a database
     FileWriter    writes rows to a file that no table lists yet; Spark tasks use it
     LakeTables    adds files to a table in one transaction of this table, with the number of the batch
 
-Invariant: a file belongs to a table only after the table lists it. A table takes each batch once, because the table
-stores the number of its last batch. A batch number is claimed once in the lake, before a table takes the batch.
+Invariant: a file belongs to a table only after the table's log lists the file. Each batch is committed to a table only
+once, because the table stores the number of its last batch. One writer claims each batch number before it commits.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingTable:
-    """The changes of one table in a batch. `columns`: the table's columns after the batch, in the format of the kind of
-    lake. `removed`: paths of files that the batch removes. `replaces`: True if the table has only these files and
-    exactly these columns after the batch.
+    """The changes of one table in a batch that is not committed yet. `columns`: the table's columns after the batch, in
+    the format of the kind of lake. `removed`: the paths of files that the batch removes. `replaces`: True if the batch
+    also removes all earlier files, and the table then has exactly these columns.
     """
 
     folder: str
@@ -46,22 +46,22 @@ class PendingTable:
 
 
 class FileWriter(Protocol):
-    """Writes a table's files. It can be pickled, because Spark tasks use it."""
+    """Writes the files of lake tables. The object can be pickled, because Spark tasks use it."""
 
     zero_dates_null: bool  # an invalid date becomes NULL; otherwise an invalid date is an error
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
-        """Write `rows`, an Arrow table, to a new file and sync the file. `stats`: statistics of the rows other than
-        their number. Raises TargetError if the file cannot be written.
+        """Write `rows` (an Arrow table) to a new file in `folder`, and sync the file. `stats`: statistics of the rows
+        without their number. Raises TargetError if the file cannot be written.
         """
 
 
 class LakeTables(Protocol):
-    """The interface to the tables of one lake. The commit of a batch uses it."""
+    """The interface to the tables of one lake, for the commit of a batch. `app_id` names the channel in the lake."""
 
     def columns_of(self, schema: Any) -> str:
-        """Return an Arrow schema as text in the format of the kind of lake. Raises TargetError for an
-        unsupported type.
+        """Return an Arrow schema as text, in the format of the kind of lake. Raises TargetError if a type is not
+        supported.
         """
 
     def fits(self, has: str, wanted: str) -> bool:
@@ -73,22 +73,22 @@ class LakeTables(Protocol):
         """
 
     def version(self, folder: str, app_id: str) -> int:
-        """Return the number of the last batch of `app_id` that the table has; 0 if it has none, or does not exist.
-        Raises TargetError if the lake cannot be read.
+        """Return the number of the last batch of `app_id` that is committed to the table; 0 if there is none. Raises
+        TargetError if the lake cannot be read.
         """
 
     def places(self, folder: str) -> list[tuple[str, str, int, int]]:
-        """Return (op, log, pos, row number) of each change in the table, unordered. Raises TargetError if the lake
-        cannot be read.
+        """Return (operation, log file, position, row number) of each change in a change log, in any order. Raises
+        TargetError if the lake cannot be read.
         """
 
     def claimed(self, app_id: str) -> int:
-        """Return the number of the last batch of `app_id` that a writer has claimed; 0 for none. Raises TargetError if
-        the lake cannot be read.
+        """Return the number of the last batch of `app_id` that a writer has claimed, or 0. Raises TargetError if the
+        lake cannot be read.
         """
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
-        """Claim the batch number durably for the writer that has this mark. The same writer may claim it again. Raises
+        """Record durably that the writer with this `mark` commits the batch. This writer may repeat the call. Raises
         LockBusy if another writer has claimed this batch or a later one, and TargetError if the lake reports an error.
         """
 
@@ -104,22 +104,22 @@ class LakeTarget(Target, Protocol):
     keeps_changes: bool  # a table's rows are changes; otherwise they are the source's current rows
 
     def adopts(self, model: TableModel) -> bool:
-        """True if a channel that begins in the middle of the source's log can apply the table's changes to this lake.
+        """True if the lake accepts changes of the table from a channel that starts in the middle of the source's log.
         Raises TargetError if the lake cannot be read.
         """
 
     def folder_of(self, model: TableModel, schema: Any) -> str:
-        """Return the folder for rows of this table, relative to the lake's root. `schema`: the Arrow schema of its
-        changes. Raises TargetError if the lake cannot be read.
+        """Return the folder for the rows of this table, relative to the lake's root. `schema`: the Arrow schema of the
+        rows. Raises TargetError if the lake cannot be read.
         """
 
     def stage(self, model: TableModel, schema: Any, files: Sequence[WrittenFile]) -> None:
-        """Add files of a table to the batch of the open transaction, and create the table if needed. `rollback` undoes
-        this.
+        """Add files of a table to the batch, which is committed later. If the table does not exist, the commit creates
+        the table. `rollback` removes the files from the batch.
         """
 
     def unstage(self, file: WrittenFile) -> None:
-        """Remove a file from the batch, because the source has rolled back its rows."""
+        """Remove a file from the batch, because the source has rolled back the rows of the file."""
 
     def take_staged(self) -> tuple[PendingTable, ...]:
-        """Return the batch: the changes that `stage` has collected since `begin`, one entry for each table."""
+        """Return the changes that `stage` has collected since `begin`, with one entry for each table."""

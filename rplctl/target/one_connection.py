@@ -1,4 +1,4 @@
-"""The base class of targets that use one connection: it ends the transaction and closes the connection."""
+"""The base class of targets that use one connection. It ends transactions and closes the connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OneConnection(ABC):
-    """A target.base.Target that uses one connection."""
+    """A target that uses one connection: the part of `target.base.Target` that ends transactions and connections."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -37,7 +37,7 @@ class OneConnection(ABC):
             transaction.commit()
 
     def prepare(self) -> None:
-        """Prepare the transaction as target.base.TwoPhaseTarget describes."""
+        """Prepare the open transaction, so that it outlives the connection (two-phase commit)."""
         assert self._connection is not None
         with self.mapped_errors():
             cast("TwoPhaseTransaction", self._connection.get_transaction()).prepare()
@@ -49,7 +49,7 @@ class OneConnection(ABC):
 
     def reconnect(self) -> None:
         if self._connection is not None:
-            self._connection.invalidate()  # this also ends its locks, temporary tables and settings
+            self._connection.invalidate()  # ends the session with its locks, temporary tables and settings
             self._connection.close()
         self._connection = None
 
@@ -61,5 +61,5 @@ class OneConnection(ABC):
         abort(self.engine)
 
     def is_idle(self) -> bool:
-        """True at all times, because `rollback` waits until the changes are undone."""
+        """True at all times, because `rollback` returns only after the changes are undone."""
         return True

@@ -1,4 +1,4 @@
-"""The column types of rplctl's tables, by the values that they store. Each dialect fills in this record."""
+"""The column types of the tables that rplctl creates for itself. Each kind of target fills in the record `OwnTypes`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rplctl.sql_text import Sql, written
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTypes:
-    """The column types of rplctl's own tables on a kind of target. The defaults store all values on a kind that lacks
-    MySQL's types.
+    """The column types of rplctl's own tables on one kind of target, one for each kind of value. The defaults are
+    standard types, for a kind of target that lacks MySQL's types.
     """
 
     text: Any = sa.Text()
@@ -32,8 +32,8 @@ class OwnTypes:
     choice_of: Callable[[tuple[str, ...]], Any] | None = None
 
     def name(self, length: int, collation: str = "") -> Any:
-        """Return the type for a column with names. `collation`: MySQL's collation for a name that is compared without
-        case, or ''.
+        """Return the type of a column that stores names of up to `length` characters. `collation`: MySQL's collation if
+        the names are compared without case, else ''.
         """
         if self.name_of is not None:
             return self.name_of(length, collation)

@@ -1,9 +1,9 @@
-"""Makes SQL conditions for the rows of a partition: DROP and TRUNCATE PARTITION delete rows without logging the rows.
+"""Makes SQL conditions for the rows of a partition, because the source drops a partition without logging its rows.
 
 Supported are RANGE and LIST over an integer, date or datetime column, or over YEAR, TO_DAYS, TO_SECONDS or
-UNIX_TIMESTAMP of a column; retention jobs use these. HASH, KEY, several columns, text and other expressions stop the
-channel. A NULL is in the lowest RANGE partition, or in the LIST partition that names NULL. MariaDB's DEFAULT partition
-of a LIST contains the values that no other partition names.
+UNIX_TIMESTAMP of a column. Jobs that delete old rows use these. HASH, KEY, several columns, text and other expressions
+stop the channel. A NULL is in the lowest RANGE partition, or in the LIST partition with NULL in its list. MariaDB's
+DEFAULT partition of a LIST contains the values that are in no other list.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def partition_condition(
     functions: Mapping[str, Callable[[Sql], Sql]],
     to_sql: Callable[[Value, Column], Sql],
 ) -> Sql:
-    """Return the SQL condition for the rows of these partitions; '' for all rows. `functions`: the kind's
-    `Ddl.partition_functions`.
+    """Return the SQL condition for the rows in the partitions `names`; '' if `names` is empty, which means all rows.
 
-    Raises RplError if the condition cannot be determined.
+    `functions`: the target's SQL for MySQL's partition functions. `to_sql`: returns a value as a literal. Raises
+    RplError if the table is partitioned in a way that is not supported.
     """
     if not names:
         return NOTHING
@@ -67,7 +67,9 @@ def partition_condition(
 def _value_sql(
     function: str, column: Column, functions: Mapping[str, Callable[[Sql], Sql]], *, by_columns: bool
 ) -> Sql | None:
-    """Return SQL of the value that selects a row's partition; None if the function or the type is not supported."""
+    """Return SQL that computes the value by which a row belongs to a partition. Return None if the function or the
+    column's type is not supported. `by_columns`: True for RANGE COLUMNS and LIST COLUMNS.
+    """
     name, kind = quote(column.name), column.type
     if function:
         return functions[function](name) if kind in _TYPES.get(function, ()) else None
@@ -76,8 +78,10 @@ def _value_sql(
 
 
 def _column_name(partitioning: Partitioning) -> tuple[str, str]:
-    """Return the function and the column by which the table is partitioned: ('TO_DAYS', 'created') for
-    `TO_DAYS(created)`, ('', 'id') for `id`, and ('', '') for other expressions.
+    """Return the function and the column by which the table is partitioned.
+
+    The expression `TO_DAYS(created)` gives ('TO_DAYS', 'created'), and `id` gives ('', 'id'). An expression of another
+    form gives ('', '').
     """
     match = re.fullmatch(r"\s*(?:(\w+)\s*\(\s*)?(`(?:[^`]|``)+`|[\w$]+)\s*(\))?\s*", partitioning.expression)
     if match is None or (match[1] is None) != (match[3] is None):
@@ -87,7 +91,7 @@ def _column_name(partitioning: Partitioning) -> tuple[str, str]:
 
 
 class _ValueReader:
-    """A reader of the VALUES clause of a partition; it returns SQL literals of the column's type."""
+    """A parser of the VALUES clause of a partition. It returns the values as SQL literals of the column's type."""
 
     def __init__(self, column: Column | None, context: DdlContext, to_sql: Callable[[Value, Column], Sql]) -> None:
         self.column = column  # None: the values are numbers
@@ -95,7 +99,9 @@ class _ValueReader:
         self.to_sql = to_sql
 
     def read(self, partition: Partition) -> list[Sql] | None:
-        """Return the values as SQL: `LESS THAN (10)` → ['10']. None if a value is not a constant, MAXVALUE or NULL."""
+        """Return the values of the partition as SQL: `LESS THAN (10)` gives ['10']. Return None if one of the values is
+        an expression.
+        """
         tokens = TokenStream(partition.values, self.context)
         _ = tokens.accept("LESS THAN") or tokens.accept("IN")
         tokens.expect_symbol("(")
@@ -123,8 +129,8 @@ class _ValueReader:
 
 
 def _rest(partitioning: Partitioning, value: Sql, reader: _ValueReader) -> Sql | None:
-    """Return the condition for the rows in MariaDB's DEFAULT partition; None if another partition's values are not
-    constants.
+    """Return the condition for the rows in MariaDB's DEFAULT partition: rows with a value that is in no other list.
+    Return None if a value in another partition's list is an expression.
     """
     others = [reader.read(partition) for partition in partitioning.partitions if partition.values]
     listed = [item for own in others if own is not None for item in own]

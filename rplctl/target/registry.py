@@ -1,12 +1,12 @@
-"""The list of the kinds of target. Each kind has a folder, which alone defines the properties of the kind:
+"""The list of the kinds of target. Each kind has a folder that defines the kind completely, in these modules:
 
     dialect    opens the target, maps errors, and has its log, two-phase commit and rplctl's tables (`dialect.Dialect`)
-    form       the form in which it takes values (`value_form.ValueForm`); Spark tasks import it without a driver
-    compared   its rows as `rplctl verify` compares them (`compared.ComparedRows`)
-    undo       its rows as SQL text, for `rplctl repair` (`undo.UndoSql`)
+    form       the format of the values that the kind accepts (`value_form.ValueForm`); Spark tasks import this module
+    compared   the rows of a target as `rplctl verify` compares them (`compared.ComparedRows`)
+    undo       the rows of a target as SQL text, for `rplctl repair` (`undo.UndoSql`)
 
-The name of a kind is the scheme of its URL and the name of SQLAlchemy's dialect. Invariant: an unknown name is an
-error; it never selects another kind.
+The name of a kind is the scheme of its URL, and the name of SQLAlchemy's dialect. Invariant: an unknown name is an
+error and never selects another kind.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TargetKind:
     folder: str
     also: tuple[str, ...] = ()  # other names
     is_file: bool = False  # KIND:///PATH
-    has_own_rows: bool = True  # False: the kind reports rows in the same form as a source, and needs no `compared`
+    has_own_rows: bool = True  # False: the kind returns rows in the form of a source, and needs no module `compared`
 
 
 KINDS: dict[str, TargetKind] = {
@@ -48,16 +48,16 @@ DEFAULT_KIND = "sqlite"  # the embedded database, used if no target is named
 
 
 def target_kind(url: str) -> str:
-    """Return the name of the kind in a target's URL: `sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`.
+    """Return the name of the kind of target in a URL: `sqlite:///x` → `sqlite`, `mariadb+pymysql://…` → `mysql`.
 
-    A driver after a plus sign is ignored. A scheme that belongs to no kind is returned unchanged.
+    A driver after the plus sign is ignored. If the scheme belongs to no kind, return the scheme unchanged.
     """
     scheme = url.partition("://")[0].partition("+")[0]
     return next((name for name, kind in KINDS.items() if scheme in kind.also), scheme)
 
 
 def is_missing_file(url: str) -> bool:
-    """True if the target is a local file that does not exist. Loads no driver (design D16)."""
+    """True if the target is a local file that does not exist. This function loads no database driver (design D16)."""
     kind, path = KINDS.get(target_kind(url)), url.partition(":///")[2].partition("?")[0]
     if kind is None or not kind.is_file or path in ("", ":memory:") or path.startswith("file:"):
         return False
@@ -65,14 +65,14 @@ def is_missing_file(url: str) -> bool:
 
 
 def is_local_file(name: str) -> bool:
-    """True if the targets of a kind are local files, KIND:///PATH. Raises ConfigError for an unknown name."""
+    """True if targets of this kind are local files (KIND:///PATH). Raises ConfigError if no kind has this name."""
     return _kind(name).is_file
 
 
 @cache
 def dialect_of(name: str) -> Dialect:
-    """Return the dialect of a kind. `name`: the kind's name, a scheme, or SQLAlchemy's name. Raises ConfigError for any
-    other name.
+    """Return the dialect of a kind of target. `name` may be the kind's name, the scheme of a URL, or SQLAlchemy's name
+    of the kind. Raises ConfigError for any other name.
     """
     found: Dialect = import_module(f"{_kind(name).folder}.dialect").DIALECT
     return found
@@ -80,15 +80,15 @@ def dialect_of(name: str) -> Dialect:
 
 @cache
 def value_form(name: str) -> ValueForm:
-    """Return the value form of a kind. Raises ConfigError for a name that is not a kind's."""
+    """Return the format of the values that a kind of target accepts. Raises ConfigError if no kind has this name."""
     form: ValueForm = import_module(f"{_kind(name).folder}.form").FORM
     return form
 
 
 @cache
 def compared_rows(name: str) -> type[ComparedRows] | None:
-    """Return the ComparedRows of a kind; None if the kind reports rows in a source's form. Raises ConfigError for other
-    names.
+    """Return the class with which `rplctl verify` reads the rows of a kind of target. Return None if the kind returns
+    rows in the form of a source. Raises ConfigError if no kind has this name.
     """
     if not (kind := _kind(name)).has_own_rows:
         return None
@@ -98,7 +98,9 @@ def compared_rows(name: str) -> type[ComparedRows] | None:
 
 @cache
 def undo_sql(name: str) -> UndoSql:
-    """Return the UndoSql of a kind. Raises ConfigError for a name that is not a kind's."""
+    """Return the object with which `rplctl repair` writes rows of a kind of target as SQL text. Raises ConfigError if
+    no kind has this name.
+    """
     sql: UndoSql = import_module(f"{_kind(name).folder}.undo").UNDO
     return sql
 

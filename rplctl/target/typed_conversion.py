@@ -1,7 +1,7 @@
-"""Conversion of stored values by ALTER TABLE … MODIFY on targets with typed columns (PostgreSQL, DuckDB).
+"""Converts stored values for ALTER TABLE … MODIFY on targets with typed columns (PostgreSQL, DuckDB).
 
 This module has the rules of `target.conversion` that these targets share. The rules are standard SQL, with CAST to the
-type that the target declares. Values of NUMERIC and date columns keep their types; text is in UTF-8.
+type of the column on the target. On these targets, NUMERIC and date columns have such types, and text is in UTF-8.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class TypedModify(Modify):
 
     @abstractmethod
     def declared(self, column: Column) -> Sql:
-        """Return the column's type on the target."""
+        """Return the SQL type that the column has on the target."""
 
     @abstractmethod
     def shown(self) -> Sql:
-        """Return SQL of the old value as text, in the format of the source."""
+        """Return SQL that prints the old value as text, in the format of the source."""
 
     @abstractmethod
     def float_of(self, text: Sql) -> Sql:
@@ -34,19 +34,19 @@ class TypedModify(Modify):
 
     @abstractmethod
     def fitted(self) -> Sql:
-        """Return SQL that converts a number to the new DECIMAL type, for numbers that fit the type."""
+        """Return SQL that converts the old number to the new DECIMAL type. The number must fit the type."""
 
     @abstractmethod
     def beyond(self) -> Sql:
-        """Return the condition for numbers that do not fit the new DECIMAL type."""
+        """Return the SQL condition for old numbers that do not fit the new DECIMAL type."""
 
     @abstractmethod
     def encoded(self, text: Sql) -> Sql:
-        """Return SQL of the text's bytes in UTF-8."""
+        """Return SQL that converts a text to its bytes in UTF-8."""
 
     @abstractmethod
     def moved(self, by: timedelta) -> Sql:
-        """Return SQL of the old date and time, moved by the offset of a time zone."""
+        """Return SQL that adds the offset `by` of a time zone to the old date and time."""
 
     @abstractmethod
     def moment(self, text: str) -> Sql:
@@ -77,7 +77,7 @@ class TypedModify(Modify):
         return written("strpos({}, ',') > 0", text)
 
     def beyond_integer(self, number: Sql) -> Sql:
-        """Return the condition for integers, BIT and YEAR values that are out of the new column's range."""
+        """Return the SQL condition for old integer, BIT or YEAR values that are out of the new column's range."""
         low, high = integer_range(self.new)
         old_low, old_high = integer_range(self.old)
         return either(
@@ -94,7 +94,9 @@ class TypedModify(Modify):
         return self.fit_text(digits)
 
     def no_integer(self, number: Sql) -> Sql:
-        """Return the condition for texts that are not integers of the new column. `number`: the text as a number."""
+        """Return the SQL condition for old texts that are not an integer in the new column's range. `number`: SQL that
+        converts the text to a number.
+        """
         low, high = integer_range(self.new)
         is_number, is_beyond = (
             written("{} ~ {}", self.value, CANONICAL_INTEGER),
@@ -108,10 +110,11 @@ class TypedModify(Modify):
         return self.only(*self.number_of_text())
 
     def number_of_text(self) -> tuple[Sql, Sql]:
-        """Return SQL that converts a text to DOUBLE or FLOAT, and the condition for texts whose number may differ.
+        """Return SQL that converts a text to DOUBLE or FLOAT, and the condition for texts with an uncertain result.
 
-        Servers accept a decimal number with blanks around it and round once; these targets round correctly. For any
-        other text, a source without strict mode used the number at the beginning of the text.
+        The result is certain for a decimal number of at most 36 characters, also with blanks around it. Source and
+        target round such a number alike. For any other text, a source without strict mode used the number at the
+        beginning of the text.
         """
         exponent = NOTHING if self.new.type == "float" else written("([eE][+-]?[0-9]{1,2})?")
         pattern = written("'^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+){} *$'", exponent)
@@ -135,11 +138,11 @@ class TypedModify(Modify):
         return self.only(self.value if self.has_same_type else self.fitted(), joined(" OR ", bad))
 
     def cut(self, digits: int) -> Sql:
-        """Return SQL that cuts the DECIMAL to this number of digits after the point."""
+        """Return SQL that cuts the old DECIMAL to this number of digits after the decimal point."""
         return written("trunc({}, {})", self.value, digits)
 
     def no_whole_integer(self) -> Sql:
-        """Return the condition for DECIMAL values that are not integers in the new column's range."""
+        """Return the SQL condition for old DECIMAL values that are not integers in the new column's range."""
         low, high = integer_range(self.new)
         return written("{} <> trunc({}) OR {} NOT BETWEEN {} AND {}", self.value, self.value, self.value, low, high)
 
@@ -180,7 +183,9 @@ class TypedModify(Modify):
         )
 
     def between_zones(self) -> Conversion:
-        """Convert between TIMESTAMP, which is stored in UTC, and DATETIME, in the time zone of the ALTER's session."""
+        """Convert between TIMESTAMP, which is stored in UTC, and DATETIME. The DATETIME is in the time zone of the
+        session that executed the ALTER TABLE.
+        """
         offset = self.context.utc_offset()
         if offset is None:
             return self.impossible()
@@ -193,7 +198,9 @@ class TypedModify(Modify):
         return self.only(found.expression, either(found.impossible, bad))
 
     def shape_of_new(self) -> Sql:
-        """Return a regular expression for texts that are canonical values of the new DATE, TIME or DATETIME."""
+        """Return a regular expression, as an SQL literal, for texts that are canonical values of the new DATE, TIME or
+        DATETIME column.
+        """
         shape = {"date": "#{4}-#{2}-#{2}", "time": "#{2}:#{2}:#{2}", "datetime": "#{4}-#{2}-#{2} #{2}:#{2}:#{2}"}
         pattern = shape[self.new.type] + (
             written("[.]#{{{}}}", self.new.fraction_digits) if self.new.fraction_digits else ""

@@ -1,7 +1,7 @@
-"""The interface that writes rows of a target as SQL text, so that the repairs of `rplctl repair` can be undone.
+"""The interface that writes rows of a target as SQL text, so that an operator can undo the repairs of `rplctl repair`.
 
-A kind's folder defines `UNDO`. Invariant: literals are lossless; executing them restores the same bytes, numbers and
-times.
+The folder of each kind of target defines `UNDO`. Invariant: literals are lossless. The execution of the SQL text
+restores the same bytes, numbers and times.
 """
 
 from __future__ import annotations
@@ -24,26 +24,27 @@ class UndoSql(ABC):
     @staticmethod
     @abstractmethod
     def table(model: TableModel) -> Sql:
-        """Return the table's name, quoted."""
+        """Return the quoted name of the table on the target."""
 
     def column(self, column: Column) -> Sql:
-        """Return the column's name, quoted."""
+        """Return the quoted name of the column on the target."""
         return quote(column.name)
 
     @abstractmethod
     def literal(self, value: Any, column: Column) -> Sql:
-        """Return a key's plain value (target.compared) as a literal for the condition that identifies its row."""
+        """Return the literal of a value in a key, for the condition that identifies a row. The value has a plain type
+        (int, float, str, bytes).
+        """
 
     @abstractmethod
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Return the quoted names of the table's writable columns, each with SQL that computes its value's literal as
-        text.
+        """Return the table's writable columns: quoted name → SQL with which the target prints the value as a literal.
 
         The literal of a NULL is the text NULL. Raises TargetError if the target reports an error.
         """
 
     def rows(self, target: Target, sql: Sql) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT in the open transaction. Raises TargetError if the target reports an error."""
+        """Execute a SELECT in the open transaction, and return its rows. Raises TargetError if the target fails."""
         with target.mapped_errors(), closing(target.connection.connection.cursor()) as cursor:
             cursor.execute(sql)
             return list(cursor.fetchall())

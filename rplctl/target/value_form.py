@@ -1,7 +1,7 @@
-"""The form in which a kind of target takes values. It is chosen before decoding, so that no value is converted twice.
+"""The format of the values that a kind of target accepts. The decoder uses it, so that no value is converted twice.
 
-Each kind has its own form (`form` in its folder). Spark tasks import the form, so a form loads no driver; the name of
-the kind travels with the split.
+Each kind has its own format, in the module `form` of its folder. Spark tasks import this module, so it must not load a
+database driver. A task receives the name of the kind with its range of the relay log.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from rplctl.target.base import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueForm:
-    """The properties of a kind that the decoder of its values needs.
+    """The properties of a kind of target that the decoder needs.
 
-    `format_for`: returns the format with which a column is decoded; `stored`: converts the decoded values of a column.
-    `keeps_json_types`: True if the kind's JSON has typed values (DECIMAL, DATE, BLOB) that its text does not show;
-    documents with such values need the event itself.
+    `format_for`: returns the format in which a column is decoded. `stored`: converts the decoded values of a column.
+    `keeps_json_types`: True if the kind's JSON has typed values (DECIMAL, DATE, BLOB). JSON as text would lose these
+    types, so the applier sends the event itself.
     `knows_defaults`: True if the target fills in the columns that an INSERT omits, also generated columns.
-    `describes_itself`: True if the target's own table definitions are used, which may differ from the source's.
+    `describes_itself`: True if the applier uses the target's own table definitions, which may differ from the source's.
     `takes_views`: True if large values may remain references to a file.
     `moves_keys`: True if an update may set columns of the key, and a chunk may delete and insert the same key.
-    `counts_rows`: True if the target takes rows of a table without a key with their number of copies, also as plain
-    values.
-    `encodes`: returns True if tasks encode many rows of these columns for the target's bulk load; `field_text` and
-    `takes_bytes` are those of `event.fields.TextForm`.
-    `takes_delimited`: True if the bulk load also takes delimited rows, for rows that cannot be length-prefixed.
+    `counts_rows`: True if a delete of equal rows in a table without a key may have their number, also as plain values.
+    `encodes`: returns True if tasks encode many rows of these columns for the target's bulk load. `field_text` and
+    `takes_bytes` then describe the encoding, as in `event.fields.TextForm`.
+    `takes_delimited`: True if the bulk load also accepts delimited rows, for rows that cannot be length-prefixed.
     """
 
     format_for: Callable[[ColumnFormat, Column], ColumnFormat] = lambda fmt, _column: fmt
