@@ -1,1 +1,1 @@
-"""The kind of target for MySQL and MariaDB."""
+"""The kind of target `mysql`: rplctl applies the source's changes to a MySQL or MariaDB server."""

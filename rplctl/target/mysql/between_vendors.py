@@ -1,7 +1,7 @@
 """Pairs of column types between which MariaDB and MySQL convert all stored values alike (design D32).
 
-Only for these pairs does the target execute a logged MODIFY or CHANGE of the other vendor. tests/target/mysql compares
-each pair on servers of both vendors.
+If source and target have different vendors, the target executes MODIFY and CHANGE with rows only for these pairs.
+tests/target/mysql compares each pair on servers of both vendors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _REAL = frozenset({"float", "double"})
 _NUMBERS = _REAL | {"integer", "decimal"}
 _DATES = frozenset({"date", "datetime", "timestamp"})
 _TIMES = _DATES | {"time"}
-# without TIME: the vendors read '2024-01-02T03:04:05' as different times
+# TIME is missing, because the vendors read '2024-01-02T03:04:05' as different times
 _OF_TEXT = _STRINGS | _REAL | _DATES | {"decimal", "enum", "json"}
 _ALIKE = {
     "integer": _NUMBERS | _STRINGS | {"bit", "year", "enum"},
@@ -42,7 +42,9 @@ _ALIKE_IF_STRICT = {
 
 
 def converts_alike(old: Column, new: Column, *, is_strict: bool) -> bool:
-    """True if both vendors convert every value of the old column to the same new value."""
+    """True if MySQL and MariaDB convert every value of the old column to the same new value. `is_strict`: True if the
+    source executed the statement in strict mode.
+    """
     before, after = type_class(old), type_class(new)
     if before == after or after in _ALIKE.get(before, ()):
         return True

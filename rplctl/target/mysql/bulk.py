@@ -1,10 +1,10 @@
-"""Bulk application of net changes to MySQL and MariaDB: MariaDB's bulk execution of length-prefixed rows, else LOAD
-DATA LOCAL from memory, without a file on either side.
+"""Applies net changes to MySQL and MariaDB in bulk. On MariaDB, this is bulk execution of a statement, for
+length-prefixed rows. In other cases, this is LOAD DATA LOCAL from memory, without a file on either side.
 
 Invariant (design D2): nothing is upserted unnoticed. With LOCAL, the server skips duplicates and turns errors into
-warnings, so the reported counts decide. The number of records must be as sent, none skipped, without a warning, and the
-number of replaced, deleted or matched rows must be the source's. Otherwise CountMismatch is raised; the applier then
-rolls back and finds the exact transaction.
+warnings, so the counts in its answer decide. All records that were sent must have arrived, without a skipped record or
+a warning. The number of replaced, deleted or matched rows must equal the number of changes. If a count differs,
+CountMismatch is raised; the applier then rolls back and tries a slower strategy.
 
     deletes   keys → temporary table, DELETE … JOIN; for a table without a key see `multiset`
     updates   if the primary key is the only unique key and the source's rows have all columns of the table:
@@ -14,7 +14,7 @@ rolls back and finds the exact transaction.
               rows → temporary table, UPDATE … JOIN; DELETE and INSERT if rows exchange values of another unique key
     inserts   INSERT, LOAD DATA
 
-Bulk execution costs the server less: LOAD DATA scans every byte of a row for its end.
+Bulk execution costs the server less than LOAD DATA, which scans every byte of a row for the end of the row.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _READ_AS_TEXT = frozenset({"json", "inet4", "inet6", "uuid"})  # the server woul
 
 
 class BulkLoader:
-    """Applies net changes in bulk. `send`: executes SQL and returns the number of matched rows per statement; `ask`:
-    queries.
+    """Applies net changes in bulk. `send`: executes SQL and returns the number of matched rows for each statement.
+    `ask`: executes a query and returns its rows.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class BulkLoader:
         self._multiset = MultisetRemover(send, ask)
 
     def remove_copies(self, rows: EncodedRows, model: TableModel) -> None:
-        """Delete a number of copies of each row in a table without a key; the number follows the row's values. Raises
-        CountMismatch if the table has fewer copies of a row.
+        """Delete copies of rows in a table without a key. Each of `rows` has the values of a row, and then the number
+        of copies to delete. Raises CountMismatch if the table has fewer copies of a row.
         """
         with self._multiset.stage(model) as stage:
             self._into(stage, rows, model)
@@ -89,8 +89,9 @@ class BulkLoader:
                     expect_rows(f"delete from {model.qualified_name}", self._delete_staged(model), expected)
 
     def update(self, chunk: TableChunk, model: TableModel, *, is_parent: bool) -> None:
-        """Set the chunk's new values in existing rows. `is_parent`: True if a foreign key references the table, so that
-        REPLACE must not be used: it deletes a row before it inserts the new row.
+        """Set the chunk's new values in existing rows. `is_parent`: True if a foreign key references the table. REPLACE
+        is then forbidden, because it deletes a row before it inserts the new row. Raises CountMismatch if a row is
+        missing.
         """
         assert chunk.bulk is not None
         rows = chunk.bulk.updates
@@ -117,8 +118,8 @@ class BulkLoader:
             self._into(table_name(model), chunk.bulk.inserts, model)
 
     def keeps_exactly(self, rows: RowSet, model: TableModel) -> bool:
-        """True if the table's columns store the values of one row exactly without strict mode. This is tested with a
-        temporary table. False, without a test, for a row with a large value.
+        """True if the table's columns store the values of one row exactly without strict mode. The test inserts the row
+        into a temporary table. False, without a test, if the row has a large value.
         """
         written = [(value, model.columns[c]) for value, c in zip(rows.rows[0], rows.columns, strict=True)]
         written = [(value, column) for value, column in written if column.generated is None]
@@ -132,14 +133,14 @@ class BulkLoader:
 
     @contextmanager
     def _staged(self, rows: EncodedRows, model: TableModel) -> Iterator[None]:
-        """Load the rows into a temporary table, the stage, for the block."""
+        """Load the rows into the stage, a temporary table that exists during the `with` block."""
         with self._stage(rows.columns, model):
             self._into(_STAGE, rows, model)
             yield
 
     @contextmanager
     def _stage(self, columns: Sequence[int], model: TableModel) -> Iterator[None]:
-        """Create the stage, a temporary table with the column types of the table, so that joins can use indexes."""
+        """Create the stage: a temporary table with these columns of the table. Equal types let joins use indexes."""
         names = joined_bytes(b", ", (quote(model.columns[c].name) for c in columns if c not in _generated(model)))
         empty = written_bytes(b"SELECT %s FROM %s WHERE FALSE", names, table_name(model))
         self._send(written_bytes(b"CREATE TEMPORARY TABLE %s %s", _STAGE, empty))
@@ -216,8 +217,8 @@ class BulkLoader:
 
 
 def _whole(loaded: BulkCounts, rows: EncodedRows, model: TableModel) -> BulkCounts:
-    """Return the counts that the server has reported, if all rows were loaded. Raises the driver's error 1265 if only a
-    value did not fit, and otherwise CountMismatch.
+    """Check the counts that the server reported for a load, and return them if all rows were loaded. Raises the
+    driver's error 1265 if a value did not fit, and CountMismatch if a row is missing.
     """
     if loaded.warnings and (loaded.records, loaded.skipped) == (rows.count, 0):
         raise err.DataError(er.WARN_DATA_TRUNCATED, f"Data truncated in a load into {model.qualified_name}")
@@ -241,8 +242,10 @@ def load_local(  # noqa: PLR0913 - the parts of one statement
     sets: Sequence[SqlBytes] = (),
     how: SqlBytes = NO_BYTES,
 ) -> BulkCounts:
-    """Load fields, as bytes, with LOAD DATA LOCAL. `places`: the columns or variables for the fields; `sets`:
-    assignments.
+    """Load `data`, the fields of rows as bytes, into a table with LOAD DATA LOCAL. Return the server's counts.
+
+    `places`: the columns or user variables that receive the fields. `sets`: the assignments of the SET clause. `how`:
+    empty, or ` REPLACE`.
     """
     given = written_bytes(b" SET %s", joined_bytes(b", ", sets)) if sets else NO_BYTES
     sql = written_bytes(
@@ -276,8 +279,8 @@ def _same_key(model: TableModel) -> SqlBytes:
 
 
 def _converted(column: Column, variable: SqlBytes) -> SqlBytes | None:
-    """Return SQL that converts a field from its variable, if LOAD DATA would misread the field; None for
-    other fields.
+    """Return SQL that converts a field from a variable to the column's type, or None if no conversion is needed.
+    Without the conversion, LOAD DATA would misread fields of some types.
     """
     if column.type in _NUMBERED:
         return written_bytes(b"CAST(%s AS UNSIGNED)", variable)

@@ -1,8 +1,7 @@
-"""Executes a prepared statement for many rows of parameters at once, with MariaDB's bulk execution, which PyMySQL does
-not support.
+"""Executes a prepared statement for many rows of parameters at once: MariaDB's bulk execution.
 
-Invariant: every parameter is sent as a BLOB, so that its bytes are stored unchanged in any session character set. Rows
-are length-prefixed (`event.fields`) and are sent in packets of about PACKET_BYTES.
+PyMySQL does not support this command. Invariant: every parameter is sent as a BLOB, so that its bytes are stored
+unchanged in any session character set. Rows are length-prefixed (`event.fields`), in packets of about PACKET_BYTES.
 
     COM_STMT_BULK_EXECUTE (manual of MariaDB)
     1 byte      0xfa
@@ -39,8 +38,8 @@ _STATEMENT = slice(1, 5)
 
 @dataclass(frozen=True, slots=True)
 class BulkCounts:
-    """The counts that the server reports for a bulk statement. `replaced`: the number of rows that replaced an existing
-    row.
+    """The counts that the server reports for a bulk statement. `replaced`: the number of new rows that replaced an
+    existing row.
     """
 
     records: int
@@ -50,8 +49,8 @@ class BulkCounts:
 
 
 def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRows) -> BulkCounts:
-    """Execute the statement for each row; the statement has one parameter for each column. The driver's errors are not
-    converted.
+    """Execute the statement once for each row, in few packets, and return the server's counts. The statement has one
+    parameter for each column of `rows`. The driver's errors are not converted.
     """
     driver: Any = connection
     parameters = len(rows.columns)
@@ -76,8 +75,8 @@ def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRo
 
 
 def _pieces(rows: EncodedRows, most_bytes: int) -> Iterator[memoryview]:
-    """Yield the rows in pieces of two or more rows: for a single row, the server does not report if it
-    replaced a row.
+    """Yield the rows in pieces of about `most_bytes`, with at least two rows each. For a single row, the server's
+    answer does not say that the row replaced another row.
     """
     ends = row_ends(byte_view(rows.view), len(rows.columns), length_prefixed=True)
     first = start = 0

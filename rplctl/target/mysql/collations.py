@@ -1,11 +1,11 @@
-"""Finds the collation of a server that replaces one of the other vendor (design D10).
+"""Finds the collation of the target that replaces a collation of the other vendor (design D10).
 
-If both vendors have a collation with the same id, its rules are the same. Equal names can have different rules (MySQL's
-utf8mb4_croatian_ci is MariaDB's utf8mb4_croatian_mysql561_ci). MySQL's 0900 and MariaDB's uca1400 collations without a
-language, and the binary ones without padding, compare alike; tests/target/mysql/test_collations.py compares servers of
-both vendors. Invariant: the replacement regards two texts as equal only if the source's collation does, so that no key
-of the target refuses rows of the source. Therefore a language's collation is replaced by one that distinguishes all
-letters.
+If both vendors have a collation with the same id, it has the same rules on both. Collations with the same name can have
+different rules: MySQL's utf8mb4_croatian_ci is MariaDB's utf8mb4_croatian_mysql561_ci. These collations compare alike:
+MySQL's 0900 and MariaDB's uca1400 collations without a language, and the binary collations without padding.
+tests/target/mysql/test_collations.py compares servers of both vendors. Invariant: the replacement regards two texts as
+equal only if the source's collation does. So no key of the target refuses rows of the source. For the same reason, a
+collation that distinguishes all letters replaces the collation of a language.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ COLLATION_NUMBERS: Final = {
 
 
 def near_collation(name: str, known: Iterable[str] = ()) -> str:
-    """Return the collation of the other vendor that has the same rules as `name` (UCA 9 and UCA 14, or bytes, without
-    padding). Return `name` itself if it is in `known`, the target's collations, or if there is no such collation.
+    """Return the other vendor's collation that compares like the collation `name`, or more strictly.
+
+    Return `name` itself if it is in `known` (the target's collations), or if the other vendor has no such collation.
     """
     if name not in known:
         for pattern, near in _NEAR:
@@ -54,7 +55,7 @@ def near_collation(name: str, known: Iterable[str] = ()) -> str:
 
 
 class Collations:
-    """The collations of the target, by id and name. `read`: returns them from the target."""
+    """The ids and names of the target's collations. `read`: returns pairs of id and name from the target."""
 
     def __init__(self, read: Callable[[], Iterable[Sequence[object]]]) -> None:
         self._read = read
@@ -67,7 +68,7 @@ class Collations:
         return self._names
 
     def name_of(self, number: int) -> str:
-        """Return the target's name of the collation with this id, or ''."""
+        """Return the target's name for the collation with this id, or '' if the target lacks the collation."""
         return self.names.get(number, "")
 
 

@@ -1,9 +1,9 @@
-"""Connections to a MySQL or MariaDB target: their common settings, and the conversion of the driver's errors.
+"""Opens connections to a MySQL or MariaDB target with common settings, and converts the driver's errors.
 
 Invariants: a password is sent by the same rules as to a source (handshake/). A server can never request a local file:
-LOAD DATA LOCAL sends only `LoadingConnection.local_data` (design D14). A text has one statement: the server refuses a
-second one, unless `take_several` has allowed several statements of rplctl (D27). Every answer is limited in bytes, and
-also in time until the session is set up.
+LOAD DATA LOCAL sends only `LoadingConnection.local_data` (design D14). A text contains one statement: the server
+refuses a second statement, except between two calls of `take_several` (D27). Every answer of the server is limited in
+bytes. Until the session is set up, answers are also limited in time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rplctl.target.aborted import watch_connections
 from rplctl.target.mysql.security import connection_options
 from rplctl.target.mysql.settings import ROWS, assignments
 
-# errors of login that can pass: someone repairs the account, or the server has a free connection again
+# login errors that may disappear later: someone repairs the account, or the server has a free connection again
 REFUSALS = frozenset({
     er.ACCESS_DENIED_ERROR, er.HOST_IS_BLOCKED, er.HOST_NOT_PRIVILEGED, er.TOO_MANY_USER_CONNECTIONS,
     er.USER_LIMIT_REACHED, er.ACCESS_DENIED_NO_PASSWORD_ERROR, er.MUST_CHANGE_PASSWORD_LOGIN,
@@ -72,7 +72,7 @@ HINTS = {
 
 
 class MysqlCursor(Protocol):
-    """The interface of PyMySQL's cursor that this package uses; it accepts only typed SQL (design D27)."""
+    """The part of PyMySQL's cursor that this package uses. Its `execute` accepts only typed SQL (design D27)."""
 
     @property
     def rowcount(self) -> int: ...
@@ -88,7 +88,9 @@ class MysqlCursor(Protocol):
 
 class _Result(MySQLResult):
     def _read_load_local_packet(self, first_packet: Any) -> None:
-        """Send the caller's data for any file name that the server requests."""
+        """Send `local_data` to the server, whatever file name the server requests. Raises the driver's error if there
+        is no `local_data`.
+        """
         connection: Any = self.connection
         data, connection.local_data = connection.local_data, None
         if data is None:
@@ -105,13 +107,14 @@ class _Result(MySQLResult):
 
 
 class LoadingConnection(GuardedConnection):
-    """PyMySQL's connection with a LOAD DATA LOCAL that sends `local_data`; the caller sets `local_data` before the
-    statement.
+    """PyMySQL's connection with an own LOAD DATA LOCAL, which sends `local_data`. The caller sets `local_data` before
+    the statement.
 
-    `takes_frames`: True if the server is a MariaDB with bulk execution (`bulk_execute`). A statement longer than
-    `most_bytes` is refused before it is sent: the server would close the connection, which looks like a lost connection
-    and would be tried again. `before_own`: called before each command of rplctl; it ends the session of a statement of
-    the source (D21). `take_several` must not allow several statements while a statement of the source is executed.
+    `takes_frames`: True if the server is a MariaDB with bulk execution (`bulk_execute`). A statement of `most_bytes` or
+    more is refused before it is sent. Otherwise, the server would close the connection, and rplctl would try again as
+    after a network error. `before_own`: a function that is called before each command. It restores rplctl's own session
+    after a statement of the source (D21). While a statement of the source is executed, `take_several` must not allow
+    several statements.
     """
 
     before_own: Callable[[], None] | None = None
@@ -127,7 +130,7 @@ class LoadingConnection(GuardedConnection):
         super()._request_authentication()  # type: ignore[misc]
 
     def write_packet(self, payload: Any) -> None:
-        if self._is_greeting:  # sent before TLS begins and again inside TLS
+        if self._is_greeting:  # this packet is sent before TLS begins, and again inside TLS
             self._is_greeting = len(payload) == _CAPABILITIES_LENGTH
             flags = (
                 int.from_bytes(payload[:4], "little") & ~CLIENT.LONG_PASSWORD
@@ -148,17 +151,17 @@ class LoadingConnection(GuardedConnection):
         super()._execute_command(command, sql)
 
     def cursor(self, cursor: Any = None) -> AbstractContextManager[MysqlCursor]:  # type: ignore[override]
-        """Return a cursor of PyMySQL. SQLAlchemy uses this method too."""
+        """Return a cursor of PyMySQL, typed so that it accepts only typed SQL. SQLAlchemy also calls this method."""
         return cast("AbstractContextManager[MysqlCursor]", super().cursor(cursor))
 
     def last_message(self) -> bytes:
-        """Return the server's message about the last statement, which PyMySQL does not expose otherwise."""
+        """Return the server's message about the last statement. PyMySQL itself has no method for this message."""
         result: Any = self._result
         message: bytes = result.message
         return message
 
     def take_several(self, *, wanted: bool) -> None:
-        """Allow or forbid several statements in one text. A command is sent only if this changes."""
+        """Allow (`wanted`) or forbid several statements in one text. A command is sent only if the setting changes."""
         if self._takes_several is wanted:
             return
         self._execute_command(COMMAND.COM_SET_OPTION, _SEVERAL if wanted else _ONE)
@@ -176,8 +179,8 @@ class LoadingConnection(GuardedConnection):
 
 
 def open_engine(url: str) -> Engine:
-    """Return an engine whose connections count matched rows, use UTC and store bytes unchanged. Raises ConfigError if
-    the URL is not valid.
+    """Return an SQLAlchemy engine for the target. Its connections count matched rows (not changed rows), use UTC and
+    store bytes unchanged. Raises ConfigError if the URL is not valid.
     """
     parsed = make_url(url)
     security, options = connection_options(parsed)
@@ -227,7 +230,9 @@ def connect(options: dict[str, Any], security: Security) -> LoadingConnection:
 
 
 def _notice_a_vanished_server(connection: Any) -> None:
-    """Set the keepalive so that a lost server is noticed within half a minute, although a statement may take hours."""
+    """Turn on TCP keepalive, so that rplctl notices a lost server within half a minute. Without keepalive, rplctl could
+    wait forever, because statements have no time limit.
+    """
     link: socket.socket = connection._sock
     if link.family == socket.AF_UNIX:
         return
@@ -237,14 +242,14 @@ def _notice_a_vanished_server(connection: Any) -> None:
 
 
 def protection(connection: Any) -> Protection:
-    """Return the protection (TLS or none) of an engine's connection."""
+    """Return the protection of an SQLAlchemy connection to the target: TLS or none."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, GuardedConnection)
     return driver.protection
 
 
 def with_driver(url: URL) -> URL:
-    """Return the URL with PyMySQL as driver, the only driver whose socket and errors this module handles."""
+    """Return the URL with PyMySQL as driver. This package can handle the socket and the errors of no other driver."""
     return url.set(drivername=f"{url.drivername.partition('+')[0]}+pymysql")
 
 

@@ -1,8 +1,9 @@
-"""Reads definitions of objects of a MySQL or MariaDB server, so that a change is detected after a crash (design D28).
+"""Reads definitions of tables and other objects on a MySQL or MariaDB target. After a crash, rplctl compares them.
 
-RENAME TABLE and EXCHANGE PARTITION move unchanged definitions to other tables; the ids that InnoDB assigns to tables
-and partitions show this. MariaDB moves columns without a new id; the time of the table's last ALTER, in whole seconds,
-shows this.
+A difference shows that the interrupted DDL statement was executed (design D28). RENAME TABLE and EXCHANGE PARTITION
+move unchanged definitions to other tables. The ids that InnoDB assigns to tables and partitions show such a move.
+MariaDB changes the order of columns without a new id. The time of the table's last ALTER, in whole seconds, shows this
+change.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ Ask = Callable[[Sql], Sequence[Sequence[Any]]]
 def read_definitions(
     ask: Ask, objects: Iterable[ServerObject], server: ServerKind, *, identity: bool
 ) -> dict[ServerObject, Definition | None]:
-    """Return the objects' current definitions; None for a missing object. Raises TargetError if the target reports an
-    error.
+    """Return the current definition of each object, or None for a missing object. `identity`: True to also read ids and
+    times. Raises TargetError if the target reports an error.
     """
     return {found: _definition(ask, found, server, identity) for found in objects}
 
@@ -74,8 +75,8 @@ def _definition(ask: Ask, found: ServerObject, server: ServerKind, identity: boo
 
 
 def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
-    """Return the ids of an InnoDB table and its partitions; '' if the account may not read them. MySQL's instant ALTER
-    keeps the id and increments a version number of the rows, which is part of the text.
+    """Return a text with the ids of an InnoDB table and its partitions, or '' if the account may not read the ids.
+    MySQL's instant ALTER keeps the id, but increments a version number of the rows. The text contains this number, too.
     """
     tables = written("INNODB_SYS_TABLES") if server.is_mariadb else written("INNODB_TABLES")
     counts = not server.is_mariadb and server.version >= _ROW_VERSIONS_SINCE
@@ -93,8 +94,8 @@ def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
 
 
 def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
-    """Return the table's engine, the second at which it was created (InnoDB of MariaDB: last altered or renamed), and
-    True if this second has passed.
+    """Return the table's engine, the second in which the table was created, and True if this second has passed. For
+    InnoDB on MariaDB, it is the second in which the table was last altered or renamed.
     """
     columns = written("ENGINE, CREATE_TIME, CREATE_TIME < SYSDATE()")
     engine, made, is_past = ask(_of_table(columns, found.database, found.name))[0]
@@ -102,8 +103,8 @@ def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
 
 
 def read_row_states(ask: Ask, tables: Iterable[TableName]) -> dict[ServerObject, Definition | None]:
-    """Return the state of the tables' rows, as StatementTarget.row_states does. Only MyISAM reports an exact time of
-    change.
+    """Return the state of each table's rows, for `StatementTarget.row_states`. Only MyISAM reports an exact time of the
+    last change.
     """
     found: dict[ServerObject, Definition | None] = {}
     for database, name in tables:
@@ -126,8 +127,8 @@ def _name(found: ServerObject) -> Sql:
 
 
 def _file_name(name: str) -> str:
-    """Return a LIKE pattern that matches the name of a table or database in InnoDB's file names; a non-ASCII character
-    matches any text.
+    """Return a LIKE pattern for the form that a table's or database's name has in InnoDB's file names. In the pattern,
+    each non-ASCII character becomes '%', which matches any text.
     """
     return "".join(_in_file(letter) for letter in name)
 

@@ -1,4 +1,4 @@
-"""The dialect of MySQL and MariaDB targets, which execute the source's statements and whose DDL commits."""
+"""The dialect of MySQL and MariaDB targets. They can execute the source's statements, and their DDL commits."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from rplctl.target.mysql.doctor import power_cut, rights
 from rplctl.target.mysql.engine_log import log_of_server
 from rplctl.target.own_types import OwnTypes
 
-_MEMORY: Final = "MEMORY"  # this engine has no TEXT, so its texts are VARCHAR, long enough for settings
+_MEMORY: Final = "MEMORY"  # this engine has no TEXT, so texts are VARCHAR columns that are long enough for settings
 _UTF8: Final[dict[str, Any]] = {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
 
-# MariaDB ≥ 10.8 counts the fsyncs of the log and the data files together; a short run syncs only the log
+# MariaDB ≥ 10.8 counts the fsyncs of the log and of the data files together. A short run syncs only the log.
 _LOG_SYNCS = written(
     "SHOW GLOBAL STATUS WHERE Variable_name IN"
     " ('Innodb_os_log_fsyncs', 'Innodb_data_fsyncs', 'Aria_transaction_log_syncs')"
@@ -135,7 +135,7 @@ class MysqlDialect(Dialect):
             ask(connection, _grant(table, columns, _PUBLIC))
 
     def statements_for_readers(self, connection: Connection, tables: Mapping[Sql, Sequence[str]]) -> list[str]:
-        if not _has_public(connection):  # without PUBLIC, every user gets a mandatory role
+        if not _has_public(connection):  # a server without PUBLIC can give a mandatory role to every user
             grants = [_grant(table, columns, _ROLE) for table, columns in tables.items()]
             return [written("CREATE ROLE IF NOT EXISTS {}", _ROLE), *grants, *_FOR_EVERYBODY]
         if _may_grant(connection):
@@ -143,7 +143,7 @@ class MysqlDialect(Dialect):
         return [_grant(table, columns, _PUBLIC) for table, columns in tables.items()]
 
     def lock_installation(self, connection: Connection) -> None:
-        connection.detach()  # not returned to the pool: the lock and env.py's sql_mode end with the session
+        connection.detach()  # do not return it to the pool: the lock and env.py's sql_mode must end with the session
         if ask(connection, written("SELECT GET_LOCK(:name, 60)"), {"name": f"{OWN_SCHEMA}.install"}).scalar() != 1:
             raise LockBusy("another process is creating the repository tables", hint="run the command again")
 
@@ -154,7 +154,7 @@ class MysqlDialect(Dialect):
 
     def make_own_schema(self, connection: Connection) -> None:
         ask(connection, written("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", word(OWN_SCHEMA)))
-        # a storage engine that the server lacks must be an error, not replaced by another engine
+        # a storage engine that the server lacks must be an error; the server must not use another engine instead
         ask(connection, written("SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_ENGINE_SUBSTITUTION')"))
 
 
@@ -165,7 +165,7 @@ def _has_public(connection: Connection) -> bool:
 
 
 def _may_grant(connection: Connection) -> bool:
-    """True if the account may grant SELECT on rplctl's tables to others."""
+    """True if the target's account may grant SELECT on rplctl's own tables to other users."""
     found = ask(connection, _GRANTABLE, {"schema": OWN_SCHEMA}).scalar()
     return bool(found)
 
@@ -176,7 +176,7 @@ def _grant(table: Sql, columns: Sequence[str], whom: Sql) -> Sql:
 
 
 def _in_both(options: dict[str, str]) -> dict[str, str]:
-    """Return the options with both prefixes of SQLAlchemy: `mysql_` and `mariadb_`."""
+    """Return the options twice, with each prefix that SQLAlchemy requires: `mysql_` and `mariadb_`."""
     return {f"{name}_{option}": value for name in ("mysql", "mariadb") for option, value in options.items()}
 
 

@@ -1,4 +1,4 @@
-"""The checks of `rplctl doctor` for a MySQL or MariaDB target: bulk load, and settings that matter in a power cut."""
+"""Checks a MySQL or MariaDB target for `rplctl doctor`: bulk load, and settings that matter in a power cut."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ORDERED: Final = {1, 3}  # safe values of innodb_flush_log_at_trx_commit; Maria
 
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:
-    """Yield a line that says if the target allows LOAD DATA LOCAL, which loads rows in bulk."""
+    """Yield a line of `rplctl doctor` about local_infile. With this setting, the target allows a bulk load of rows."""
     may_load = bool(ask(connection, written("SELECT @@local_infile")).scalar())
     hint = (
         ""
@@ -40,8 +40,9 @@ def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
 
 
 def judge_innodb(settings: Mapping[str, str], lost: str) -> Iterator[DoctorLine]:
-    """Yield warnings about settings with which a power cut can lose or damage data. `lost`: the text that names the
-    loss.
+    """Yield warnings about settings with which a power cut can lose or damage data. `settings`: variables of the
+    server.
+    `lost`: text about the consequence of a loss, for the warnings.
     """
     flushed = settings.get("innodb_flush_log_at_trx_commit", "1")
     if int(flushed) not in _ORDERED:

@@ -10,7 +10,7 @@ from typing import Final
 from rplctl.target.mysql.collations import COLLATION_NUMBERS, UTF8MB4_GENERAL, near_collation
 from rplctl.target.mysql.edited_statement import EditedStatement, Gone
 
-# words that the target reserves and that the other vendor accepts as unquoted names
+# words that are reserved on the target, but are valid as unquoted names on servers of the other vendor
 _RESERVED: Final = {
     True: frozenset(
         "CURRENT_ROLE DELETE_DOMAIN_ID DO_DOMAIN_IDS IGNORE_DOMAIN_IDS OFFSET PAGE_CHECKSUM PARSE_VCOL_EXPR PORTION"
@@ -21,7 +21,7 @@ _RESERVED: Final = {
         " LEAD LIBRARY NTH_VALUE NTILE OF OPTIMIZER_COSTS PERCENT_RANK QUALIFY RANK TABLESAMPLE WINDOW".split()
     ),
 }
-# attributes that the target lacks → number of values after an optional '='
+# attribute that the target lacks → the number of values after the attribute and an optional '='
 _ATTRIBUTES: Final = {
     True: {"COLUMN_FORMAT": 1, "STORAGE": 1, "ENGINE_ATTRIBUTE": 1, "SECONDARY_ENGINE_ATTRIBUTE": 1, "VISIBLE": 0},
     False: {"COMPRESSED": 0, "REF_SYSTEM_ID": 1},
@@ -34,7 +34,7 @@ _OPTIONS: Final = {
 }  # fmt: skip
 OF_DATABASES: Final = {True: {"ENCRYPTION": 1}, False: {"COMMENT": 1}}
 _ENGINES: Final = {True: frozenset({"NDB", "NDBCLUSTER"}), False: frozenset({"ARIA", "MARIA", "ROCKSDB", "TOKUDB"})}
-# functions that only MySQL has; a generated column with such a function gets its values from the rows
+# Functions that only MySQL has. A generated column with such a function becomes a plain column on MariaDB.
 _ONLY_MYSQL: Final = frozenset(
     "UUID_TO_BIN BIN_TO_UUID IS_UUID REGEXP_LIKE JSON_STORAGE_SIZE JSON_STORAGE_FREE JSON_SCHEMA_VALIDATION_REPORT"
     " STATEMENT_DIGEST ST_LATITUDE ST_LONGITUDE ST_TRANSFORM ST_GEOHASH ANY_VALUE GROUPING".split()
@@ -48,10 +48,12 @@ _CHECKS_SINCE, _EXPRESSION_KEYS_SINCE, _INVISIBLE_SINCE, _IGNORED_SINCE = 80016,
 
 @dataclass(slots=True)
 class EditedElements(EditedStatement):
-    """The edits of the columns, keys and checks in CREATE TABLE and ALTER TABLE."""
+    """Edits the columns, keys and checks in a CREATE TABLE or ALTER TABLE statement. In each method, `first`, `at` and
+    `end` are indexes of tokens; `end` is exclusive.
+    """
 
     def _element(self, first: int, end: int) -> None:
-        """Edit one column, key or constraint, in CREATE TABLE or after ADD."""
+        """Edit the definition of one column, key or constraint, in CREATE TABLE or after ADD."""
         at = first
         if self.is_word(first, "CONSTRAINT", "CHECK"):
             at += self.is_word(first, "CONSTRAINT")
@@ -73,8 +75,8 @@ class EditedElements(EditedStatement):
         self._column(at, end)
 
     def _check(self, first: int, at: int, end: int) -> str:
-        """Return the text of a CHECK, with the name that it has on the source. Raises Gone if the target does not
-        support the CHECK.
+        """Return the translated text of a CHECK, with the name that the CHECK has on the source. Raises Gone if the
+        target does not support the CHECK.
         """
         body = self.behind(at + 1)
         name = self.text[self.tokens[at - 1].start : self.tokens[at - 1].end] if at - first >= 2 else ""
@@ -96,7 +98,7 @@ class EditedElements(EditedStatement):
         return f"CONSTRAINT {name} {text}" if name else text
 
     def _key(self, first: int, end: int) -> None:
-        """Edit the parts and the options of a key. Raises Gone if the target does not support the key."""
+        """Edit the definition of a key: its columns and its options. Raises Gone if the target does not support it."""
         outline = self.outline(first, end)
         group = next((n for n in outline if self.is_symbol(n, "(")), end)
         takes = not self.to_mariadb and self.target.version >= _EXPRESSION_KEYS_SINCE
@@ -118,7 +120,7 @@ class EditedElements(EditedStatement):
         self._cut_options(group, end, attributes)
 
     def _visibility(self, first: int, end: int) -> None:
-        """Replace INVISIBLE of an index with MariaDB's IGNORED, or the reverse for MySQL."""
+        """Replace the attribute INVISIBLE of an index with MariaDB's IGNORED, or IGNORED with INVISIBLE for MySQL."""
         for at in self.outline(first, end):
             if not self.is_word(at, "VISIBLE", "INVISIBLE", "IGNORED"):
                 continue
@@ -133,7 +135,7 @@ class EditedElements(EditedStatement):
                 self.put(begin, at + 1, words[not is_hidden])
 
     def _column(self, first: int, end: int) -> None:
-        """Edit the definition of a column. `first`: the index of its name's token."""
+        """Edit the definition of a column. `first`: the index of the token with the column's name."""
         outline = [at for at in self.outline(first, end) if not self.is_word(at - 1, "AFTER")]
         words = {self.tokens[n].value for n in outline[1:] if self.tokens[n].kind == "word"}
         is_generated = "AS" in words
@@ -161,7 +163,9 @@ class EditedElements(EditedStatement):
         self._expressions(first + 1, end)
 
     def _plain(self, first: int, at: int) -> None:
-        """Make a generated column plain if MariaDB cannot compute it; the rows of the log have its values."""
+        """Turn a generated column into a plain column if MariaDB cannot compute its expression. The logged rows contain
+        the values of the column.
+        """
         begin, end = at - 2 * self.is_word(at - 1, "ALWAYS"), self.behind(at + 1)
         if not self._is_only_mysql(at, end):
             return
@@ -181,7 +185,7 @@ class EditedElements(EditedStatement):
             self.added.append(self._check(begin, at, end))
 
     def _default(self, first: int, at: int, end: int) -> None:
-        """Edit the default of a column. A default that fills existing rows is never omitted."""
+        """Edit the DEFAULT of a column. A DEFAULT is omitted only from a new table, which has no rows to fill."""
         value, after = at + 1, self.behind(at + 1)
         if self.to_mariadb:
             if self.is_new and self._is_only_mysql(value, after):
@@ -204,7 +208,7 @@ class EditedElements(EditedStatement):
         )
 
     def _expressions(self, first: int, end: int) -> None:
-        """Replace `j->'$.a'` with JSON_EXTRACT for MariaDB."""
+        """Replace expressions such as `j->'$.a'` with JSON_EXTRACT if the target is MariaDB."""
         if not self.to_mariadb:
             return
         for at in range(first + 1, end - 1):
@@ -222,7 +226,7 @@ class EditedElements(EditedStatement):
     # words that can be in any clause
 
     def _options(self, first: int, end: int) -> None:
-        """Edit the options of a table before PARTITION BY."""
+        """Edit the options of a table, such as ENGINE. The clause PARTITION BY and all later tokens stay unchanged."""
         end = next((n for n in range(first, end) if self.reads(n, "PARTITION BY")), end)
         self._cut_options(first, end, _OPTIONS[self.to_mariadb])
         for at in range(first, end):
@@ -259,7 +263,9 @@ class EditedElements(EditedStatement):
         self._quote(first, end)
 
     def _default_collation(self, at: int) -> None:
-        """Add the default collation of utf8mb4, which differs between the vendors and decides which keys are equal."""
+        """Write the source's default collation after the character set utf8mb4. The default differs between the
+        vendors, and the collation decides which keys are equal.
+        """
         if self.context.is_mariadb:
             return
         number = self.query.context.default_collation_for_utf8mb4 or UTF8MB4_GENERAL  # MySQL logs it since 8.0

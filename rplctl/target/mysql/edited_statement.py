@@ -1,5 +1,4 @@
-"""The text and tokens of a DDL statement, with the edits that translate it for a target of the other vendor (design
-D33).
+"""The text and tokens of a DDL statement, and the edits that translate the statement for another server (design D33).
 
 Invariant: a name in an edit is the source's text in its original quotes, or is quoted by `backticked`.
 """
@@ -18,12 +17,14 @@ from rplctl.target.mysql.session import ServerKind
 
 
 class Gone(Exception):
-    """The signal that an edit has left nothing of a clause or a statement."""
+    """Raised if a clause or a statement must be omitted completely, because the target does not support it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class EditedStatement:
-    """A statement and its edits. An edit is a tuple of start offset, end offset and new text; edits do not overlap."""
+    """A statement and its edits. An edit is a tuple (start offset, end offset, new text), and edits do not overlap. In
+    the methods, numbers such as `at`, `first` and `end` (exclusive) are indexes of tokens.
+    """
 
     query: Query
     context: DdlContext
@@ -38,7 +39,7 @@ class EditedStatement:
     table_token: int = 0  # index of the token with the table's name, without the database
     model: TableModel | None = None  # the definition of the target's table
     is_new: bool = False  # the statement creates the table
-    added: list[str] = field(default_factory=list)  # CHECKs to add, which the statement had in a column
+    added: list[str] = field(default_factory=list)  # CHECKs that move from a column to the table
     checks: int = 0  # the highest number in a generated name of a CHECK
 
     @property
@@ -62,7 +63,7 @@ class EditedStatement:
         return decode_text(raw.encode("latin-1"), self.query.charset)
 
     def behind(self, at: int) -> int:
-        """Return the index of the token after the token `at`, or after the parenthesized group that begins at `at`."""
+        """Return the index of the next token after `at`. If a parenthesis opens at `at`, skip to the closing one."""
         if not self.is_symbol(at, "("):
             return at + 1
         depth = 0
@@ -74,7 +75,7 @@ class EditedStatement:
         return at
 
     def outline(self, first: int, end: int) -> list[int]:
-        """Return the indexes of the tokens outside of inner parentheses."""
+        """Return the indexes of the tokens from `first` to `end` that are not inside of parentheses."""
         found = []
         while first < end:
             found.append(first)
@@ -82,8 +83,8 @@ class EditedStatement:
         return found
 
     def parts(self, first: int, end: int) -> list[tuple[int, int]]:
-        """Return the ranges of tokens between commas, outside of inner parentheses. A range is a pair of first and end
-        (exclusive).
+        """Split the tokens from `first` to `end` at commas that are not inside of parentheses. Return each part as a
+        pair (first token, end token), with an exclusive end.
         """
         found, begin = [], first
         for at in self.outline(first, end):
@@ -97,7 +98,7 @@ class EditedStatement:
         return last - (last > 0 and self.tokens[last - 1].value == ";")
 
     def named_after_table(self, suffix: str) -> str:
-        """Return a name that consists of the table's name and the suffix, in the quotes of the statement."""
+        """Return the table's name with the suffix appended. The name keeps the quotes that it has in the statement."""
         token = self.tokens[self.table_token]
         end = token.end - (token.kind == "quoted")
         return f"{self.text[token.start : end]}{suffix}{self.text[end : token.end]}"
@@ -111,7 +112,7 @@ class EditedStatement:
         self.edits.append((self.tokens[first].start, self.tokens[end - 1].end, text))
 
     def edited(self, start: int, end: int) -> str:
-        """Return the text between two offsets, with the edits applied."""
+        """Return the statement's text between two offsets, with the edits applied."""
         out, at = [], start
         for first, last, text in sorted(self.edits):
             if at <= first and last <= end:
@@ -136,8 +137,8 @@ class EditedStatement:
         return {name.casefold() for name in (*names, *(check.name for check in self.model.checks))}
 
     def _condition(self, at: int, name: int) -> int:
-        """Remove IF EXISTS or IF NOT EXISTS for MySQL, which has no such clauses. Return the index of the name's token.
-        Raises Gone if the condition is false on the target. `name`: the index of the name's token.
+        """Remove the condition IF [NOT] EXISTS at `at` for MySQL, which has no such condition in ALTER TABLE. Return
+        `name`, the index of the token after the condition. Raises Gone if the condition is false on the target.
         """
         if self.to_mariadb:
             return name

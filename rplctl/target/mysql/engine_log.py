@@ -1,4 +1,4 @@
-"""The position of InnoDB's log (WL#9452), from log_status on MySQL ≥ 8.0, from the status on MariaDB and MySQL 5.7."""
+"""Reads the position of InnoDB's log (WL#9452): from log_status on MySQL ≥ 8.0, else from the server's status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def log_of_server(connection: Connection) -> EngineLog:
 
 
 class MysqlLog(ServerLog):
-    """The log of MySQL ≥ 8.0: performance_schema.log_status, for which the server requires BACKUP_ADMIN."""
+    """The log of MySQL ≥ 8.0, read from performance_schema.log_status. The server requires BACKUP_ADMIN for this."""
 
     name = "InnoDB"
 
@@ -54,7 +54,7 @@ class MysqlLog(ServerLog):
 
 
 class InnodbStatusLog(MysqlLog):
-    """The log of MariaDB and MySQL 5.7: status variables, else the text of SHOW ENGINE INNODB STATUS."""
+    """The log of MariaDB or MySQL 5.7, read from status variables, else from SHOW ENGINE INNODB STATUS."""
 
     def __init__(self, connection: Connection, *, is_mariadb: bool) -> None:
         ServerLog.__init__(self, connection, mapped_errors)
@@ -79,7 +79,9 @@ class InnodbStatusLog(MysqlLog):
 
 
 def innodb_status_figures(status: str) -> Figures:
-    """Return LSN and checkpoint from SHOW ENGINE INNODB STATUS. Raises TargetError if the text lacks one of them."""
+    """Return LSN and LSN_checkpoint (bytes) from the text of SHOW ENGINE INNODB STATUS. Raises TargetError if the text
+    lacks one of these numbers.
+    """
     lsn = re.search(r"^Log sequence number\s+(\d+)", status, re.MULTILINE)
     checkpoint = re.search(r"^Last checkpoint at\s+(\d+)", status, re.MULTILINE)
     if not lsn or not checkpoint:

@@ -1,11 +1,11 @@
-"""Applies row events through the server's BINLOG statement, so that the server itself executes them as a replica does.
+"""Applies row events with the BINLOG statement: the server executes them as if it were a replica of the source.
 
-Tables with triggers or system versioning need this: plain SQL would fire the triggers and write history.
+Tables with triggers or system versioning need this, because plain SQL would fire the triggers and write history.
 
     BINLOG '<FORMAT_DESCRIPTION>'        once per connection; MySQL accepts it only between transactions
     BINLOG '<TABLE_MAP><rows event>'     the rows event gets the flag STMT_END, at offset 25 (19 bytes header, 6 table)
 
-Invariant: a rows event is sent only if the server has the FORMAT_DESCRIPTION of its log.
+Invariant: a rows event is sent only after the FORMAT_DESCRIPTION of the source's log.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _STMT_END: Final = 1
 
 
 class EventReplay:
-    """The BINLOG statements of one connection, which `send` executes."""
+    """Sends BINLOG statements on one connection. `send`: executes a statement."""
 
     def __init__(self, send: Callable[[SqlBytes], Any]) -> None:
         self._send = send
         self._described: FormatDescription | None = None  # the last one that this connection has received
 
     def forget(self) -> None:
-        """Begin anew on another connection."""
+        """Start again without a FORMAT_DESCRIPTION, because a new connection is used from now on."""
         self._described = None
 
     def introduce(self, description: FormatDescription, server: ServerKind) -> None:
-        """Send the FORMAT_DESCRIPTION to MySQL; MariaDB receives it before the first rows event.
+        """Send the source's FORMAT_DESCRIPTION to a MySQL server. For MariaDB, `rows` does this when it is needed.
 
-        On MySQL, the statement leaves gtid_next undetermined, so gtid_next is set again. Without the privilege for
-        BINLOG, do nothing: only `rows` fails then.
+        On MySQL, this BINLOG statement leaves gtid_next undetermined, so gtid_next is set again. If the account lacks
+        the privilege for BINLOG, do nothing; a later call of `rows` then fails.
         """
         if self._described == description or server.is_mariadb:
             return
@@ -54,12 +54,14 @@ class EventReplay:
             self._send(written_bytes(b"SET SESSION gtid_next='AUTOMATIC'"))
 
     def is_ready(self, description: FormatDescription, server: ServerKind) -> bool:
-        """True if the server accepts row events of this log."""
+        """True if `rows` can be called: the description is of the server's vendor and, on MySQL, already sent."""
         same = description.is_mariadb == server.is_mariadb
         return same and (server.is_mariadb or self._described == description)
 
     def rows(self, table_map: bytes, rows: bytes, description: FormatDescription, server: ServerKind) -> None:
-        """Apply a rows event. Raises TargetError 1235 if it is an event of the other vendor."""
+        """Let the server execute a rows event, with its TABLE_MAP event. Raises TargetError 1235 if the events are of
+        the other vendor.
+        """
         if description.is_mariadb != server.is_mariadb:
             raise TargetError(
                 "cannot apply row events of the other vendor to a table with triggers or system versioning",

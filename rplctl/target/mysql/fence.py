@@ -1,7 +1,7 @@
-"""Takes the lock that allows only one committer per channel on a MySQL or MariaDB server: GET_LOCK (design D4).
+"""Locks a channel on a MySQL or MariaDB server with GET_LOCK, so that only one applier commits for it (design D4).
 
-Invariant: the applier's connection has the lock, so an applier that loses its connection loses the lock. A connection
-that does not get the lock is closed and never used for writes.
+Invariant: the connection that commits has the lock, so an applier that loses its connection loses the lock. If a
+connection does not get the lock, it is closed and never writes.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from rplctl.sql_text import Sql, text_literal, written
 from rplctl.target.base import another_applier
 from rplctl.target.mysql.connection import LoadingConnection, mapped_errors
 
-LOCK_WAIT_SECONDS = 10  # time for the server to notice that a client was killed
+LOCK_WAIT_SECONDS = 10  # within this time, the server notices that a client was killed
 _LONGEST_NAME = 64  # characters
 
 
 def take(driver: LoadingConnection, channel: str, predecessor: int) -> int:
-    """Take the channel's lock, and return the server's number of this connection. `predecessor`: the number of this
-    applier's last connection, or 0; that connection is killed if it still has the lock after a network fault.
+    """Take the channel's lock, and return the server's id of this connection (CONNECTION_ID).
 
-    Raises LockBusy if another connection has the lock, and TargetError (transient) while the predecessor rolls back.
+    `predecessor`: the id of this applier's last connection, or 0. If that connection still has the lock after a network
+    fault, it is killed. Raises LockBusy if another connection has the lock. Raises TargetError (transient) while the
+    predecessor still rolls back.
     """
     name = f"rplctl:{channel}"
     if len(name) > _LONGEST_NAME:

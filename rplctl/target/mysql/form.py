@@ -1,7 +1,7 @@
-"""The form of values for MySQL and MariaDB: text is bytes in the column's character set, ENUM and SET are numbers.
+"""The format of values for a MySQL or MariaDB target: text as bytes in the column's character set, ENUM as a number.
 
-Values are stored byte for byte as on the source, without conversion. Text is str if the target's column has another
-character set.
+The target stores values byte for byte as on the source, without conversion. Text is a Python str only if the target's
+column has another character set than the source's column.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _COMPRESSED: Final = frozenset({ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_C
 
 
 def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
-    """Return the format that decodes a column for a server: ENUM and SET to numbers, and text to bytes if both columns
-    have the same character set.
+    """Return the format in which a column is decoded for this target. ENUM and SET become numbers. Text becomes bytes
+    if the columns of source and target have the same character set.
     """
     if fmt.real_type in (ColumnType.ENUM, ColumnType.SET):
         return ColumnFormat(type_code=ColumnType.LONGLONG, unsigned=True)
@@ -39,7 +39,7 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
 
 
 def _loads_as_bytes(formats: Sequence[ColumnFormat], model: TableModel) -> bool:
-    """True if LOAD DATA can load these columns as bytes: all text is in the character set of its column."""
+    """True if LOAD DATA can load these columns as bytes: each text is already in the character set of its column."""
     pairs = zip(formats, model.columns, strict=False)  # the target's table may have additional columns
     return all(column.type not in CHARACTER_TYPES or fmt.charset == column.charset for fmt, column in pairs)
 

@@ -1,7 +1,7 @@
 """Ends a running statement on MySQL or MariaDB at once, with KILL from a second connection.
 
-The connection is killed, not the statement. This also works between two statements, and the server rolls back without
-this process.
+KILL ends the whole connection of the statement. So it also works between two statements, and the server rolls back the
+transaction without help of this process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 0.02
 
 
 class Killer:
-    """Kills the current connection to the target."""
+    """Kills the target's connection that is in use, from another thread."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -29,11 +29,11 @@ class Killer:
         self._killed = 0
 
     def watch(self, identifier: int) -> None:
-        """Set the connection that `kill` ends, by the server's number of it."""
+        """Set the connection that `kill` ends. `identifier`: the server's id of the connection (CONNECTION_ID)."""
         self._identifier = identifier
 
     def kill(self) -> None:
-        """Kill the connection from another thread, at most once. An unreachable server is not an error."""
+        """Kill the watched connection, at most once. Any thread may call this. Ignore an unreachable server."""
         if not self._identifier or self._killed == self._identifier:
             return
         self._killed = self._identifier
@@ -45,10 +45,11 @@ class Killer:
                 raise
 
     def lock_wait(self) -> str:
-        """Return the name of the lock for which the current connection waits, as the server shows it, or ''. Raises
+        """Return a text about the lock for which the watched connection waits, or '' if it does not wait. Raises
         TargetError if the server reports an error.
 
-        Every account sees its own threads. Locks of rows are in INNODB_TRX, which requires PROCESS.
+        Every account sees the state of its own threads. Locks of rows are in the table INNODB_TRX, which requires the
+        privilege PROCESS. Without this privilege, return '' for a row lock.
         """
         if not self._identifier:
             return ""
@@ -68,11 +69,11 @@ class Killer:
 
     @property
     def has_killed(self) -> bool:
-        """True if the current connection was killed."""
+        """True if `kill` has ended the watched connection, so that the target must connect again."""
         return bool(self._killed) and self._killed == self._identifier
 
     def is_gone(self) -> bool:
-        """True if the server has rolled back the changes of the killed connection. Waits for at most one second."""
+        """True if the killed connection has ended, so that its changes are rolled back. Wait at most one second."""
         if not self._killed:
             return True
         sql = written("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {}", self._killed)

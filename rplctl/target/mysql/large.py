@@ -1,10 +1,9 @@
-"""Applies single row changes on MySQL and MariaDB. Large values are sent by LOAD DATA LOCAL before the statement of a
-change.
+"""Applies single row changes on MySQL and MariaDB. LOAD DATA LOCAL sends large values before the statement of a change.
 
-Invariant: a statement never has a large value, so max_allowed_packet does not limit the value and it is never copied;
-the result and the errors are the same as if the statement had it. The statement reads each value from a separate
-temporary table, because MySQL can open a temporary table only once in a statement. Small rows do not use this, and
-neither do targets that do not accept local data.
+Invariant: if the target accepts LOAD DATA LOCAL, no statement contains a large value. So max_allowed_packet does not
+limit the value, and the value is never copied in memory. The result and the errors are the same as for a statement with
+the value. The statement reads each large value from a separate temporary table, because MySQL can open a temporary
+table only once in a statement.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _CLEAN = BulkCounts(records=1, replaced=0, skipped=0, warnings=0)
 
 
 class SingleChanges:
-    """Applies single changes. `send`: executes SQL and returns the number of matched rows of each statement."""
+    """Applies changes of single rows. `send`: executes SQL and returns the number of matched rows of each statement."""
 
     def __init__(self, send: Callable[[SqlBytes], Sequence[int]], driver: Callable[[], LoadingConnection]) -> None:
         self._send = send
@@ -53,8 +52,8 @@ class SingleChanges:
                 self._send(written_bytes(b"DROP TEMPORARY TABLE %s", joined_bytes(b", ", tables)))
 
     def insert(self, model: TableModel, rows: RowSet) -> RowSet:
-        """Insert those rows that have large values, one by one, and return the other rows. Raises CountMismatch if a
-        statement does not insert exactly one row.
+        """Insert the rows that have a large value, one by one, and return the other rows for a common INSERT. Raises
+        CountMismatch if a statement does not insert exactly one row.
         """
         large, small = _split_large(rows)
         self._expect_each(
@@ -63,8 +62,8 @@ class SingleChanges:
         return small
 
     def update(self, model: TableModel, rows: RowSet) -> RowSet:
-        """Update those rows that have large values, one by one, and return the other rows. Each row has its values,
-        then its key. Raises CountMismatch if a statement does not find exactly one row.
+        """Update the rows that have a large value, one by one, and return the other rows. Each of `rows` has the new
+        values, and then the key. Raises CountMismatch if a statement does not find exactly one row.
         """
         large, small = _split_large(rows)
         key, width = key_of(model), len(rows.columns)
@@ -80,7 +79,7 @@ class SingleChanges:
 
     def _inserted(self, rows: RowSet, model: TableModel) -> bool:
         """Insert one row with LOAD DATA LOCAL, and return True. If the server reports a skipped row or a warning, undo
-        the insert and return False, so that an INSERT reports the error.
+        the insert and return False. The caller then uses an INSERT statement, which reports the error exactly.
         """
         cells = [(v, model.columns[c]) for v, c in zip(rows.rows[0], rows.columns, strict=True)]
         cells = [(value, column) for value, column in cells if column.generated is None]
@@ -101,8 +100,8 @@ class SingleChanges:
         return False
 
     def _staged(self, change: RowChange, model: TableModel, tables: list[SqlBytes]) -> RowChange:
-        """Load the large values of the change into temporary tables, whose names are added to `tables`. Return the
-        change with a StagedCell in place of each.
+        """Load each large value of the change into a temporary table, and append the table's name to `tables`. Return
+        the change with a reference (StagedCell) in place of each large value.
         """
 
         def stage(value: Value, column: int) -> Value:
@@ -144,8 +143,8 @@ def _split_large(rows: RowSet) -> tuple[list[Row], RowSet]:
 
 
 def _without_large_alike(before: RowSet, after: RowSet) -> RowSet:
-    """Return the new image without those large values that are unchanged: sources log all columns of a row, but the
-    UPDATE can skip unchanged ones.
+    """Return the new image without unchanged large values. The source logs all columns of a row, but the UPDATE need
+    not set unchanged columns.
     """
     old = dict(zip(before.columns, before.rows[0], strict=True))
     kept = [(c, v) for c, v in zip(after.columns, after.rows[0], strict=True) if not _is_large(v) or old.get(c) != v]
@@ -153,6 +152,6 @@ def _without_large_alike(before: RowSet, after: RowSet) -> RowSet:
 
 
 def _text(values: Iterable[Value]) -> EncodedText:
-    """Return the values as the fields of one encoded row."""
+    """Return the large values as one row in the format of LOAD DATA, without a copy of the values."""
     views = [byte_view(value) for value in values if isinstance(value, bytes | memoryview)]
     return EncodedText([Fields(view, np.zeros(1, np.int64), np.array([len(view)], np.int32)) for view in views])

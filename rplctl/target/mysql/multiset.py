@@ -1,16 +1,16 @@
-"""Deletes a number of copies of each row in a MySQL or MariaDB table without a key, in bulk.
+"""Deletes equal rows (copies) in a MySQL or MariaDB table without a key, in bulk: of each row, a requested number.
 
-Such a row has no identifier. The join therefore deletes all copies of a row, and the surplus copies are inserted again.
-Invariants: a row is deleted only if its bytes equal a staged row (a collation is not enough). All copies are counted
-first, and there must be at least the requested number. The number of deleted rows must equal this count, so no row
-matched two staged rows. Otherwise CountMismatch is raised.
+Equal rows cannot be distinguished in SQL. Therefore a join deletes all copies of a row, and surplus copies are inserted
+again. The rows to delete are in the stage, a temporary table.
 
     stage    complete rows, the number of copies of each, and an indexed checksum of the columns (`_digest`)
     pass 1   a join of the target's table with the stage counts the copies of each row
     pass 2   the same join deletes the rows
 
-A pass reads the complete table or, if an index is selective enough, only the rows that the index finds for each staged
-row. If a row has very many copies, a separate statement deletes only the requested number.
+Invariants: a row is deleted only if its bytes equal the bytes of a staged row. Pass 1 must find at least the requested
+number of copies. Pass 2 must delete as many rows as pass 1 has found; otherwise a row matched two staged rows. If a
+number differs, CountMismatch is raised. A pass reads the complete table or, if an index is selective enough, only the
+rows that the index finds. If a row has very many copies, a separate statement deletes only the requested number.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _LIKE_NUMBERS = frozenset({*INTEGER_BITS, "decimal", "year", "date", "time", "da
 _NUMBERED = frozenset({"enum", "set", "bit"})
 _STRINGS = CHARACTER_TYPES | {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _NOT_COMPARED = GEOMETRY_TYPES | {"json", "vector"}
-_WORTH = 4  # a row that an index finds costs as much as so many rows of a sequential read
+_WORTH = 4  # the read of one row by an index costs as much as the sequential read of four rows
 
 
 def compares(model: TableModel) -> bool:
-    """True if the server can compare every column of the table."""
+    """True if the server can compare the values of every column. It cannot compare JSON, VECTOR and geometry."""
     return not any(column.type in _NOT_COMPARED for column in model.columns)
 
 
 class MultisetRemover:
-    """Deletes copies of rows. `send`: executes SQL and returns the number of rows for each statement;
-    `ask`: queries.
+    """Deletes copies of rows in tables without a key. `send`: executes SQL and returns the number of rows for each
+    statement. `ask`: executes a query and returns its rows.
     """
 
     def __init__(
@@ -56,7 +56,9 @@ class MultisetRemover:
 
     @contextmanager
     def stage(self, model: TableModel) -> Iterator[SqlBytes]:
-        """Create a temporary table for complete rows and their number of copies. Yields its name, and drops it."""
+        """Create a temporary table for complete rows and their numbers of copies, and yield its name. Drop the table at
+        the end of the `with` block.
+        """
         own = written_bytes(
             b"%s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED "
             b"NOT NULL AUTO_INCREMENT PRIMARY KEY, KEY %s (%s)",
@@ -75,8 +77,8 @@ class MultisetRemover:
             self._send(written_bytes(b"DROP TEMPORARY TABLE %s", STAGE))
 
     def remove(self, model: TableModel, count: int) -> None:
-        """Delete the staged numbers of copies. `count`: number of rows in the stage. Raises CountMismatch if the table
-        has fewer copies of a row.
+        """Delete the requested number of copies of each row in the stage. `count`: the number of rows in the stage.
+        Raises CountMismatch if the target's table has fewer copies of a row.
         """
         stays = (
             written_bytes(b"s.%s=s.%s", name, name) for name in (quote(column.name) for column in kept_times(model, ()))
@@ -125,8 +127,8 @@ class MultisetRemover:
             )
 
     def _remove_some(self, model: TableModel, row: int, copies: int) -> None:
-        """Delete exactly `copies` copies of one staged row, and remove the row from the stage. Raises CountMismatch if
-        the table has fewer copies.
+        """Delete exactly `copies` copies of one staged row from the target's table, and remove the row from the stage.
+        Raises CountMismatch if the table has fewer copies.
         """
         table = table_name(model)
         like = written_bytes(b"SELECT 1 FROM %s AS s WHERE s.%s=%d AND %s", STAGE, _ROW, row, _same(model))
@@ -152,8 +154,8 @@ class MultisetRemover:
         )
 
     def _telling_index(self, model: TableModel, count: int) -> str | None:
-        """Return the name of an index that finds the rows faster than a read of the whole table, by the server's
-        statistics; None if there is none.
+        """Return the name of an index with which the server finds `count` rows faster than by a read of the whole
+        table. The server's statistics decide. Return None if no index is selective enough.
         """
         names = [key.name for key in model.keys if _is_sought(key, model)]
         if not names:
@@ -170,8 +172,8 @@ class MultisetRemover:
 
 
 def _is_sought(key: Key, model: TableModel) -> bool:
-    """True if the server can find rows by this index in the condition of `_same`: it covers complete columns that
-    `_same` compares unchanged.
+    """True if the server can use this index for the condition that `_same` returns. The index must have whole columns,
+    and the condition must compare these columns without a conversion.
     """
     if key.kind not in ("unique", "index") or key.has_expression or any(part.length for part in key.parts):
         return False
@@ -199,8 +201,8 @@ def _equal(column: Column, table: SqlBytes) -> SqlBytes:
 
 
 def _digest(model: TableModel, table: SqlBytes) -> SqlBytes:
-    """Return SQL of a checksum that is the same for equal rows. Numbers and strings contribute to it; columns of other
-    types only take part in the comparison of the rows (`_same`).
+    """Return SQL that computes a checksum of a row, which is the same for equal rows. Only numbers, times and strings
+    are part of the checksum; `_same` compares all columns.
     """
     parts = [integer_bytes(0), integer_bytes(0)]
     for column in _stored(model):

@@ -1,8 +1,8 @@
-"""Row changes as SQL statements for MySQL and MariaDB, with many rows per INSERT and DELETE.
+"""Writes row changes as SQL statements for MySQL and MariaDB, with many rows in one INSERT or DELETE.
 
-The functions only build text. Generated columns are never written. An UPDATE names every TIMESTAMP and DATETIME column,
-so that ON UPDATE CURRENT_TIMESTAMP does not change them. If a column has neither a value nor a default, an INSERT
-writes the zero value of its type, as servers do for columns that only the replica has.
+The functions only build text. Statements never write generated columns. An UPDATE sets every TIMESTAMP and DATETIME
+column, so that ON UPDATE CURRENT_TIMESTAMP does not change it. If a column has neither a value nor a default, an INSERT
+writes the zero value of the column's type, as a replica server does for columns that the source lacks.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rplctl.sql_text import NO_BYTES, SqlBytes, joined_bytes, row_bytes, written
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
 from rplctl.target.mysql.values import comparand, is_empty_enum, is_equal, literal, quote
 
-STATEMENT_BYTES = 1 << 20  # a statement of at least so many bytes gets no more rows
-ROWS_PER_STATEMENT = 500  # each key of a DELETE is a range for the optimizer
+STATEMENT_BYTES = 1 << 20  # a statement that has reached this size gets no more rows
+ROWS_PER_STATEMENT = 500  # a DELETE with more keys costs the optimizer too much, because each key is a range
 
 
 _Join = Callable[[Iterable[SqlBytes]], SqlBytes]
@@ -40,7 +40,7 @@ def table_name(model: TableModel) -> SqlBytes:
 
 
 def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlBytes, int]]:
-    """Yield INSERT statements, each with its number of rows."""
+    """Yield INSERT statements for the rows, each as a pair (statement, number of rows)."""
     written = [(i, c) for i, c in enumerate(rows.columns) if model.columns[c].generated is None]
     zeros = implicit_zeros(model, rows.columns)
     names = joined_bytes(
@@ -54,8 +54,8 @@ def insert_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlByte
 
 
 def implicit_zeros(model: TableModel, columns: Sequence[int]) -> list[tuple[Column, SqlBytes]]:
-    """Return the columns that an INSERT of `columns` must also set, because they have no default, each with the zero
-    value of its type.
+    """Return further columns that an INSERT of `columns` must set, because they are NOT NULL without a default. Each is
+    paired with the zero value of its type.
     """
     given = set(columns)
     zeros = ((column, _ZEROS.get(column.type)) for number, column in enumerate(model.columns) if number not in given)
@@ -67,8 +67,8 @@ def _needs_value(column: Column) -> bool:
 
 
 def kept_times(model: TableModel, columns: Collection[int]) -> list[Column]:
-    """Return the columns outside of `columns` that an UPDATE must set to their own value, because the server would
-    change them otherwise.
+    """Return the TIMESTAMP and DATETIME columns that are not in `columns`. An UPDATE must set these columns to their
+    own values; otherwise ON UPDATE CURRENT_TIMESTAMP could change them.
     """
     return [
         column
@@ -78,7 +78,7 @@ def kept_times(model: TableModel, columns: Collection[int]) -> list[Column]:
 
 
 def delete_statements(model: TableModel, keys: Sequence[Row]) -> Iterator[tuple[SqlBytes, int]]:
-    """Yield DELETE statements by key, each with its number of keys."""
+    """Yield DELETE statements for rows with these keys, each as a pair (statement, number of keys)."""
     head = written_bytes(b"DELETE FROM %s WHERE ", table_name(model))
     return _grouped(head, _BY_OR, (written_bytes(b"(%s)", by_key(model, key)) for key in keys))
 
@@ -115,14 +115,14 @@ def _itself(column: Column) -> SqlBytes:
 
 
 def _is_no_geometry(value: Value, column: Column) -> bool:
-    """True if the value is the empty one that ALTER TABLE … ADD g GEOMETRY NOT NULL sets in existing rows. No statement
-    can write this value, so the target's row already has it.
+    """True if the value is the empty geometry that ALTER TABLE … ADD g GEOMETRY NOT NULL sets in existing rows. No
+    other statement can write this value, so the target's row already has it.
     """
     return value == b"" and column.type in GEOMETRY_TYPES
 
 
 def change_statement(change: RowChange, model: TableModel) -> SqlBytes:
-    """Return the INSERT, UPDATE or DELETE for one change of one row."""
+    """Return the INSERT, UPDATE or DELETE statement that applies one change of one row."""
     if change.kind is ChangeKind.INSERT:
         assert change.after is not None
         return next(insert_statements(model, change.after))[0]
@@ -135,7 +135,9 @@ def change_statement(change: RowChange, model: TableModel) -> SqlBytes:
 
 
 def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlBytes, int]]:
-    """Yield texts with many UPDATEs by key, each with its number of rows. A row has the values, then the key."""
+    """Yield texts of many UPDATE statements, each as a pair (text, number of rows). Each of `rows` has the new values,
+    and then the key.
+    """
     width = len(rows.columns)
     return _grouped(
         NO_BYTES,
@@ -145,8 +147,8 @@ def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlByte
 
 
 def where_row(model: TableModel, image: RowSet) -> SqlBytes:
-    """Return the condition that selects one row: by key if the image has all key columns, else by all columns of the
-    image with LIMIT 1, as a server does without a key.
+    """Return the condition that selects one row. It compares the key if the image has all columns of the key. Otherwise
+    it compares all columns of the image, with LIMIT 1, as a replica server does for a table without a key.
     """
     row = image.rows[0]
     if finds_by_key(model, image):
@@ -164,7 +166,7 @@ def finds_by_key(model: TableModel, image: RowSet) -> bool:
 
 
 def has_empty_enum(model: TableModel, sets: Iterable[RowSet]) -> bool:
-    """True if a row has the error value of an ENUM, which strict mode refuses."""
+    """True if a row has the error value of an ENUM (number 0), which strict mode would refuse."""
     for rows in sets:
         enums = [(i, model.columns[c]) for i, c in enumerate(rows.columns) if model.columns[c].type == "enum"]
         if enums and any(is_empty_enum(row[i], column) for row in rows.rows for i, column in enums):
@@ -173,8 +175,8 @@ def has_empty_enum(model: TableModel, sets: Iterable[RowSet]) -> bool:
 
 
 def parents_first(chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> list[TableChunk]:
-    """Return the chunks in an order in which parent tables precede child tables. If foreign keys form a cycle, its
-    tables keep their order.
+    """Return the chunks in an order in which parent tables come before child tables. If foreign keys form a cycle, no
+    order of its tables is right.
     """
     by_name = {(chunk.database, chunk.table): chunk for chunk in chunks}
     wanted = {*by_name}  # only names: a recursive function is a reference cycle, which keeps its variables alive

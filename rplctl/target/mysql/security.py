@@ -1,8 +1,8 @@
-"""The options after the question mark in the URL of a MySQL or MariaDB target, and their effect on the connection.
+"""Reads the options after the question mark in the URL of a MySQL or MariaDB target.
 
-    ssl_mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY  as in MySQL's client; others set the default
+    ssl_mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY  as in MySQL's client; the default depends on others
     ssl_ca, ssl_capath, ssl_crl, ssl_crlpath    authorities and revocations; without ssl_mode: VERIFY_IDENTITY
-    ssl_check_hostname=0                        in addition to these: VERIFY_CA
+    ssl_check_hostname=0                        together with one of these four: VERIFY_CA
     ssl_cert, ssl_key, ssl_cipher, tls_version, tls_ciphersuites
     server_public_key_path, get_server_public_key=1    for passwords without TLS
     unix_socket, connect_timeout
@@ -34,8 +34,8 @@ CONNECT_TIMEOUT_S = 10
 
 
 def connection_options(url: URL) -> tuple[Security, dict[str, Any]]:
-    """Return the security of the login, and the driver's options, from the target's URL. Raises ConfigError for unknown
-    or contradictory options.
+    """Return the TLS and password settings, and the options for the driver, from the target's URL. Raises ConfigError
+    for unknown or contradictory options.
     """
     words = {name.replace("-", "_"): str(value) for name, value in url.query.items()}
     unknown = sorted(words.keys() - _KNOWN)
@@ -81,7 +81,7 @@ def _mode(words: Mapping[str, str], switches: Mapping[str, bool]) -> TlsMode:
     if any(name.startswith(("ssl_", "tls_")) for name in words):
         return TlsMode.REQUIRED
     if "server_public_key_path" in words or switches.get("get_server_public_key"):
-        return TlsMode.DISABLED  # over TLS, servers accept the plain password, and never use the public key
+        return TlsMode.DISABLED  # the public key is only used without TLS; over TLS, servers accept the plain password
     return TlsMode.PREFERRED
 
 

@@ -1,17 +1,18 @@
-"""Sets the session of a statement of the source on the target, and resets it afterwards (D10, D11, D21).
+"""Sets the session variables for a statement of the source on the target, and resets them afterwards (D10, D11, D21).
 
-Invariant: all statements of rplctl (positions, savepoints, rows, LOAD DATA, XA, SET) run in rplctl's own session, the
-variables ROWS. Only `statement` enters a statement's session, and only `leave` leaves it. The connection itself calls
-`leave` before each command outside of `foreign` (`LoadingConnection.before_own`), so no caller can forget it.
+Invariant: all statements of rplctl (positions, savepoints, rows, LOAD DATA, XA, SET) run in rplctl's own session, which
+has the variables `settings.ROWS`. Only `statement` sets the session of a statement of the source, and only `leave`
+restores rplctl's own session. Outside of a `foreign` block, the connection itself calls `leave` before each command
+(`LoadingConnection.before_own`), so no caller can forget this.
 
-The text of `leave` has no quotes and only ASCII characters, because it writes texts in hex. It therefore means the same
-under every character_set_client, collation_connection and sql_mode, and one statement is enough.
+The SQL of `leave` has no quotes and only ASCII characters, because it contains texts as hex. So it means the same under
+every character_set_client, collation_connection and sql_mode, and one statement is enough.
 
-Only changed variables are sent. `leave` sends all of them, because a function of a statement may have changed the
-session. Autocommit is off; only transactions that the next statement commits anyway are committed here (`own_commits`,
+Only changed variables are sent. `leave` sends all variables, because a function of a statement may have changed the
+session. Autocommit is off. This module commits only transactions that the next statement commits anyway (`own_commits`,
 and `statement` before DDL).
 
-The variables are those of Query_event in the manual, the same that mysqlbinlog and mariadb-binlog print.
+The variables are those of Query_event in the manual. mysqlbinlog and mariadb-binlog print the same variables.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ StatementVariable = Intvar | Rand | UserVar
 
 _CANONICAL = {f"character_set_{what}": f"collation_{what}" for what in ("connection", "server", "database")}
 _ALIASES = _CANONICAL | {collation: charset for charset, collation in _CANONICAL.items()}
-# the values that `leave` restores for variables outside of ROWS; other variables get DEFAULT, the server's value
+# `leave` gives these values to variables that are not in ROWS. All other variables get DEFAULT, the server's value.
 _OWN = {"sql_if_exists": OFF, "check_constraint_checks": OFF}
 
 _BETWEEN_TRANSACTIONS = "explicit_defaults_for_timestamp"  # MySQL refuses to set it in a transaction; used by DDL
@@ -98,8 +99,8 @@ class ServerKind:
 
 
 class Session:
-    """The session variables of one connection. `send`: executes a statement; `collation_name`: returns the target's
-    name of the collation with an id, or ''.
+    """Controls the session variables of one connection. `send`: executes a statement. `collation_name`: returns the
+    target's name for the collation with an id, or ''.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Session:
         connection_id: int,
     ) -> None:
         self._send = send
-        # CONNECTION_ID() returns pseudo_thread_id if a statement has set it, so the value is passed in
+        # the caller passes the id: CONNECTION_ID() would return pseudo_thread_id if a statement has set it
         self._home = ROWS | _OWN | primary_key_settings("OFF", server) | {"pseudo_thread_id": integer(connection_id)}
         self._as_it_is_now: dict[str, Sql] = {}
         if not server.is_mariadb and server.version >= 80000:  # else information_schema is up to a day old
@@ -120,16 +121,18 @@ class Session:
         self._server = server
         self._current: dict[str, Sql] = {}
         self._ever_set: set[str] = set(ROWS)
-        self._is_foreign = False  # the session of a statement of the source may be set
-        self._is_speaking = False  # the texts that are being sent belong to that session
+        self._is_foreign = False  # True: variables of a statement of the source may be set
+        self._is_speaking = False  # True: the caller is inside of a `foreign` block
         self._database = ""
-        self.missing_database: err.Error | None = None  # error for the default database of the last statement
+        self.missing_database: err.Error | None = None  # the error for the default database of the last statement
         self._policy: dict[str, Sql] = {}  # primary key settings for every statement of the source
-        self._own: dict[str, Sql] = {}  # the server's values, if neither the policy nor the event sets them
+        self._own: dict[str, Sql] = {}  # the server's values of these settings, used if the policy does not set them
 
     @contextmanager
     def foreign(self) -> Iterator[None]:
-        """During the block, send texts in the session of a statement of the source, not in rplctl's own session."""
+        """During the `with` block, send SQL in the session of a statement of the source, not in
+        rplctl's own session.
+        """
         before, self._is_speaking = self._is_speaking, True
         try:
             yield
@@ -137,14 +140,14 @@ class Session:
             self._is_speaking = before
 
     def before_own(self) -> None:
-        """Restore rplctl's own session unless the caller is inside of `foreign`. The connection calls this before each
-        command.
+        """Restore rplctl's own session, but do nothing inside of a `foreign` block. The connection calls this method
+        before each command.
         """
         if not self._is_speaking:
             self.leave()
 
     def leave(self) -> None:
-        """Restore rplctl's own session, whatever the present one is. Sends nothing if it is already set."""
+        """Restore rplctl's own session. Send nothing if no statement of the source has changed the session."""
         if not self._is_foreign:
             return
         own = {name: self._home.get(name, DEFAULT) for name in sorted(self._ever_set - {_BETWEEN_TRANSACTIONS})}
@@ -154,19 +157,19 @@ class Session:
         self._is_foreign = False
 
     def rows(self, *, foreign_keys: bool, lenient: bool = False) -> None:
-        """Set the session for row changes. `lenient`: True to turn off strict mode."""
+        """Set the session variables for row changes of rplctl. `lenient`: True to turn off strict mode."""
         wanted = dict(LENIENT if lenient else ROWS)
         wanted["foreign_key_checks"] = ON if foreign_keys else OFF
         if self._server.is_mariadb:
-            wanted["check_constraint_checks"] = OFF  # the source has checked the rows, or skipped the check
+            wanted["check_constraint_checks"] = OFF  # the source has already checked the rows, or did not want a check
         wanted |= primary_key_settings("OFF", self._server)  # rplctl's temporary tables have no primary key
         wanted |= self._as_it_is_now
         self.leave()
         self._require(wanted)
 
     def follow(self, policy: str, query: Callable[[Sql], Sequence[Sequence[object]]]) -> None:
-        """Set the policy REQUIRE_TABLE_PRIMARY_KEY_CHECK. Variables that already have the value are not set, because
-        setting them requires a privilege.
+        """Use the policy (a value of REQUIRE_TABLE_PRIMARY_KEY_CHECK) for all later statements of the source. `query`
+        reads the present values, because a change of these variables requires a privilege and is avoided if possible.
         """
         self._policy = primary_key_settings(policy, self._server)
         names = list(primary_key_settings("OFF", self._server))
@@ -178,14 +181,14 @@ class Session:
             self._current |= self._own
 
     def _require(self, wanted: Settings, once: Sequence[Sql] = ()) -> None:
-        """Set the variables that differ from `wanted`. `once`: assignments that apply only to the next statement."""
+        """Set the variables whose values differ from `wanted`. `once`: assignments only for the next statement."""
         changed = self._missing(wanted)
         if self._is_foreign and not _reads_alike(assignments(changed, once)):
             self.leave()
             changed = self._missing(wanted)
         if not changed and not once:
             return
-        for name in changed:  # if the server refuses, the values are unknown; an alias has the same value
+        for name in changed:  # if the server refuses the SET, the values of the variables and their aliases are unknown
             self._current.pop(name, None)
             self._current.pop(_ALIASES.get(name, ""), None)
             self._ever_set.add(_CANONICAL.get(name, name))
@@ -199,13 +202,13 @@ class Session:
         if database and database != self._database:
             self._send(written_bytes(b"USE %s", quote(database)))
             self._database = database
-            self._current.pop("collation_database", None)  # USE sets it
+            self._current.pop("collation_database", None)  # USE has changed this variable
 
     def _use_or_none(self, database: str) -> None:
         """Set the default database. If the target lacks it, use information_schema and set `missing_database`.
 
-        A missing default database is allowed, because a statement may qualify all its names, but a session cannot unset
-        its default database. In information_schema nothing can be created or changed, so a name without a database
+        A missing database is no error yet, because the statement may qualify all its names. But a session cannot unset
+        its default database. In information_schema, nothing can be created or changed. So a name without a database
         causes an error, and the caller then reports `missing_database`.
         """
         try:
@@ -217,16 +220,16 @@ class Session:
             self.missing_database = error
 
     def forget_database(self) -> None:
-        """Forget the default database, because it may have been dropped or created again."""
+        """Send USE again before the next statement, because a statement may have dropped or created the database."""
         self._database = ""
 
     def statement(
         self, query: Query, variables: Sequence[StatementVariable], source: ServerKind, *, is_ddl: bool
     ) -> None:
-        """Set the session of a statement of the source, including the variables of its INTVAR, RAND and USER_VAR
-        events.
+        """Set the session variables for one statement of the source. `variables`: the INTVAR, RAND and USER_VAR events
+        of the statement.
 
-        The caller must be inside of `foreign` until the statement has been sent.
+        The caller must be inside of a `foreign` block until the statement has been sent.
         """
         is_same = source.is_mariadb == self._server.is_mariadb
         once = [self._once(variable, is_same_vendor=is_same) for variable in variables]
@@ -245,7 +248,7 @@ class Session:
         elif not self._server.is_mariadb and wanted.get(_BETWEEN_TRANSACTIONS) != self._current.get(
             _BETWEEN_TRANSACTIONS
         ):
-            self._send(written_bytes(b"COMMIT"))  # the next DDL would commit too
+            self._send(written_bytes(b"COMMIT"))  # the DDL statement would commit anyway
         try:
             self._require(self._own | wanted | self._policy, once)
         finally:
@@ -253,10 +256,11 @@ class Session:
 
     @contextmanager
     def own_commits(self, *, wanted: bool) -> Iterator[None]:
-        """Turn on autocommit if `wanted`, for a block with DDL, which commits the open transaction.
+        """Turn on autocommit for the `with` block if `wanted`. The block executes DDL, which commits anyway.
 
-        With autocommit off, MariaDB's EXCHANGE PARTITION and CONVERT TABLE keep the locks of their row check and wait
-        for their own locks, and SYSTEM VERSIONING writes its entry to mysql.transaction_registry twice (1062, 1292).
+        Some statements of MariaDB fail with autocommit off. EXCHANGE PARTITION and CONVERT TABLE check rows, and then
+        wait for the locks of this check. SYSTEM VERSIONING writes its entry to mysql.transaction_registry twice (errors
+        1062 and 1292).
         """
         if wanted:
             self._send(written_bytes(b"SET autocommit=1"))
@@ -277,7 +281,9 @@ class Session:
                 return written("@{}={}", backticked(variable.name), self._user_variable(variable, is_same_vendor))
 
     def _user_variable(self, variable: UserVar, is_same_vendor: bool) -> Sql:
-        """Return the value of a USER_VAR event as SQL, with its type and collation."""
+        """Return the value of a user variable (USER_VAR event) as an SQL literal with the source's type
+        and collation.
+        """
         raw = variable.value
         if raw is None:
             return NULL
@@ -297,11 +303,11 @@ class Session:
 
 
 def primary_key_settings(policy: str, server: ServerKind) -> dict[str, Sql]:
-    """Return the session variables for the policy REQUIRE_TABLE_PRIMARY_KEY_CHECK on this server. STREAM uses the
-    setting in the statement's event. As with MySQL's applier, the server's sql_generate_invisible_primary_key does not
-    apply.
+    """Return the session variables that implement a policy of REQUIRE_TABLE_PRIMARY_KEY_CHECK on this server.
 
-    Raises TargetError 1235 if the server does not support the policy.
+    With the policy STREAM, the event of each statement has the setting. The server's global value of
+    sql_generate_invisible_primary_key is ignored, as by MySQL's applier. Raises TargetError 1235 if the server does not
+    support the policy.
     """
     found: dict[str, Sql] = {}
     generates = not server.is_mariadb and server.version >= _GENERATES_KEYS_SINCE
@@ -320,13 +326,13 @@ def primary_key_settings(policy: str, server: ServerKind) -> dict[str, Sql]:
 
 
 def _reads_alike(sql: bytes) -> bool:
-    """True if the text of a statement means the same in every session: it is ASCII and has no quoted text."""
+    """True if the SQL means the same in every session, because it is ASCII and has no quoted text."""
     return sql.isascii() and b"'" not in sql
 
 
 def collations_sql(server: ServerKind) -> Sql:
-    """Return the query for the ids and names of a server's collations. Since MariaDB 10.10, a collation of several
-    character sets has a full name for each of them.
+    """Return a query for the ids and names of a server's collations. Since MariaDB 10.10, a collation can belong to
+    several character sets, and then has a full name for each character set.
     """
     if server.is_mariadb and server.version >= 101001:
         return written("SELECT ID, FULL_COLLATION_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY")
@@ -336,11 +342,11 @@ def collations_sql(server: ServerKind) -> Sql:
 def statement_settings(
     query: Query, source: ServerKind, target: ServerKind, collation_name: Callable[[int], str]
 ) -> dict[str, Sql]:
-    """Return the session variables of a statement of the source, as SQL text. Character sets are last, because they
-    change how the server reads the other values.
+    """Return the session variables for a statement of the source: name → SQL of the value. Character sets are last,
+    because they change how the server reads the other values.
 
-    `collation_name`: returns the target's name of the collation with an id, or "". Raises TargetError 1231 or 1273 if
-    the target lacks an SQL mode or a collation.
+    `collation_name`: returns the target's name for the collation with an id, or "". Raises TargetError 1231 if the
+    target lacks an SQL mode, and 1273 if the target lacks a collation.
     """
     context = query.context
     stamp = f"{query.timestamp}.{context.microseconds:06d}" if context.microseconds else str(query.timestamp)
@@ -374,7 +380,7 @@ def _flags(flags: int, source: ServerKind, target: ServerKind) -> dict[str, Sql]
         for bit, (name, if_set, if_not) in _MARIADB_FLAGS.items():
             if target.version >= _MARIADB_SINCE.get(name, 0):
                 found[name] = if_set if flags >> bit & 1 else if_not
-        # events lack this setting, but without KEEP the source would have refused the statement
+        # events lack this setting, but the source had the value KEEP: otherwise, it would have refused the statement
         found["system_versioning_alter_history"] = literal("KEEP")
     return found
 
@@ -392,8 +398,8 @@ def _mysql_only(query: Query) -> dict[str, Sql]:
 
 
 def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
-    """Return the sql_mode with which the target reads a statement as the source did. Raises TargetError 1231 if the
-    target lacks a mode.
+    """Return the bits of sql_mode with which the target reads a statement like the source. Raises TargetError 1231 if
+    the target lacks a mode that changes the meaning of statements.
     """
     if source.is_mariadb != target.is_mariadb:
         if source.is_mariadb and (lost := [name for bit, name in _ONLY_MARIADB.items() if mode & bit]):
@@ -407,8 +413,8 @@ def _sql_mode(mode: int, source: ServerKind, target: ServerKind) -> int:
 
 
 def _fractions(mode: int, target: ServerKind) -> int:
-    """Return the flag of sql_mode with which the target rounds or truncates surplus digits of a second as the source
-    does, or 0. By default, MySQL rounds and MariaDB truncates.
+    """Return the bit of sql_mode with which the target treats surplus digits of a second like the source of the other
+    vendor, or 0. By default, MySQL rounds and MariaDB truncates.
     """
     if target.is_mariadb:
         return TIME_ROUND_FRACTIONAL if target.version >= 100400 and not mode & TIME_TRUNCATE_FRACTIONAL else 0

@@ -1,5 +1,6 @@
-"""Session variables as SQL text, and the variables of rplctl's own sessions. A SET of them means the same in every
-session.
+"""Writes SET statements for session variables, and defines the variables of rplctl's own sessions.
+
+Invariant: such a SET statement means the same in every session, because it contains texts as hex.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ literal = utf8_number  # without quotes, whose meaning depends on sql_mode and c
 ON, OFF, DEFAULT = written("1"), written("0"), written("DEFAULT")
 _SET, _COMMA = written("SET "), written(", ")
 
-# the variables for row changes and for all statements of rplctl
+# the variables of rplctl's own session, for row changes and for all other statements of rplctl
 ROWS: dict[str, Sql] = {
     "sql_mode": literal("NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,STRICT_ALL_TABLES"),
     "time_zone": literal("+00:00"),
@@ -31,7 +32,7 @@ OWN_CHARSETS = {name: ROWS[name] for name in ("character_set_client", "collation
 
 
 def assignments(settings: Settings, once: Sequence[Sql] = ()) -> SqlBytes:
-    """Return one SET statement for all settings. `once`: assignments as SQL text, appended."""
+    """Return one SET statement for all settings. `once`: further assignments as SQL text, which are appended."""
     parts = [part for name, value in settings.items() for part in (_COMMA, _variable(name), value)]
     parts += [part for assignment in once for part in (_COMMA, assignment)]
     return as_bytes(joined("", (_SET, *parts[1:])))

@@ -1,11 +1,11 @@
-"""Prepares the text of a statement for the target, and checks the target's answer (design D10, D11, D27).
+"""Prepares the text of a statement of the source for the target, and checks the target's answer (design D10, D11, D27).
 
-The bytes remain as the source logged them, because literals may have another character set than the client. Only these
-parts are rewritten:
+The target receives the bytes that the source logged, because literals may have another character set than the client.
+Only these parts are rewritten:
 
-* an executable comment, which another vendor or version may ignore, becomes the text that the source executed;
-* LOAD DATA reads its file through the connection, as with mysqlbinlog;
-* CREATE TABLE … START TRANSACTION loses its last two words;
+* The text in an executable comment becomes plain text, because another vendor or version could ignore the comment.
+* LOAD DATA reads its file through the connection, as in the output of mysqlbinlog.
+* CREATE TABLE … START TRANSACTION loses its last two words.
 * CREATE EVENT and ALTER EVENT disable the event, as on any replica.
 """
 
@@ -44,9 +44,11 @@ _CREATES_OR_ALTERS, _NAMES_EVENT = re.compile(rb"(?:CREATE|ALTER)\b", re.I), re.
 _BEFORE_EVENT = frozenset({"OR", "REPLACE", "DEFINER"})
 _EXCHANGE = re.compile(rb"ALTER\s+(?:IGNORE\s+|ONLINE\s+|OFFLINE\s+)*TABLE\b.*\b(?:EXCHANGE|CONVERT)\b", re.I | re.S)
 _VERSIONS = re.compile(rb"(?:ALTER|CREATE)\b.*\bSYSTEM\s+VERSIONING\b", re.I | re.S)
-# MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows; after that no position could be set
+# MySQL logs CREATE TABLE … SELECT as CREATE TABLE … START TRANSACTION and rows. In such a transaction, the server
+# would refuse the statement that stores the position.
 _START_TRANSACTION = re.compile(rb"\)\s*START\s+TRANSACTION\s*\Z", re.I)
-# functions whose value differs between calls or servers (MariaDB allows all in a default); NOW() uses the source's time
+# Functions whose value differs between calls or servers. MariaDB allows all of them in a default. NOW() is missing,
+# because the session has the source's time.
 _RANDOM = re.compile(
     rb"\b(?:(?:NEXTVAL|LASTVAL|SETVAL|RAND|UUID\w*|SYS_GUID|RANDOM_BYTES|SYSDATE|ENCRYPT|DES_ENCRYPT|\w*USER|VERSION"
     rb"|CURRENT_ROLE)\s*\(|(?:NEXT|PREVIOUS)\s+VALUE\s+FOR\b|CURRENT_(?:USER|ROLE)\b)|@",
@@ -58,12 +60,12 @@ UNKNOWN_NAMES = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_
 _DROP_LIST = re.compile(
     rb"DROP\s+(?:TEMPORARY\s+)?(?P<kind>TABLES?|VIEW|SEQUENCE)\s+(?!\s*IF\s+EXISTS\b)(?!\s*/\*!)", re.I
 )
-# for a row event, these errors have other reasons and other hints
+# hints for errors of a statement; for row events, the same errors have other reasons and other hints
 _HINTS = dict.fromkeys(
     (er.DUP_ENTRY, *VALUE_ERRORS),
     f"correct the rows that the error names on the target, as they are on the source, then run: rplctl start{OR_SKIP}",
 )
-# the target would refuse the same text again
+# for errors after which the target would refuse the same text again
 _OTHER_WORDS_HINT = (
     "to see the tables, rows and statement of the transaction, run: rplctl skip --dry-run. On the target, execute an "
     "equivalent statement and make all other changes of the transaction by hand. Then, to skip the whole "
@@ -90,9 +92,10 @@ _DUPLICATES = {0: b"", 1: b" IGNORE", 2: b" REPLACE"}
 
 
 def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
-    """Return the statement that the source executed in a form that all servers read alike: without executable
-    comments, and without optimizer hints of the other vendor. The length does not change. Raises RplError 1064 if the
-    text is not complete, and 1235 if it needs the hint SET_VAR of the other vendor.
+    """Return the statement in a form that the target reads like the source. Text in executable comments becomes plain
+    text if the source executed it. Optimizer hints of the other vendor are removed. The length does not change.
+
+    Raises RplError 1064 if the text is not complete, and 1235 if it has MySQL's hint SET_VAR and the target is MariaDB.
     """
     sql = query.sql_bytes
     if not _MAY_BE_EXECUTED.search(sql):
@@ -109,16 +112,18 @@ def as_executed(query: Query, context: DdlContext, target: ServerKind) -> Query:
 
 
 def text_executed(query: Query, context: DdlContext) -> bytes:
-    """Return the text without its executable comments; the logged text if it cannot be parsed."""
+    """Return the text that the source executed, with executable comments as plain text. If the statement cannot be
+    parsed, return the logged text.
+    """
     if not _MAY_BE_EXECUTED.search(query.sql_bytes):
         return query.sql_bytes
-    with suppress(RplError):  # as_executed refuses it
+    with suppress(RplError):  # `as_executed` reports this error
         return opened(query.sql_bytes.decode("latin-1"), context, charset=query.charset).encode("latin-1")
     return query.sql_bytes
 
 
 def changes_only_rows(sql: bytes) -> bool:
-    """True if the statement does not change the definition of any table."""
+    """True if the statement changes at most rows, and no definition of a table. The first word decides this."""
     words = _bare(sql)
     if words[:3].upper() == b"SET":  # SET STATEMENT a='…' FOR …: the statement after FOR counts
         words = _FOR_ONE_STATEMENT.sub(b"", _QUOTED.sub(b"''", words), count=1)
@@ -126,11 +131,11 @@ def changes_only_rows(sql: bytes) -> bool:
 
 
 def needs_autocommit(sql: bytes) -> bool:
-    """True if MariaDB can execute the statement only with autocommit=1, the setting of its replicas.
+    """True if MariaDB can execute the statement only with autocommit=1, which MariaDB's own replicas have.
 
-    EXCHANGE PARTITION and CONVERT TABLE … TO PARTITION check rows themselves; SYSTEM VERSIONING with transaction
-    precision writes to mysql.transaction_registry. None of these statements accepts a temporary table, for which DDL
-    does not commit. Words inside of strings are ignored.
+    These are EXCHANGE PARTITION and CONVERT TABLE … TO PARTITION, which check rows, and SYSTEM VERSIONING with
+    transaction precision, which writes to mysql.transaction_registry. They never change a temporary table, so they
+    always commit the transaction. Words inside of strings are ignored.
     """
     words = _QUOTED.sub(b"''", _bare(sql))
     return _EXCHANGE.match(words) is not None or _VERSIONS.match(words) is not None
@@ -143,10 +148,11 @@ def refuse_inexact(
     table_model: Callable[[str, str], TableModel | None],
     ask: Callable[[Sql], Sequence[object]],
 ) -> None:
-    """Raise TargetError 1846 for an ALTER TABLE that would give existing rows other values than on the source.
+    """Raise TargetError 1846 for an ALTER TABLE that could give existing rows other values than on the source.
 
-    Such a statement adds a column whose default differs between calls or servers (MySQL refuses this), numbers rows
-    without a key, or converts rows of the other vendor between types whose conversion differs.
+    Three kinds of statements can do this. They add a column whose default differs between calls or servers (MySQL
+    refuses this). They number the rows of a table without a clustered key. They convert values between types, and MySQL
+    and MariaDB convert them differently.
     """
     others = context.is_mariadb != target.is_mariadb
     for (database, table), operation in _altered(query, context):
@@ -196,7 +202,7 @@ def _is_random(column: Column) -> bool:
 
 
 def text_of(statement: Query | ExecuteLoadQuery) -> SqlBytes:
-    """Return the SQL text to execute for the statement."""
+    """Return the SQL that the target executes for the statement, after the changes in the module's list."""
     if isinstance(statement, Query):
         sql = _START_TRANSACTION.sub(b")", statement.sql_bytes)
         may_be_event = _CREATES_OR_ALTERS.match(_bare(sql)) and _NAMES_EVENT.search(sql)
@@ -208,15 +214,16 @@ def text_of(statement: Query | ExecuteLoadQuery) -> SqlBytes:
 
 
 def _passive_event(sql: bytes, query: Query) -> bytes:
-    """Return CREATE or ALTER EVENT with the status DISABLE ON SLAVE, as on a replica; other statements unchanged.
+    """Return CREATE EVENT or ALTER EVENT with the status DISABLE ON SLAVE, as on a replica. Return other statements
+    unchanged.
 
-    The status is set in the statement itself. Before a separate ALTER EVENT, the scheduler could run the event, and it
-    would then overwrite the status.
+    The statement itself must set the status. Before a separate ALTER EVENT, the scheduler could run the event, which
+    could also overwrite the status.
     """
     context, charset = DdlContext(sql_mode=query.context.sql_mode or 0), query.charset
     bare = opened(sql.decode("latin-1"), context, charset=charset)
     tokens = tokenize(bare, context, charset)
-    tokens += tokens[-1:] * 2  # reads past the end must find the end token
+    tokens += tokens[-1:] * 2  # the code below may read two tokens after the end
     number = _behind_event_name(tokens)
     if number is None:
         return sql
@@ -237,8 +244,8 @@ def _passive_event(sql: bytes, query: Query) -> bytes:
 
 
 def _behind_event_name(tokens: Sequence[Token]) -> int | None:
-    """Return the index of the token after the name in `CREATE DEFINER=a@b EVENT IF NOT EXISTS d.e`; None for other
-    statements.
+    """Return the index of the token after the event's name (`d.e` in `CREATE DEFINER=a@b EVENT IF NOT EXISTS d.e`).
+    Return None if the statement is not CREATE EVENT or ALTER EVENT.
     """
     number = 1
     if tokens[0].value not in ("CREATE", "ALTER"):
@@ -256,11 +263,11 @@ def _behind_event_name(tokens: Sequence[Token]) -> int | None:
 
 
 def drop_of_those_there(query: Query, *, wanted: bool) -> SqlBytes | None:
-    """Return the text of DROP TABLE, VIEW or SEQUENCE with IF EXISTS, so that it drops the objects that exist; None if
-    the statement should not be changed.
+    """Return DROP TABLE, VIEW or SEQUENCE with IF EXISTS, so that the target drops all existing objects of the list.
+    Return None if the statement needs no change.
 
-    IF EXISTS is added if `wanted` (not for views), or if the source dropped a part of the list before the statement
-    failed: MySQL drops the complete list or nothing.
+    A DROP TABLE or DROP SEQUENCE gets IF EXISTS if `wanted`. Every DROP gets IF EXISTS if it failed on the source after
+    it had dropped a part of the list. (MySQL drops the complete list or nothing, MariaDB may drop a part.)
     """
     match = _DROP_LIST.match(query.sql_bytes, len(query.sql_bytes) - len(_bare(query.sql_bytes)))
     if match is None or not ((wanted and match["kind"].upper() != b"VIEW") or query.error_code in UNKNOWN_NAMES):
@@ -269,7 +276,9 @@ def drop_of_those_there(query: Query, *, wanted: bool) -> SqlBytes | None:
 
 
 def judge(query: Query, error: TargetError | None) -> None:
-    """Compare the target's error (None: success) with the error that the source had. Raises an error if they differ."""
+    """Compare the target's error (None: success) with the error that the source logged. Raises TargetError if only the
+    target failed, and RplError 3002 if the source had another error.
+    """
     found = 0 if error is None else error.errno
     if found == query.error_code:
         return
@@ -300,9 +309,9 @@ def _bare(sql: bytes) -> bytes:
 
 
 def printed_by_other_vendor(definition: Sql, failure: str, target: ServerKind) -> tuple[Sql, tuple[str, ...]]:
-    """Return a form of a definition that the target may accept, if the target has refused it because the other vendor
-    printed it. Also return notes on omissions. `failure`: the text of the target's error; if it has another reason, the
-    definition is unchanged.
+    """Translate a definition that a server of the other vendor printed, after the target has refused it. `failure`: the
+    text of the target's error. Return the new definition and notes on omitted parts. The definition is unchanged if
+    the error has another reason.
     """
     found, notes = in_words_of(definition, target)
     if found == definition:
@@ -311,9 +320,8 @@ def printed_by_other_vendor(definition: Sql, failure: str, target: ServerKind) -
 
 
 def with_near_collation(statement: Sql, failure: str) -> Sql:
-    """Return the statement with another collation, if the target refused it because only the other vendor has its
-    collation. The new one compares by the same rules (UCA 9 and UCA 14, or bytes, without padding). After other
-    failures, return it unchanged.
+    """Return the statement with the nearest collation of the target, after the target has refused an unknown collation.
+    `failure`: the text of the target's error. Return the statement unchanged if the error has another reason.
     """
     found = re.search(r"Unknown collation: '(\w+)'", failure)
     name = found[1] if found else ""

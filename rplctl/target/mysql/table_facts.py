@@ -1,8 +1,8 @@
-"""Facts about tables of a MySQL or MariaDB server beyond their definitions: triggers, foreign keys, engines.
+"""Reads and caches facts about the tables of a MySQL or MariaDB server: triggers, foreign keys, storage engines.
 
-Invariant: an answer is cached until a statement may have changed it, and for at most a minute once statements follow.
-The cache is needed because MariaDB opens every table for one answer: a migration of 20,000 tables cannot repeat the
-query after each statement.
+Invariant: an answer is cached until a statement may have changed the fact. Each executed statement also discards
+answers that are older than a minute. The cache is necessary because MariaDB opens every table for one answer. A
+migration with 20,000 tables cannot repeat the query after each statement.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ GENERATED_KEY = "my_row_id"  # MySQL's name for the column of a generated invisi
 
 
 class ServerTables:
-    """The cached facts about a server's tables. `query`: runs a SELECT in the session for row changes."""
+    """Answers questions about a server's tables, and caches the answers. `query`: executes a SELECT in the session for
+    row changes.
+    """
 
     def __init__(self, query: Callable[[Sql], list[tuple[Any, ...]]]) -> None:
         self._query = query
@@ -64,13 +66,17 @@ class ServerTables:
         self._known.clear()
 
     def follow(self, statement: bytes) -> None:
-        """Discard the answers that an executed statement may have changed, or that are older than a minute."""
+        """Discard the cached answers if the executed statement may have changed them, or if they are older than a
+        minute.
+        """
         is_old = time.monotonic() - self._first_asked > _KEPT_S
         if is_old or _TELLS.search(statement) or self._names_one(statement.lower()):
             self.forget()
 
     def _names_one(self, statement: bytes) -> bool:
-        """True if the statement's text names a table of a cached answer. It may drop this table or create it again."""
+        """True if the statement's text contains the name of a table in a cached answer. Such a statement may drop the
+        table or create it again.
+        """
         tables = {table for names in self._known.values() for _, table in names}
         return any(not table.isascii() or table.lower().encode() in statement for table in tables)
 
@@ -78,16 +84,18 @@ class ServerTables:
         return (model.database, model.name) in self._names(_TRIGGERS)
 
     def is_referenced(self, model: TableModel) -> bool:
-        """True if a foreign key references the table."""
+        """True if a foreign key of any table on the server references this table."""
         return (model.database, model.name) in self._names(_PARENTS)
 
     def cascading_parents(self) -> Names:
-        """Return the tables that a foreign key with an action references."""
+        """Return the tables that a foreign key with the action CASCADE or SET NULL references."""
         return self._names(written("{} WHERE DELETE_RULE {} OR UPDATE_RULE {}", _PARENTS, _ACTS, _ACTS))
 
     def may_also_change(self, named: Collection[TableModel], statement: bytes) -> Names:
-        """Return the nontransactional tables, in addition to `named`, that a statement may change through triggers or
-        through functions that it calls. If `named` is empty, return all nontransactional tables.
+        """Return the nontransactional tables that a statement may change through triggers or stored functions.
+
+        `named`: the tables in the statement. If one of them has a trigger, if the statement may call a function, or if
+        `named` is empty, return all nontransactional tables. Otherwise return no table.
         """
         words, functions = statement.lower(), self._names(_FUNCTIONS)
         calls = any(not name.isascii() or name.lower().encode() in words for _, name in functions)
@@ -112,10 +120,10 @@ class ServerTables:
 def read_model(
     query: Callable[[Sql], list[tuple[Any, ...]]], database: str, table: str, server_version: str
 ) -> TableModel | None:
-    """Return the model of a table from SHOW CREATE TABLE; None for a view or a missing table. Raises TargetError if the
-    server reports an error.
+    """Return the model of a table on the target, read with SHOW CREATE TABLE. Return None for a view or a missing
+    table.
 
-    `query`: returns text as bytes.
+    `query`: executes a SELECT and returns texts as bytes. Raises TargetError if the server reports an error.
     """
     try:
         rows = query(written("SHOW CREATE TABLE {}", backticked(database, table)))
@@ -131,8 +139,8 @@ def read_model(
 
 
 def without_generated_key(model: TableModel) -> TableModel:
-    """Return the model without a primary key that sql_generate_invisible_primary_key has generated, because the rows in
-    the source's log lack its column.
+    """Return the model without the column and the primary key that sql_generate_invisible_primary_key has generated.
+    The rows in the source's log lack this column.
     """
     first = model.columns[0]
     if first.name != GENERATED_KEY or not (first.invisible and first.auto_increment):

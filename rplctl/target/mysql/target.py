@@ -1,10 +1,10 @@
-"""MySQL and MariaDB as targets: rows are applied with plain SQL, and the source's statements are executed.
+"""Applies changes to a MySQL or MariaDB target: rows with plain SQL, and statements of the source as they are.
 
-Invariant: one connection commits data and position, autocommit is off, and every value is stored byte for byte
-(`values`). DDL commits the transaction, so the position of a group with DDL is stored afterwards (REQ-5, commit mode
-`after`). Table definitions are read from the target and never stored; D18 is for targets that do not report them. Row
-changes fire no triggers and write no history, as on any replica: tables with triggers or system versioning receive
-their rows through the BINLOG statement.
+Invariants: one connection commits data and position, autocommit is off, and every value is stored byte for byte
+(`values`). DDL commits the transaction, so the position of a batch with DDL is stored afterwards (REQ-5, commit mode
+`after`). The target reports its table definitions, so rplctl does not store them (D18 is for other targets). Row
+changes fire no triggers and write no history, as on any replica. For this reason, tables with triggers or system
+versioning receive their rows through the BINLOG statement.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ from rplctl.target.mysql.translation import Translation, translated
 from rplctl.target.mysql.values import VALUE_ERRORS, quote
 from rplctl.target.one_connection import OneConnection
 
-BULK_ROWS = 200  # with fewer net changes of a table, a bulk load's temporary tables cost too much
+BULK_ROWS = 200  # for fewer net changes of a table, the temporary tables of a bulk load cost too much
 _SEQUENCE = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size")
 log = logging.getLogger(__name__)
 
 
 class MysqlTarget(OneConnection):
-    """A MySQL or MariaDB server as a target (target.base.StatementTarget)."""
+    """A connected MySQL or MariaDB target. It implements `target.base.StatementTarget` and `TwoPhaseTarget`."""
 
     kind = "mysql"
     mapped_errors = staticmethod(mapped_errors)
@@ -75,7 +75,7 @@ class MysqlTarget(OneConnection):
         self._session: Session | None = None
         self._killer = Killer(engine)
         self._fenced: str | None = None
-        self._fence_holder = 0  # number of the connection that last had the lock
+        self._fence_holder = 0  # the server's id of the connection that last had the lock
         self._foreign_keys = True
         self._key_policy = "STREAM"
         self._replay = EventReplay(self._send)
@@ -146,8 +146,9 @@ class MysqlTarget(OneConnection):
             self._connection.begin_twophase(xid) if xid else self._connection.begin()
 
     def _lets_stages_be_prepared(self) -> bool:
-        """Return True if XA transactions may use temporary tables. On MySQL, this is only possible if a prepared
-        transaction remains attached to its connection (xa_detach_on_prepare=OFF, which exists since 8.0.29).
+        """True if a transaction that will be prepared (XA) may use temporary tables. On MySQL, this requires that the
+        prepared transaction stays attached to its connection. This method sets xa_detach_on_prepare=OFF (MySQL ≥
+        8.0.29) for that.
         """
         if self.server.is_mariadb:
             return True
@@ -181,7 +182,9 @@ class MysqlTarget(OneConnection):
             session.rows(foreign_keys=self._foreign_keys, lenient=lenient)
 
     def _send(self, sql: SqlBytes, data: Iterable[bytes] | None = None) -> list[int]:
-        """Execute the text, and return the number of matched rows for each statement in it."""
+        """Execute the SQL text, and return the number of matched rows for each statement in the text. `data`: the file
+        that LOAD DATA LOCAL reads.
+        """
         driver = self._driver
         driver.local_data = data
         try:
@@ -195,11 +198,11 @@ class MysqlTarget(OneConnection):
             driver.local_data = None
 
     def _query(self, sql: Sql | SqlBytes, *, as_bytes: bool = False) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; text is bytes with `as_bytes`. A query outside of a transaction leaves no
-        transaction open, so that no snapshot or metadata lock remains.
+        """Execute a query, and return its rows. `as_bytes`: True to return texts as bytes. After a query outside of a
+        transaction, roll back, so that no snapshot and no metadata lock remains.
         """
         with self._driver.cursor() as cursor:
-            self._driver.use_unicode = not as_bytes  # MariaDB prints raw bytes as the default of a BINARY column
+            self._driver.use_unicode = not as_bytes  # MariaDB prints the default of a BINARY column as raw bytes
             try:
                 cursor.execute(sql)
             finally:
@@ -272,7 +275,9 @@ class MysqlTarget(OneConnection):
             expect_rows(f"insert into {model.qualified_name}", sum(self._send(sql)), count)
 
     def _update(self, model: TableModel, update: RowSet) -> None:
-        """Update rows by key. If rows exchange values of another unique key, delete all rows and insert them again."""
+        """Update rows by key. If rows exchange values of another unique key, delete these rows and insert them again.
+        Raises CountMismatch if a row is missing.
+        """
         self._send(written_bytes(b"SAVEPOINT rplctl_update"))
         try:
             for sql, count in rows_sql.update_statements(model, update):
@@ -283,7 +288,7 @@ class MysqlTarget(OneConnection):
         except err.IntegrityError as error:
             key = key_of(model)
             if error.args[0] != er.DUP_ENTRY or set(update.columns) | set(key) != set(range(len(model.columns))):
-                raise  # the rows are incomplete, and the applier continues with one transaction at a time
+                raise  # the rows are incomplete, so the applier must try a slower strategy
             self._send(written_bytes(b"ROLLBACK TO SAVEPOINT rplctl_update"))
             self._delete(model, [row[len(update.columns) :] for row in update.rows], len(update.rows))
             self._insert(model, RowSet(update.columns + key, update.rows))
@@ -299,8 +304,8 @@ class MysqlTarget(OneConnection):
             raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
 
     def _apply_single(self, change: RowChange, model: TableModel) -> int:
-        """Apply one change and return the number of changed rows. If strict mode refuses a value that the source has
-        stored, apply the change without strict mode, but only if each written column stores its value exactly.
+        """Apply one change, and return the number of changed rows. If strict mode refuses a value, apply the change
+        without strict mode, but only if the table's columns then store each value exactly.
         """
         try:
             return self._single.apply(change, model, may_load=self._may_load)
@@ -313,8 +318,8 @@ class MysqlTarget(OneConnection):
         return self._single.apply(change, model, may_load=self._may_load)
 
     def _whole_sequence(self, change: RowChange, model: TableModel) -> RowChange:
-        """Return the change of a sequence with all columns of its row, because MariaDB refuses a part of a row (error
-        4085). Columns that a MINIMAL image lacks keep their values.
+        """Complete a change of a MariaDB sequence: add the columns that a MINIMAL image lacks, with their present
+        values. MariaDB refuses an incomplete row of a sequence (error 4085). Return changes of other tables unchanged.
         """
         after = change.after
         if after is None or len(after.columns) == len(model.columns):
@@ -329,7 +334,9 @@ class MysqlTarget(OneConnection):
         )
 
     def stored_value(self, image: RowSet, column: int, model: TableModel) -> Value:
-        """Return a column of the image's row, JSON as text. Raises TargetError 1032 if the row does not exist."""
+        """Return one column, as text, of the row that the image identifies. Raises TargetError 1032 if the row does not
+        exist.
+        """
         name, where = quote(model.columns[column].name), rows_sql.where_row(model, image)
         sql = written_bytes(b"SELECT CAST(%s AS CHAR) FROM %s WHERE %s", name, rows_sql.table_name(model), where)
         self._rows_session()
@@ -370,7 +377,9 @@ class MysqlTarget(OneConnection):
         self._key_policy = policy
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """Raise TargetError, because this target executes the source's statements (`run_statement`)."""
+        """Raise TargetError, because this target cannot execute a DDL plan. It executes the statement itself, in
+        `run_statement`.
+        """
         raise TargetError(
             "cannot create tables from models on a MySQL target",
             errno=er.NOT_SUPPORTED_YET,

@@ -1,9 +1,9 @@
-"""Executes statements with the time zone SYSTEM on a target whose own SYSTEM may be another zone (design D21).
+"""Finds the time zone for statements that the source executed with time_zone=SYSTEM (design D21).
 
-The event of a statement has the time zone SYSTEM, but not the zone that SYSTEM means. The receiver has queried the
-source for this zone (source_zones.py), and the statement is executed in it: as SYSTEM if both servers have the same
-zone, else as an offset from UTC, or by the name of a zone that has the same offset at every time. Invariant: a
-statement that depends on the zone is executed in the source's zone, or stops the channel before it.
+The event of such a statement does not contain the zone that SYSTEM means on the source. The receiver has asked the
+source for this zone (source_zones.py). If SYSTEM means the same zone on both servers, the statement keeps SYSTEM.
+Otherwise SYSTEM is replaced by an offset from UTC, or by the name of a zone with the same offset at every time.
+Invariant: if a statement depends on the zone, it is executed in the source's zone, or the channel stops before it.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _UNKNOWN_HINT: Final = (
 
 
 class _Need(Enum):
-    """The facts about the session's time zone that the execution of a statement requires."""
+    """The knowledge about the session's time zone that the execution of a statement requires."""
 
     NOTHING = 0
-    MOMENT = 1  # the offset from UTC at the time of the statement
+    MOMENT = 1  # only the offset from UTC at the time of the statement
     ZONE = 2
 
 
 class TimeZones:
-    """The names that the source's time zones have on one target. `ask`: runs a SELECT on the target."""
+    """Finds names for the source's time zones on one target. `ask`: executes a SELECT on the target."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -58,8 +58,9 @@ class TimeZones:
         zone: SystemZone | None,
         table_model: Callable[[str, str], TableModel | None],
     ) -> Query:
-        """Return the statement with its time zone SYSTEM replaced by the zone that SYSTEM means on the source, if its
-        result depends on it. Raises TargetError 1846 if `zone` is None, or a zone that the target does not know.
+        """Return the statement with `zone` in place of the time zone SYSTEM. `zone` is the zone that SYSTEM means on
+        the source, or None if this is unknown. A statement that does not depend on the zone is unchanged. Raises
+        TargetError 1846 if the zone is unknown to rplctl or to the target.
         """
         if query.context.time_zone != SYSTEM or (need := _need(query, context, table_model)) is _Need.NOTHING:
             return query
@@ -77,7 +78,7 @@ class TimeZones:
         return replace(query, context=replace(query.context, time_zone=text))
 
     def word_for(self, zone: SystemZone) -> str:
-        """Return the target's value of time_zone for the zone; '' if the target has none."""
+        """Return the value of the target's variable time_zone that means this zone, or '' if there is no such value."""
         if read_zone(self._ask, known=zone) == zone:
             return SYSTEM
         if zone.fixed is not None and (text := offset_text(zone.fixed)):
@@ -102,8 +103,8 @@ def _stop(why: str, hint: str) -> TargetError:
 
 
 def _need(query: Query, context: DdlContext, table_model: Callable[[str, str], TableModel | None]) -> _Need:
-    """Return the facts about the time zone that the statement requires. Servers log nearly every ALTER TABLE with
-    SYSTEM.
+    """Return the knowledge about the time zone that the statement requires. This check matters, because servers log
+    nearly every ALTER TABLE with SYSTEM, and most of them do not depend on the zone.
     """
     if changes_only_rows(query.sql_bytes):
         return _Need.ZONE  # a column's default may depend on the zone

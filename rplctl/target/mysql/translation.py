@@ -1,9 +1,9 @@
 """Translates DDL for a target of the other vendor, or of an earlier version (design D33).
 
-The text of the statement is edited token by token; parts that the target reads alike remain byte for byte. A part that
-the target does not support and on which no row depends is omitted with a note: an index over an expression, a parser,
-visibility, a CHECK that is not enforced. Invariant: no edit changes the values of rows. A statement that would need
-such an edit is sent unchanged, and the target refuses it.
+The text of the statement is edited token by token. Parts that the target reads like the source remain unchanged, byte
+for byte. Some parts that the target does not support are omitted with a note, because no row depends on them: an index
+over an expression, a parser, visibility, a CHECK that is not enforced. Invariant: no edit changes the values of rows. A
+statement that would need such an edit is sent unchanged, and the target refuses it.
 
 tests/stories/test_dialects.py tests each form on servers of both vendors.
 """
@@ -26,8 +26,8 @@ from rplctl.target.mysql.session import ServerKind
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The translated statements to send, in order; empty if no part of the statement remains. `notes`: the omitted
-    parts.
+    """The result of a translation: the statements to send, in order, and notes about omitted parts. There are no
+    statements if all parts are omitted.
     """
 
     queries: tuple[Query, ...]
@@ -41,8 +41,11 @@ def translated(
     table_model: Callable[[str, str], TableModel | None],
     collations: Callable[[], Mapping[int, str]],
 ) -> Translation:
-    """Translate a statement from `as_executed`. `context`: the session on the source. `table_model`: returns a table of
-    the target; `collations`: returns the target's collations, id → name.
+    """Translate a DDL statement for the target. A statement that needs no translation, or cannot be parsed, is
+    unchanged.
+
+    `query`: a statement without executable comments. `context`: the statement's session on the source. `table_model`:
+    returns a table of the target. `collations`: returns the target's collations, id → name.
     """
     is_earlier = target.version // 100 < context.version_number // 100
     if context.is_mariadb == target.is_mariadb and not is_earlier:
@@ -74,7 +77,9 @@ def translated(
 
 
 def in_words_of(definition: str, target: ServerKind) -> tuple[str, tuple[str, ...]]:
-    """Translate a definition that a server of the other vendor printed. Return the new text and notes on omissions."""
+    """Translate a definition that SHOW CREATE TABLE printed on a server of the other vendor. Return the new text, and
+    notes about omitted parts.
+    """
     query = Query(
         timestamp=0, thread_id=0, execution_time=0, error_code=0, database="", sql_bytes=definition.encode(),
         context=QueryContext(flags2=0, sql_mode=0), uses_temporary_tables=False, suppress_use=False,
@@ -86,10 +91,10 @@ def in_words_of(definition: str, target: ServerKind) -> tuple[str, tuple[str, ..
 
 @dataclass(slots=True)
 class _Statement(EditedElements):
-    """The edits of a whole statement."""
+    """Edits a whole DDL statement: finds its verb and object, and edits each clause. `at` is the index of a token."""
 
     def rewrite(self) -> list[str] | None:
-        """Make the edits. Return statements to send before this one; None if nothing remains to send."""
+        """Edit the statement. Return statements that must be sent before it, or None if no part of it remains."""
         at = 0
         if not self.to_mariadb and self.reads(0, "SET STATEMENT"):
             while not self.is_word(at, "FOR") and at < self.end():
@@ -124,7 +129,7 @@ class _Statement(EditedElements):
         return []
 
     def _read_name(self, at: int) -> int:
-        """Read the table's name and look up its definition. Return the number of the token after the name."""
+        """Read the table's name and look up its definition. Return the index of the token after the name."""
         first, database = at, self.query.database
         if self.is_symbol(at + 1, "."):
             database, at = self.decoded(at), at + 2
@@ -140,7 +145,7 @@ class _Statement(EditedElements):
         first = at
         self._cut_options(at, self.end(), OF_DATABASES[self.to_mariadb], also_before="DEFAULT")
         if self.to_mariadb and any(self.reads(n, "READ ONLY") for n in range(at, self.end())):
-            raise Gone  # READ ONLY is a setting of the source's database, and MariaDB does not have it
+            raise Gone  # MariaDB has no READ ONLY for databases
         self._words(first, self.end())
 
     def _create(self, first: int, at: int, *, replaces: bool) -> list[str]:
@@ -178,7 +183,9 @@ class _Statement(EditedElements):
         )
 
     def _list(self, parts: list[tuple[int, int]], edit: Callable[[int, int], None], verb: str) -> bool:
-        """Edit the parts of a list. Return False if no part remains."""
+        """Call `edit` for each part of a list (first token, end token), and join the remaining parts. `verb`: the text
+        before CHECKs that `edit` has moved to the end. Return False if no part remains.
+        """
         kept, is_changed = [], False
         for first, end in parts:
             if first >= end:
@@ -249,7 +256,7 @@ class _Statement(EditedElements):
             self._options(first, end)
 
     def _drop(self, at: int) -> None:
-        """Edit a DROP clause. `at`: the token after DROP."""
+        """Edit a DROP clause of ALTER TABLE. `at`: the index of the token after DROP."""
         kind = self.tokens[at].value if self.is_word(at, "CHECK", "CONSTRAINT", "INDEX", "KEY") else ""
         name = at + (2 if self.reads(at, "FOREIGN KEY") else bool(kind) or self.is_word(at, "COLUMN"))
         if self.reads(name, "IF EXISTS"):
@@ -277,7 +284,9 @@ class _Statement(EditedElements):
         self.put(name, name + 1, backticked(alike[0]))
 
     def _refuse_absent(self, name: int) -> None:
-        """Raise Gone if the target's table lacks the index: the clause about it is then omitted, with a note."""
+        """Raise Gone if the target's table lacks the index, so that the clause about this index is omitted. Also add a
+        note. `name`: the index of the token with the name.
+        """
         known = {key.name.casefold() for key in self.model.keys} if self.model is not None else ()
         if self.model is not None and self.decoded(name).casefold() not in known:
             self.note(f"the index {self.decoded(name)}, which the source changes or drops")

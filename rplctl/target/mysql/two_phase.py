@@ -1,9 +1,9 @@
-"""XA on MySQL and MariaDB: the operations of two-phase commit outside of the transaction's connection (WL#3970).
+"""Two-phase commit (XA) on MySQL and MariaDB: operations on a prepared transaction from other connections (WL#3970).
 
 The module relies on these facts, measured on MariaDB 10.11 and MySQL 9.7. A prepared transaction outlives its
-connection and a restart of the server. On MariaDB, XA COMMIT from another connection gets error 1397 while the owner's
-connection exists. XA RECOVER lists the transactions of all accounts. A prepared transaction without changes disappears,
-or gets error 1402, after its owner has disconnected.
+connection and a restart of the server. The owner is the connection that prepared it. On MariaDB, XA COMMIT from another
+connection gets error 1397 while the owner exists. XA RECOVER lists the transactions of all accounts. If a prepared
+transaction has no changes, it disappears after its owner has disconnected, or XA COMMIT gets error 1402.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _OLDEST = {True: (10, 5, 2), False: (5, 7, 7)}  # is MariaDB → first version t
 
 
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
-    """Return the prepared transactions whose name begins with `prefix`, connected or not. Raises TargetError if the
-    target reports an error.
+    """Return the names of the prepared transactions that begin with `prefix`. Their owners may have disconnected.
+    Raises TargetError if the target reports an error.
     """
     with _alone(engine) as connection:
         rows = run(connection, written("XA RECOVER")).all()
@@ -37,12 +37,15 @@ def prepared_xids(engine: Engine, prefix: str) -> list[str]:
         name = data if isinstance(data, str) else bytes(data).decode("latin-1")
         if format_id == _SQLALCHEMY_FORMAT and not bqual_length and gtrid_length == len(name):
             found.append(name)
-    # any account of the server can prepare a transaction whose name begins with the prefix
+    # any account can prepare a transaction whose name begins with the prefix, so the rest of the name is checked, too
     return [name for name in found if name.startswith(prefix) and is_matched(Grammar.XID, name)]
 
 
 def end_prepared(engine: Engine, verb: str, xid: str) -> None:
-    """Execute XA COMMIT or XA ROLLBACK. Raises TargetError if the owner's connection does not end."""
+    """Execute XA COMMIT or XA ROLLBACK (`verb`) for a prepared transaction. Wait until the owner's connection has
+    ended. Do nothing if the transaction has already ended. Raises TargetError if the owner's connection does not end in
+    time.
+    """
     for _ in attempts(OWNER_GONE_SECONDS, _PAUSE_SECONDS):
         try:
             with _alone(engine) as connection:
@@ -128,7 +131,7 @@ def _lock(prefix: str) -> Sql:
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection without an open transaction, because servers refuse XA COMMIT inside a transaction."""
+    """Yield a new connection without an open transaction, because servers refuse XA COMMIT inside of a transaction."""
     with mapped_errors(), engine.connect() as plain:
         connection = plain.execution_options(isolation_level="AUTOCOMMIT")
         run(connection, written("ROLLBACK"))  # the pool's first queries may have begun a transaction

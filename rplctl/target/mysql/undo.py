@@ -1,5 +1,6 @@
-"""Writes rows of MySQL and MariaDB as SQL literals, for the statements that undo a repair (target.undo). Texts and
-bytes are in hex in the column's character set, so the SQL is ASCII.
+"""Writes rows of MySQL and MariaDB as SQL literals, for the statements that undo a repair (`target.undo`).
+
+Texts and bytes are written in hex, in the column's character set, so the SQL is ASCII.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class MysqlUndo(UndoSql):
         elif kind in _NUMBERED:
             text = written("CAST({} + 0 AS CHAR)", name)
         elif kind == "float":
-            text = written("QUOTE({} * 1e0)", name)  # multiplied, because adding 0 would turn -0 into 0
+            text = written("QUOTE({} * 1e0)", name)  # `* 1e0`, because `+ 0` would turn -0 into 0
         elif kind in _PRINTED:
             text = written("QUOTE({})", name)
         elif kind == "json":

@@ -1,4 +1,4 @@
-"""Values as literals that MySQL and MariaDB store byte for byte in a session with `settings.ROWS`.
+"""Writes values as SQL literals. MySQL and MariaDB store them byte for byte in a session with `settings.ROWS`.
 
 | column | value | literal |
 |---|---|---|
@@ -35,7 +35,7 @@ from rplctl.sql_text import (
 )
 from rplctl.target.base import Value
 
-# out of range, truncated, incorrect, too long
+# errors about a value: out of range, truncated, incorrect, too long
 VALUE_ERRORS = frozenset({
     er.WARN_DATA_OUT_OF_RANGE, er.WARN_DATA_TRUNCATED, er.TRUNCATED_WRONG_VALUE, er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
     er.DATA_TOO_LONG,
@@ -54,15 +54,15 @@ _PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
 
 @dataclass(frozen=True, slots=True)
 class StagedCell:
-    """A reference to a large value: it is in the LONGBLOB column `v` of the temporary table `table`, which has one row
-    (see `large`).
+    """A reference to a large value in the temporary table `table`. The table has one row, with the value in the
+    LONGBLOB column `v` (see `large`).
     """
 
     table: SqlBytes
 
 
 def literal(value: Value | StagedCell, column: Column) -> SqlBytes:
-    """Return the SQL expression that writes the value into the column."""
+    """Return the SQL literal (or subquery) with which a statement writes the value into the column."""
     match value:
         case StagedCell():
             return written_bytes(b"(SELECT v FROM %s)", value.table)
@@ -86,8 +86,8 @@ def literal(value: Value | StagedCell, column: Column) -> SqlBytes:
 
 
 def comparand(value: Value, column: Column) -> SqlBytes:
-    """Return SQL of the value for a comparison with a key's column. Text has the column's character set, so that an
-    index is used.
+    """Return the value as SQL for a comparison with a column of a key. A text literal has the column's character set,
+    so that the server can use an index.
     """
     if isinstance(value, bytes) and column.type in CHARACTER_TYPES and column.charset not in (None, "binary"):
         return written_bytes(b"_%s %s", as_bytes(word(str(column.charset))), hex_bytes(value))
@@ -97,8 +97,8 @@ def comparand(value: Value, column: Column) -> SqlBytes:
 
 
 def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
-    """Return a condition that is true if the column has exactly this value: bytes are compared, and NULL
-    equals NULL.
+    """Return an SQL condition that is true if the column has exactly this value. It compares texts as bytes, and treats
+    NULL as equal to NULL.
     """
     name = quote(column.name)
     if isinstance(value, StagedCell):  # if one operand is binary, servers compare both as bytes
@@ -124,7 +124,7 @@ def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
 
 
 def is_empty_enum(value: Value, column: Column) -> bool:
-    """True for the error value '' (number 0) of an ENUM, which strict mode refuses."""
+    """True if the value is the error value '' (number 0) of an ENUM column. Strict mode refuses this value."""
     return column.type == "enum" and value == 0
 
 
