@@ -1,3 +1,3 @@
-"""The kind of target for Delta Lake: a folder or bucket of Delta tables. They store the source's changes (layer
-`changes`), or are a mirror of its tables.
+"""The kind of target `delta`: a folder or bucket of Delta Lake tables. The tables contain the source's changes (layer
+`changes`), or the source's current rows (layer `mirror`).
 """

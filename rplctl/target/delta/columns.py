@@ -1,4 +1,6 @@
-"""A lake's column types in Arrow: those of the format `binlog` (man rplctl-dataframe), except that TIME is text."""
+"""Maps column types of the source to Arrow types of a lake. They are the types of the DataFrame format `binlog` (man
+rplctl-dataframe), except that TIME is text.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A mirror's rows as `rplctl verify` compares them: numbers and times are texts in the format of the log, from Arrow.
+"""Reads a mirror's rows for `rplctl verify`. DECIMAL and times become texts in the format of the source's log.
 
-A stage is the rows of an open transaction that is never committed. Invariant: no file and no table's log is written.
-The source's values are also converted to the column's Arrow type; an invalid date is NULL on both sides.
+The stage, into which verify loads rows of the source, consists of the changes of an open transaction that is never
+committed. Invariant: verify writes no file and no table's log. Values of the source are also converted to the column's
+Arrow type, and an invalid date is NULL on both sides.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def _plain(values: pa.Array, column: Column) -> list[Any]:
 
 @contextmanager
 def _mapped(model: TableModel) -> Iterator[None]:
-    """Raise TargetError if the block finds a column whose type differs from the model's, for example while DDL is
-    executed.
+    """Convert errors of Arrow and delta-rs in a `with` block to TargetError. Arrow fails if a column's type differs
+    from the model, for example because a DDL statement is executed at the same time.
     """
     try:
         with mapped(model.qualified_name):

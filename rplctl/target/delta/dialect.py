@@ -1,4 +1,4 @@
-"""The dialect of Delta Lake, based on SQLite's dialect: rplctl's tables are in a SQLite file next to the lake."""
+"""The dialect of Delta Lake. It is based on SQLite's dialect, because rplctl's own tables are in a SQLite file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DeltaDialect(SqliteDialect):
     packages: ClassVar[tuple[str, ...]] = ("deltalake", "pyarrow")
 
     def place(self, url: str) -> LakePlace:
-        """Return the location of the lake in the URL. Raises ConfigError if the URL is not valid."""
+        """Return the location of the lake that the URL names. Raises ConfigError if the URL is not valid."""
         return place_of(url)
 
     def is_missing_at(self, url: str) -> bool:
@@ -69,8 +69,8 @@ def _require(packages: Sequence[str]) -> None:
 
 
 def _refuse_another(place: LakePlace) -> None:
-    """Raise ConfigError if the folder is not a lake of rplctl or if the lake has another layer. Raises TargetError if
-    the folder cannot be read.
+    """Raise ConfigError if the folder has files but is not a lake of rplctl, or if the lake has another layer than the
+    URL. Raises TargetError if the folder cannot be read.
     """
     folder, mark = Path(place.root), _mark(place)
     with _named(place):
@@ -88,13 +88,13 @@ def _refuse_another(place: LakePlace) -> None:
 
 
 def _mark(place: LakePlace) -> Path:
-    """Return the path of the file that marks a lake of the layer `mirror`, next to its state."""
+    """Return the path of an empty file next to the SQLite file. If it exists, the lake has the layer `mirror`."""
     return Path(f"{place.state}.{MIRROR}")
 
 
 def _make_folders(place: LakePlace) -> None:
-    """Create the missing folders. Raises ConfigError if the folder is of another lake, and TargetError if it cannot be
-    written.
+    """Create the missing folders of the lake and of the SQLite file. Raises ConfigError if the folder cannot be used
+    for this lake, and TargetError if it is not writable.
     """
     _refuse_another(place)
     folder = Path(place.root)

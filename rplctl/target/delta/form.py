@@ -1,4 +1,6 @@
-"""The value form of a lake, which is not used: values are Arrow arrays from the log (decode.arrow)."""
+"""The value format of a lake. It has only defaults, because Spark tasks decode the log of the source into Arrow arrays
+(`decode.arrow`).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A mirror as a target: Delta tables with the same rows as the source's tables. Changed files are rewritten (copy on
-write), and all expected rows are checked.
+"""Applies changes to a mirror: Delta tables with the same rows as the source's tables.
 
-Invariant: as in `target.DeltaTarget`, the open transaction changes no table. Its net changes are in overlays. When the
-transaction is complete, the affected files are rewritten, and one commit replaces the old files of each table.
+Invariant: as in `target.DeltaTarget`, the open transaction changes no table. An overlay collects the net changes of a
+table in memory. When the transaction is complete, the files with changed rows are rewritten, and all expectations about
+rows are checked. Then one commit for each table replaces the old files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from rplctl.target.lake import PendingTable
 
 
 class MirrorTarget(DeltaTarget):
-    """A mirror as a target; implements lake.LakeTarget and base.Savepoints."""
+    """A connection to a mirror. The class implements `lake.LakeTarget` and `base.Savepoints`."""
 
     bulk_rows = 0
     keeps_changes = False
@@ -72,15 +72,15 @@ class MirrorTarget(DeltaTarget):
             error = TargetError(
                 f"table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot identify its rows",
                 errno=er.REQUIRES_PRIMARY_KEY,
-                # adding a key later does not help, because these rows are already in the log
+                # a key that is added later does not help, because rows without a key are already in the log
                 hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
             )
             error.table = (model.database, model.name)
             raise error
 
     def adopts(self, model: TableModel) -> bool:
-        """True if the mirror has the table. Any other table must be created by the log, because its earlier rows would
-        be missing.
+        """True if the mirror already has the table. A new table would lack its earlier rows if the channel starts in
+        the middle of the source's log.
         """
         return DeltaTables(self.writer).open_table(folder_of(model)) is not None
 
@@ -88,8 +88,8 @@ class MirrorTarget(DeltaTarget):
         return False
 
     def follow_foreign_keys(self, wanted: bool, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        """Do nothing, because a mirror has no foreign keys, and the applier refuses changes with actions before
-        (follows_foreign_keys).
+        """Do nothing, because a mirror has no foreign keys. The applier itself refuses changes that would execute
+        foreign key actions (`Dialect.follows_foreign_keys`).
         """
         return True
 
@@ -131,7 +131,7 @@ class MirrorTarget(DeltaTarget):
         raise _partial(model)
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        self._stage_rows()  # the rows that precede the DDL in the transaction
+        self._stage_rows()  # for rows that come before the DDL in the same transaction
         ddl = MirrorDdl(self.writer, folder_of, self._files_of)
         for table in ddl.carry_out(plan):
             if table.folder in self._staged:
@@ -144,8 +144,8 @@ class MirrorTarget(DeltaTarget):
         return super().take_staged()
 
     def _stage_rows(self) -> None:
-        """Write the net changes into new files, and add the files to the batch. Raises CountMismatch if the target's
-        rows are not as expected.
+        """Write the net changes of all tables into new files, and add the files to the batch. Raises CountMismatch if
+        the target's rows are not as expected.
         """
         for model, overlay in self._overlays.values():
             if not overlay.entries:
@@ -177,7 +177,7 @@ class MirrorTarget(DeltaTarget):
         return self._files[model]
 
     def changed_rows(self, database: str, table: str) -> list[Row]:
-        """Return the rows of a table that the open transaction has changed or inserted."""
+        """Return the rows of a table that the open transaction has updated or inserted, without deleted rows."""
         found = self._overlays.get((database, table))
         return [] if found is None else [row for _, row in found[1].entries.values() if row is not None]
 
@@ -187,8 +187,8 @@ def folder_of(model: TableModel) -> str:
 
 
 def open_files(place: LakePlace, model: TableModel) -> MirrorFiles:
-    """Return the current files of the table; no files if the table does not exist. Raises TargetError if the lake
-    cannot be read.
+    """Return an object with the current files of a mirror's table. A missing table has no files. Raises TargetError if
+    the lake cannot be read.
     """
     snapshot = DeltaTables(place).snapshot(folder_of(model))
     stats: dict[str, str] = {} if snapshot is None else snapshot[1]
@@ -201,7 +201,7 @@ def _key(image: RowSet, key: Sequence[int]) -> Row | None:
 
 
 def _unusable_key(model: TableModel) -> str:
-    """Return a text for an error that says why none of the table's keys identifies its rows."""
+    """Return a text for an error: the reason why no key of the table identifies its rows."""
     for key in model.keys:
         if key.is_unique and (key.has_expression or any(part.length for part in key.parts)):
             return f"only the key `{key.name}`, which is over an expression or a part of a column"

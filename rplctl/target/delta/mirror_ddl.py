@@ -1,7 +1,8 @@
-"""DDL of a mirror: computes the files and columns that a table has after a statement.
+"""Executes DDL on a mirror: computes the files and columns that a table has after the statement.
 
-Invariant: no value changes; otherwise the statement is refused (1846) before a file is written. Added columns that are
-NULL change no file. Other changes rewrite the table's files, and one commit replaces the old files.
+Invariant: no value may change. A statement that could change a value is refused (error 1846) before a file is written.
+Added columns that are NULL change no file. Other changes rewrite the table's files, and one commit replaces the old
+files.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _TEXTS: Final = frozenset({"varchar", "char", "enum", *TEXT_BYTES})
 
 
 class MirrorDdl:
-    """Computes the changes of tables by one statement. `files_of`: returns the files of a table, with the columns
-    before the statement.
+    """Computes the changes that one DDL statement makes to tables of a mirror. `folder_of`: returns a table's folder.
+    `files_of`: returns a table's files, with the columns before the statement.
     """
 
     def __init__(self, place: LakePlace, folder_of: Callable[[TableModel], str],
@@ -42,8 +43,8 @@ class MirrorDdl:
         self._now: dict[str, tuple[TableModel, list[pa.Table] | MirrorFiles | None]] = {}  # None: the table has no rows
 
     def carry_out(self, plan: DdlPlan) -> list[PendingTable]:
-        """Execute the plan: write the new files, and return the changes of each table. Raises TargetError if the lake
-        cannot be read or written.
+        """Write the new files for a DDL plan, and return the changes of each table. The caller commits them later.
+        Raises TargetError if the plan is not supported, or if the lake cannot be read or written.
         """
         for step in steps_here(plan):
             self._step(step, plan.context)
@@ -69,7 +70,7 @@ class MirrorDdl:
                 )
 
     def _rows(self, model: TableModel) -> list[pa.Table] | None:
-        """Return all rows of a table, one Arrow table for each file; None if it has no rows."""
+        """Return all rows of a table, as one Arrow table for each file, or None if the table has no rows."""
         folder = self._folder_of(model)
         rows = self._now[folder][1] if folder in self._now else self._files_of(model)
         return [rows.read(path) for path in rows.stats] if isinstance(rows, MirrorFiles) else rows
@@ -97,8 +98,10 @@ class MirrorDdl:
         self._now[folder] = (new, made)
 
     def _filled(self, column: Column, origin: str | None, old: TableModel, context: DdlContext) -> pa.Array | None:
-        """Return a column's values for all rows; None if the files need not change. Raises TargetError if only the
-        source knows the values.
+        """Return an array with the value of an added column in all existing rows. Return None if the files need not
+        change for this column. For a changed column, the array only shows that the files must change.
+
+        `origin`: the column's old name, or None if it is added. Raises TargetError if only the source knows the values.
         """
         before = old.find(origin) if origin is not None else None
         if before is not None:
@@ -117,7 +120,7 @@ class MirrorDdl:
         return column_of([value], column, arrow_type(column), zero_null=self._place.zero_dates_null)
 
     def _refuse_numbered(self, column: Column, before: Column, old: TableModel, context: DdlContext) -> None:
-        """Raise TargetError for rows that the source numbers because the column becomes AUTO_INCREMENT."""
+        """Raise TargetError if a row gets a new number on the source, because the column becomes AUTO_INCREMENT."""
         zeros, nulls = numbered_by_source(column, context)
         for rows in self._rows(old) or []:
             values = rows[before.name]
@@ -136,7 +139,7 @@ class MirrorDdl:
 
 
 def _is_plain(old: Column, new: Column) -> bool:
-    """True if the source's conversion keeps every value that fits the new type."""
+    """True if the source's conversion from `old` to `new` keeps every value that fits the new type."""
     if old.fraction_digits > new.fraction_digits or (old.type == "time" and old.length != new.length):
         return False
     if old.type == new.type:
@@ -146,8 +149,8 @@ def _is_plain(old: Column, new: Column) -> bool:
 
 
 def _cast(values: pa.ChunkedArray, column: Column, model: TableModel) -> pa.ChunkedArray:
-    """Convert values to the column's type. Raises TargetError for a value that does not fit: only the source knows the
-    result.
+    """Convert values to the column's Arrow type. Raises TargetError if a value does not fit the column, because only
+    the source knows the result of such a conversion.
     """
     try:
         made = values.cast(arrow_type(column))

@@ -1,9 +1,8 @@
-"""The net changes that the open transaction makes to one table of a mirror, by key, with the expectation of each
-change.
+"""Collects the net changes that the open transaction makes to one table of a mirror, by key.
 
-Invariant (design D2): nothing is upserted. An entry records if its key must exist in the table's files. Each change is
-checked against earlier changes of the transaction in the overlay, and against the files when they are rewritten
-(`rewrite.py`).
+Invariant (design D2): nothing is upserted. Each entry records if the key must exist in the table's files. A change is
+first checked against earlier changes of the same transaction. Later, when the files are rewritten (`rewrite.py`), it is
+checked against the files.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ from typing import Final
 
 from rplctl.target.base import CountMismatch, Row, RowSet, TableChunk, Value
 
-NOT_GIVEN: Final = b"\0rplctl: as it is in the file"  # an unchanged column; compared by identity, not by value
+NOT_GIVEN: Final = b"\0rplctl: as it is in the file"  # marks an unchanged column; compared by `is`, not by value
 
 
 class Overlay:
-    """The changed rows. `entries`: key → (True if the files must have the key, the new row or None if it is deleted).
+    """The net changes of one table: key → (True if the files must have the key, the new row or None for a delete).
 
-    A row has a value for each column of the table; a column that an update does not name is NOT_GIVEN.
+    A row has a value for each column of the table. Columns that an update does not set have the value NOT_GIVEN.
+    `key`: the indexes of the key's columns. `width`: the number of columns.
     """
 
     def __init__(self, key: tuple[int, ...], width: int) -> None:
@@ -32,8 +32,8 @@ class Overlay:
         return made
 
     def take(self, chunk: TableChunk) -> None:
-        """Add the changes of a chunk: the deletes, then the updates, then the inserts. Raises CountMismatch if a
-        change contradicts an earlier one.
+        """Add the net changes of a chunk: first the deletes, then the updates, then the inserts. Raises CountMismatch
+        if a change contradicts an earlier change of the transaction.
         """
         for key in chunk.absent:
             self.set(key, None, expects=False)
@@ -49,15 +49,15 @@ class Overlay:
                 self.set(tuple(whole[c] for c in self.key), whole, expects=False)
 
     def is_there(self, key: Row) -> bool | None:
-        """Return True if the key exists after the changes in the overlay, False if not, and None if only the files can
-        tell.
+        """True if a row with this key exists after the changes in the overlay, False if the changes have deleted the
+        row. None if the overlay has no change of the key, so that the caller must search the files.
         """
         found = self.entries.get(key)
         return None if found is None else found[1] is not None
 
     def set(self, key: Row, row: Row | None, *, expects: bool) -> None:
-        """Set the row of a key; None deletes the row. `expects`: True if the key must exist before, False if it must
-        not. Raises CountMismatch if an earlier change contradicts this.
+        """Set the new row of a key, or delete the row if `row` is None. `expects`: True if the key must exist before
+        this change, False if it must be absent. Raises CountMismatch if an earlier change contradicts `expects`.
         """
         found = self.entries.get(key)
         if found is None:
@@ -68,8 +68,8 @@ class Overlay:
             self.entries[key] = (found[0], row)
 
     def update(self, key: Row, after: RowSet) -> None:
-        """Set the new values of a row. If its key changes, the row must be complete. Raises CountMismatch if the
-        change contradicts an earlier one.
+        """Set new values in the row with this key. Raises CountMismatch if an earlier change has deleted the row, or if
+        the key changes and `after` lacks columns.
         """
         found = self.entries.get(key)
         row = self.whole(after, None if found is None else found[1], key)
@@ -83,8 +83,8 @@ class Overlay:
         self.set(moved, row, expects=False)
 
     def whole(self, part: RowSet, base: Row | None = None, key: Row = ()) -> Row:
-        """Return a row with all columns. A value is from `part`, else from `key`, else from the row `base`, else
-        NOT_GIVEN.
+        """Return a row with all columns of the table. Each value comes from the first of these that has it: `part`,
+        `key`, `base` (an earlier row). Otherwise the value is NOT_GIVEN.
         """
         if part.columns == tuple(range(self.width)):
             return part.rows[0]

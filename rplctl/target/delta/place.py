@@ -1,12 +1,12 @@
-"""A lake's URL, and the names of its files.
+"""Reads the URL of a lake, writes its data files, and names its folders.
 
     delta+file:///FOLDER            tables are FOLDER/DATABASE/TABLE; rplctl's tables: FOLDER/_rplctl/state.db
     delta+s3://BUCKET/PREFIX?state=/FILE    the same below the prefix; rplctl's tables are in the local FILE
 
-After `?`: `layer=changes|mirror`, `zero_dates=null|error`, `state=FILE`, and the storage options of delta-rs
-(AWS_REGION, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, …). Keys and passwords are not allowed there: they come from the
-environment. Invariant: names are encoded as in MySQL's file names: a character other than an ASCII letter, a digit or
-`_` becomes @ and its code.
+Options after `?` are `layer=changes|mirror`, `zero_dates=null|error`, `state=FILE`, and the storage options of delta-rs
+(AWS_REGION, AWS_ENDPOINT_URL, AWS_ALLOW_HTTP, …). Keys and passwords are not allowed in the URL; they come from the
+environment. Invariant: names of folders are encoded as in MySQL's file names. Each character other than an ASCII
+letter, a digit or `_` becomes @ and its code.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ CHANGES: Final = "changes"
 MIRROR: Final = "mirror"
 _SECRETS: Final = re.compile(r"secret|password|token|access_key|sas", re.IGNORECASE)
 _STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
-# a dictionary of the rows' values would take half of the time and make the files larger
+# Only these columns have a dictionary. Dictionaries of all columns would double the time and make the files larger.
 _AS_PARQUET: Final[dict[str, Any]] = {"compression": "zstd", "use_dictionary": ["op", "log", "gtid", "end_log"]}
 _MIRRORED: Final[dict[str, Any]] = {"compression": "snappy", "use_dictionary": False}
-# a mirror accepts no copy of a table, and the event that it cannot apply stays in the log
+# The hint offers no repair of the mirror: a mirror accepts no copy of a table, and the event remains in the log.
 INSTEAD_OF_MIRROR: Final = (
     "to begin again with a lake of layer=changes, which accepts every event, in another folder and at the "
     f"source's first log, run: {NEW_TARGET}; rplctl start"
@@ -46,7 +46,11 @@ _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/F
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakePlace:
-    """The location of a lake. It is sent to Spark tasks. `root` is a path, or a URL of an object store."""
+    """The location of a lake, with the settings for its files. It implements `lake.FileWriter` for Spark tasks.
+
+    `root`: a path, or the URL of an object store. `state`: the path of the SQLite file with rplctl's own tables.
+    `options`: the storage options of delta-rs. `zero_dates_null`: True to store invalid dates as NULL.
+    """
 
     own_folder: ClassVar[str] = OWN_FOLDER  # in the root; it marks the root as a lake of rplctl
 
@@ -65,15 +69,15 @@ class LakePlace:
         return _MIRRORED if self.layer == MIRROR else _AS_PARQUET
 
     def written(self, folder: str, name: str) -> Path:
-        """Return the path of a local file that no table lists yet."""
+        """Return the path of a local data file before its commit, when no table lists the file yet."""
         return Path(self.root) / folder / name
 
     def uri(self, folder: str) -> str:
         return f"{self.root}/{folder}"
 
     def files(self, folder: str) -> Any:
-        """Return the file system with which Arrow reads a table's files. Local files are read without Python, because a
-        thread of Arrow in a Python file system aborts the process when the interpreter ends (before Python 3.14).
+        """Return the file system with which Arrow reads a table's files. For local files, it is Arrow's own file
+        system. With a file system in Python, a thread of Arrow can abort the process at its end (before Python 3.14).
         """
         from pyarrow.fs import LocalFileSystem, PyFileSystem, SubTreeFileSystem
 
@@ -84,8 +88,8 @@ class LakePlace:
         return PyFileSystem(DeltaStorageHandler(self.uri(folder), self.options or None))
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
-        """Write the rows to a new file, as an implementation of lake.FileWriter. Raises TargetError if the file cannot
-        be written.
+        """Write the rows (an Arrow table) to a new file, as `lake.FileWriter.write` requires. Raises TargetError if the
+        file cannot be written.
         """
         import pyarrow.parquet as parquet
 
@@ -119,7 +123,9 @@ class LakePlace:
         )
 
     def _write_local(self, folder: str, name: str, rows: Any) -> int:
-        """Write and sync a file and its folder entry, so that the table's log can list it. Return its size."""
+        """Write a local file, sync the file and its folder to disk, and return its size in bytes. Only then may the
+        table's log list the file.
+        """
         import pyarrow.parquet as parquet
 
         path = self.written(folder, name)
@@ -135,8 +141,8 @@ class LakePlace:
         return size
 
     def sync_log(self, folder: str, behind: int) -> None:
-        """Sync the files of the table's commits after version `behind`, because delta-rs does not sync them. Raises
-        OSError if a sync fails.
+        """Sync the files of the table's log for all versions after `behind` to disk, because delta-rs does not sync its
+        commits. Raises OSError if a sync fails.
         """
         if not self.is_local:
             return
@@ -153,7 +159,9 @@ class LakePlace:
             sync_folder(parent)
 
     def refuse_missing(self, folder: str, files: Sequence[tuple[str, int, str]]) -> None:
-        """Raise FileNotFoundError if a file of the batch is missing (VACUUM, a removed folder) or truncated."""
+        """Raise FileNotFoundError if a data file of the batch is missing or truncated. VACUUM may have deleted the
+        file, or a user may have deleted the folder. `files`: (path, size in bytes, statistics) of each file.
+        """
         if self.is_local:
             sizes = {path: (Path(self.root) / folder / path).stat().st_size for path, _, _ in files}
         else:
@@ -165,7 +173,7 @@ class LakePlace:
 
 
 def place_of(url: str) -> LakePlace:
-    """Return the location in the URL of a Delta Lake. Raises ConfigError if the URL is not valid."""
+    """Return the location that the URL of a Delta Lake names. Raises ConfigError if the URL is not valid."""
     parts = urlsplit(url.removeprefix("delta+"))
     words = dict(parse_qsl(parts.query))
     zero_dates, state = words.pop("zero_dates", "error"), words.pop("state", "")

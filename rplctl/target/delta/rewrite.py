@@ -1,7 +1,8 @@
-"""Rewrites the files of a mirror that have changed rows (copy on write); other files remain.
+"""Rewrites the files of a mirror that have changed rows (copy on write). Other files stay unchanged.
 
-Invariant: the expected rows are counted in the files before the commit. If a key is missing, already exists or exists
-twice, CountMismatch is raised, and no table is changed. Keys are compared byte by byte.
+Invariant: before the commit, the rows of each changed key are counted in the files. If an expected key is missing, or
+exists twice, or an unexpected key exists, CountMismatch is raised and no table is changed. Keys are compared byte by
+byte.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 ROWS_PER_FILE: Final = 1_000_000
-SMALL_ROWS: Final = 100_000  # a file with fewer rows may be merged with others
-MOST_SMALL: Final = 8  # small files of a table are merged at this number
+SMALL_ROWS: Final = 100_000  # a file with fewer rows is small
+MOST_SMALL: Final = 8  # this number of small files of a table are merged into one file
 
 
 class MirrorFiles:
-    """The files of a mirror's table. `stats`: path → statistics in Delta's format."""
+    """The files of one table of a mirror, with methods to find and rewrite rows. `stats`: the path of each file → its
+    statistics in Delta's format.
+    """
 
     def __init__(self, place: LakePlace, folder: str, schema: pa.Schema, stats: dict[str, str]) -> None:
         self._place, self._folder, self._schema = place, folder, schema
@@ -43,7 +46,9 @@ class MirrorFiles:
         self._files = place.files(folder)
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read some columns of a file, or all. Columns that were added after the file was written are NULL."""
+        """Return rows of a file with the given columns, or with all columns. Columns that were added to the table after
+        the file was written are NULL.
+        """
         wanted = self._schema if columns is None else pa.schema([self._schema.field(name) for name in columns])
         with parquet.ParquetFile(path, filesystem=self._files) as file:
             has = set(file.schema_arrow.names)
@@ -52,7 +57,9 @@ class MirrorFiles:
         return pa.Table.from_arrays(arrays, schema=wanted)
 
     def count(self, model: TableModel, key: Sequence[int], value: Row, *, zero_null: bool) -> int:
-        """Return the number of rows with this key."""
+        """Return the number of rows in the table's files that have the key `value`. `key`: the indexes
+        of its columns.
+        """
         entries = _key_arrays(model, self._schema, key, [value], zero_null=zero_null)
         names = [model.columns[c].name for c in key]
         found = 0
@@ -63,7 +70,9 @@ class MirrorFiles:
     def of_keys(
         self, model: TableModel, key: Sequence[int], values: Sequence[Row], *, zero_null: bool
     ) -> Iterator[pa.Table]:
-        """Yield the rows with one of these keys. `values`: one or more different keys."""
+        """Yield the rows of the table that have one of these keys, as one Arrow table for each file. `values`: one or
+        more different keys.
+        """
         entries = _key_arrays(model, self._schema, key, values, zero_null=zero_null)
         names = [model.columns[c].name for c in key]
         for path in self._hit(names[0], entries[0]):
@@ -72,9 +81,9 @@ class MirrorFiles:
                 yield self.read(path).filter(pa.array(has))
 
     def rewrite(self, model: TableModel, overlay: Overlay) -> tuple[list[WrittenFile], list[str]]:
-        """Write new files with the changes of the overlay. Return these files, and the paths of the files that they
-        replace. Raises CountMismatch if the rows are not as expected, RplError 1292 if the lake cannot store a value,
-        and TargetError if a file cannot be read or written.
+        """Write new files that contain the changes of the overlay. Return these files, and the paths of the files that
+        they replace. Raises CountMismatch if the rows are not as expected, RplError 1292 if the lake cannot store a
+        value, and TargetError if a file cannot be read or written.
         """
         zero_null, key = self._place.zero_dates_null, overlay.key
         rows = list(overlay.entries.values())
@@ -117,10 +126,10 @@ class MirrorFiles:
         return [self._place.write(model, self._folder, part, stats_of(part)) for part in parts]
 
     def _hit(self, name: str, keys: pa.Array) -> Iterator[str]:
-        """Yield the paths of the files that may contain one of the keys. `name`, `keys`: the key's first column and its
-        values.
+        """Yield the paths of the files that may contain one of the keys. `name`: the first column of the key. `keys`:
+        the values of this column.
 
-        Files have bounds only for integers.
+        Only integer columns have minimum and maximum values in the statistics, so other keys yield all files.
         """
         has_bounds = pa.types.is_integer(keys.type)
         ordered = np.sort(keys.to_numpy(zero_copy_only=False)) if has_bounds else np.array([])
@@ -134,8 +143,10 @@ class MirrorFiles:
 
 
 def find(keys: Sequence[pa.Array], columns: Sequence[pa.ChunkedArray]) -> Ints:
-    """Return, for each row, the index of its key in `keys`, which are all distinct; -1 if its key is not in `keys`.
-    `columns`: the key's columns of the rows.
+    """Find the key of each row in a list of keys. Return the index of the row's key in the list, or -1.
+
+    `keys`: the list of different keys, as one array for each column of the key. `columns`: the same columns of the
+    rows.
     """
     if len(keys) == 1:
         return _numbers(pc.index_in(columns[0], value_set=keys[0]))
@@ -157,8 +168,8 @@ def _numbers(found: Any) -> Ints:
 
 
 def _changed(rows: pa.Table, at: Ints, stays: npt.NDArray[np.bool_], given: list[Any]) -> pa.Table:
-    """Return the rows of a file with the changes applied. `at`: the index of each row's change, or -1; `stays`: False
-    deletes a row; `given`: the new values of each column.
+    """Return the rows of a file with the changes applied. `at`: the index of each row's change, or -1 for an unchanged
+    row. `stays`: False for each change that deletes its row. `given`: the new values of each column, by change.
     """
     stay, hit = np.where(at >= 0, stays[at], True), at >= 0
     columns = []
@@ -175,7 +186,9 @@ def _changed(rows: pa.Table, at: Ints, stays: npt.NDArray[np.bool_], given: list
 def _given(
     model: TableModel, schema: pa.Schema, number: int, rows: list[tuple[bool, Row | None]], *, zero_null: bool
 ) -> tuple[npt.NDArray[np.bool_] | None, pa.Array]:
-    """Return the new values of one column, and a mask of the entries that have a value (None: all entries do)."""
+    """Return the new values of one column for all changes, and a mask that is True for the changes that set the column.
+    The mask is None if all changes set it.
+    """
     column = model.columns[number]
     values: list[Value] = [None if row is None else row[number] for _, row in rows]
     held = None
@@ -196,7 +209,9 @@ def _key_arrays(
 
 
 def column_of(values: list[Value], column: Column, wanted: pa.DataType, *, zero_null: bool) -> pa.Array:
-    """Convert decoded values to an Arrow array (DECIMAL and times are texts). Raises RplError 1292 for a bad date."""
+    """Convert decoded values, in which DECIMAL and times are texts, to an Arrow array of the type `wanted`. Raises
+    RplError 1292 for an invalid date; with `zero_null`, the date becomes NULL instead.
+    """
     if pa.types.is_temporal(wanted):
         values = [_dated(value, column, zero_null=zero_null) for value in values]
         texts = pa.array(values, pa.string())
@@ -225,7 +240,9 @@ def _dated(value: Value, column: Column, *, zero_null: bool) -> Value:
 
 
 def stats_of(rows: pa.Table) -> str:
-    """Return Delta's statistics: the number of rows, and the bounds of integer columns."""
+    """Return the statistics of the rows in Delta's format: the number of rows, and minimum and maximum of each integer
+    column.
+    """
     low, high = dict[str, int](), dict[str, int]()
     for field in rows.schema:
         if pa.types.is_integer(field.type):

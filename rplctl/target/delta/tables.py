@@ -1,9 +1,10 @@
-"""Creates and changes Delta tables with delta-rs: one commit changes one table.
+"""Creates and changes Delta tables with delta-rs. One commit changes one table.
 
-Invariant: the application's version in a table's log (`txn`, delta protocol) is the number of its last batch. It is
-read from the state on which the commit is based, and a commit that another commit precedes fails, so of two writers of
-the same batch one fails. Columns are only added. A definition that does not fit the table's columns begins a new table
-next to it (`orders~2`); no value is ever changed or omitted.
+Invariants: the log of a table contains the number of the last batch, as the version of an application (`txn` in the
+Delta protocol). rplctl reads this number from the version of the table on which the commit is based. The commit fails
+if another writer has committed since then. So if two writers commit the same batch, one of them fails. Columns are only
+added. If a definition does not fit the table's columns, the rows go to a new table next to it (`orders~2`). No value is
+ever changed or omitted.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _AWAY: Final = (
 
 
 class DeltaTables:
-    """The tables of one Delta Lake; implements lake.LakeTables."""
+    """The tables of one Delta Lake. The class implements `lake.LakeTables`, with one Delta commit for each change."""
 
     def __init__(self, place: LakePlace) -> None:
         self._place = place
@@ -69,8 +70,8 @@ class DeltaTables:
         return self.version(self._claims(app_id), app_id)
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:
-        """Claim the batch number by a commit without files in a separate table. Also in a bucket, a second commit of
-        the same version fails.
+        """Claim the batch number with a commit without files, in a separate Delta table. A second commit of the same
+        version fails, also in a bucket, so only one writer can claim a batch.
         """
         commit = PendingTable(folder=self._claims(app_id), columns=_NO_ROWS)
         try:
@@ -78,7 +79,7 @@ class DeltaTables:
         except TargetError:
             if self.claimed(app_id) < batch:
                 raise
-            self._take(commit, app_id, batch, mark)  # the batch is claimed; raises LockBusy if by another writer
+            self._take(commit, app_id, batch, mark)  # raises LockBusy if another writer has claimed the batch
 
     @staticmethod
     def _claims(app_id: str) -> str:
@@ -97,8 +98,8 @@ class DeltaTables:
         once = CommitProperties(
             app_transactions=[Transaction(app_id, batch), Transaction(f"{app_id}/sum", mark)],
             custom_metadata={"rplctl.batch": str(batch)},
-            # retry after an OPTIMIZE, unless the batch removes files that OPTIMIZE may have removed; a claim is never
-            # retried, because delta-rs would commit it after a commit of the same application
+            # delta-rs may retry after an OPTIMIZE, except if the batch removes files: OPTIMIZE may have removed them.
+            # It must not retry a claim, because it would commit the claim after another claim of the same channel.
             max_commit_retries=5 if table.files and not (table.removed or table.replaces) else 0,
         )
         uri, options = self._place.uri(table.folder), self._place.options or None
@@ -111,7 +112,7 @@ class DeltaTables:
                         "this channel into the same lake",
                         hint="stop the other rplctl, or use another --channel name or another folder for a new replica",
                     )
-                self._place.sync_log(table.folder, -1)  # its writer may have been killed before the sync
+                self._place.sync_log(table.folder, -1)  # the writer of the batch may have been killed before the sync
                 return
             self._place.refuse_missing(table.folder, table.files)
             before = -1 if found is None else found.version()
@@ -139,11 +140,12 @@ class DeltaTables:
                 self._forget_old_commits(table, before)
 
     def _forget_old_commits(self, table: PendingTable, before: int) -> None:
-        """Delete commits that are older than the table's properties permit, because the log is listed whenever the
-        table is opened.
+        """Delete commits in the table's log that are older than the table's properties permit. Old commits cost time,
+        because each opening of the table lists the log.
 
-        delta-rs would delete them right after it has written a checkpoint; this method first syncs the checkpoint.
-        Claims are needed only for some minutes. If another commit interferes, a later batch tries again.
+        delta-rs itself would delete the commits directly after it has written a checkpoint. This method first syncs the
+        checkpoint to disk. Claims are needed only for some minutes. If another commit interferes, a later batch tries
+        again.
         """
         from deltalake.exceptions import DeltaError
 
@@ -159,8 +161,8 @@ class DeltaTables:
             found.cleanup_metadata()
 
     def _replace(self, found: DeltaTable, table: PendingTable, once: CommitProperties) -> None:
-        """Replace rows and columns in one commit. delta-rs copies the rows to files of its own, so the files of the
-        batch are then deleted.
+        """Replace all rows and columns of a table in one commit. delta-rs copies the rows to new files, so this method
+        then deletes the files of the batch.
         """
         from deltalake import Schema, write_deltalake
         from pyarrow import dataset, schema
@@ -180,7 +182,9 @@ class DeltaTables:
             files.delete_file(path)
 
     def snapshot(self, folder: str) -> tuple[str, dict[str, str]] | None:
-        """Return a table's columns and its files (path → stats); None if the table does not exist."""
+        """Return a table's columns in Delta's format, and its files (path → statistics). Return None if the table does
+        not exist.
+        """
         from pyarrow import table as arrow_table
 
         found = self.open_table(folder)
@@ -191,7 +195,7 @@ class DeltaTables:
         return found.schema().to_json(), {action["path"]: _stats(action) for action in actions}
 
     def _widen(self, table: DeltaTable, columns: str) -> None:
-        """Add columns in a commit without rows. After a crash, the next attempt finds the columns."""
+        """Add columns to a table in a commit without rows. After a crash, the next attempt finds the columns there."""
         from deltalake import CommitProperties, Schema, write_deltalake
         from pyarrow import schema as arrow_schema
 
@@ -218,8 +222,8 @@ class DeltaTables:
 
 
 def _hooks() -> PostCommitHookProperties:
-    """Return the settings with which delta-rs deletes no old commits: `_forget_old_commits` deletes them after their
-    checkpoint is synced.
+    """Return settings that stop delta-rs from deleting old commits. `_forget_old_commits` deletes them, after it has
+    synced the checkpoint.
     """
     from deltalake import PostCommitHookProperties
 
@@ -227,13 +231,15 @@ def _hooks() -> PostCommitHookProperties:
 
 
 def checksum(table: PendingTable) -> int:
-    """Return a hash of 56 bits over the names of the files, which differ in each attempt."""
+    """Return a hash (56 bits) over the names of the batch's files. The names are random, so another attempt to write
+    the batch has another hash.
+    """
     names = "/".join(path for path, _, _ in table.files)
     return int.from_bytes(hashlib.sha256(names.encode()).digest()[:7], "big")
 
 
 def columns_of(schema: Any) -> str:
-    """Return an Arrow schema in Delta's format. Raises TargetError for a type that Delta does not support."""
+    """Return an Arrow schema as JSON in Delta's format. Raises TargetError for a type that Delta does not support."""
     from deltalake import Schema
 
     return Schema.from_arrow(schema).to_json()
@@ -241,7 +247,9 @@ def columns_of(schema: Any) -> str:
 
 @contextmanager
 def mapped(uri: str) -> Iterator[None]:
-    """Convert errors of delta-rs: a conflict with another commit to LockBusy, other errors to TargetError."""
+    """Convert the errors that delta-rs raises in a `with` block. A conflict with another commit becomes LockBusy, and
+    other errors become TargetError.
+    """
     from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
 
     try:
@@ -267,7 +275,7 @@ def mapped(uri: str) -> Iterator[None]:
 
 
 def _undo(uri: str, change: str) -> str:
-    """Return the hint to restore the version of a table before another program's change."""
+    """Return a hint for an operator: restore the version of a table before another program's change."""
     table = f"delta.`{uri}`"
     return (
         f"to find the version before {change}, run in Spark SQL: DESCRIBE HISTORY {table}; then restore the version, "
@@ -285,7 +293,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _fields(columns: str) -> dict[str, Any]:
-    """Return struct → (column → type); columns outside of the structs are under ''."""
+    """Return the columns of a table as struct → (column → type). `columns`: Delta's JSON. The structs are `before` and
+    `after`, the images of a change. Columns outside of both structs have the struct ''.
+    """
     found: dict[str, Any] = {"": {}}
     for entry in json.loads(columns)["fields"]:
         if entry["name"] in _STRUCTS and isinstance(entry["type"], dict):
@@ -296,7 +306,9 @@ def _fields(columns: str) -> dict[str, Any]:
 
 
 def _fits(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """True if common columns have the same type, and no name differs only in case (Delta regards these as equal)."""
+    """True if a table with the columns `has` accepts rows with the columns `wanted`. Common columns must have the same
+    type. No two names may differ only in case, because Delta regards such names as equal.
+    """
     for name in wanted:
         folded = {column.lower(): column for column in has[name]}
         for column, kind in wanted[name].items():
@@ -311,7 +323,7 @@ def _has(has: dict[str, Any], wanted: dict[str, Any]) -> bool:
 
 
 def _stats(action: dict[str, Any]) -> str:
-    """Return the statistics of a file in Delta's format, from delta-rs's flattened form."""
+    """Return the statistics of a file in Delta's format. `action`: the file's entry in the flat form of delta-rs."""
     numbers = {name: value for name, value in action.items() if type(value) is int}
     low, high = (
         {name.removeprefix(bound): value for name, value in numbers.items() if name.startswith(bound)}
@@ -321,7 +333,9 @@ def _stats(action: dict[str, Any]) -> str:
 
 
 def _refuse_others_files(found: DeltaTable, table: PendingTable) -> None:
-    """Raise LockBusy if a rewritten file no longer belongs to the table, because its rows would then exist twice."""
+    """Raise LockBusy if a file that the batch replaces no longer belongs to the table. Another program has then moved
+    its rows to another file, and the commit would store these rows twice.
+    """
     has = {uri.rpartition("/")[2] for uri in found.file_uris()} if table.removed else set()
     if gone := [path for path in table.removed if path.rpartition("/")[2] not in has]:
         raise LockBusy(

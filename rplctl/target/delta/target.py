@@ -1,7 +1,7 @@
-"""A lake as a target: rplctl's tables are in a SQLite file, and changes are appended to Delta tables.
+"""Applies changes to a lake of Delta tables. rplctl's own tables are in a SQLite file.
 
-Invariant: the open transaction changes nothing in the lake. Files are written before the transaction, and its staged
-files are added to the tables after its COMMIT (commit.per_table).
+Invariant: the open transaction of the SQLite file changes nothing in the lake. Data files are written before this
+transaction. After its COMMIT, one commit for each table adds the files to the lake (`commit.per_table`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from rplctl.target.delta.tables import DeltaTables
 from rplctl.target.lake import LakeTables, PendingTable, WrittenFile
 from rplctl.target.sqlite.target import SqliteTarget
 
-PLACE = "rplctl_place"  # execution option of the engine
+PLACE = "rplctl_place"  # the execution option of the engine that contains the LakePlace
 
 
 class DeltaTarget(SqliteTarget):
-    """A lake of Delta tables as a target; implements lake.LakeTarget."""
+    """A connection to a lake of Delta tables with the source's changes. The class implements `lake.LakeTarget`."""
 
     kind = "delta"
     bulk_rows = 1
@@ -73,12 +73,12 @@ class DeltaTarget(SqliteTarget):
         return staged
 
     def _placed(self, model: TableModel, schema: Any) -> tuple[str, str]:
-        """Return the folder for the table's rows, and their columns. `_find` finds them; existing folders
-        are cached.
+        """Return the folder for the table's rows, and the columns of the rows in the lake's format. Cache the folder if
+        it already exists in the lake.
         """
         if (found := self._folders.get(model)) is None:
             found, is_there = self._find(model, self._tables.columns_of(schema))
-            if is_there:  # a new table's columns are decided by the first commit
+            if is_there:  # do not cache a new table, because only the first commit decides its columns
                 self._folders[model] = found
         return found
 
@@ -100,17 +100,17 @@ class DeltaTarget(SqliteTarget):
     # methods of Target that a lake of changes does not need
 
     def check_table(self, model: TableModel) -> None:
-        """Do nothing, because the first change of a table creates it."""
+        """Do nothing, because the commit of a table's first change creates the table."""
 
     def adopts(self, model: TableModel) -> bool:
-        """True for every table, because a lake of changes needs no earlier rows."""
+        """True for every table, because changes can be stored without the table's earlier rows."""
         return True
 
     def takes_multisets(self, model: TableModel) -> bool:
         return True
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """Do nothing: the statement itself is stored as a change, and the next rows change the columns."""
+        """Do nothing, because the applier stores the statement itself as a change. Later rows add new columns."""
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         raise _no_rows()

@@ -1,1 +1,3 @@
-"""The kind of target for plain Parquet files: each table is a log of changes, in a folder of files without a log."""
+"""The kind of target `parquet`: plain Parquet files that contain the source's changes, with one folder
+for each table.
+"""

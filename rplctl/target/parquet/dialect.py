@@ -1,4 +1,4 @@
-"""The dialect of plain Parquet files: a lake like Delta Lake, but its tables have no transaction log."""
+"""The dialect of plain Parquet files. They form a lake like Delta Lake, but its tables have no transaction log."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""The value form of Delta Lake, also for Parquet: values are Arrow arrays from the log (decode.arrow)."""
+"""The value format of Delta Lake, which is also used for Parquet: Arrow arrays (`decode.arrow`)."""
 
 from rplctl.target.delta.form import FORM as FORM

@@ -1,9 +1,9 @@
-"""The URL of a lake of plain Parquet files.
+"""Reads the URL of a lake of plain Parquet files.
 
     parquet+file:///FOLDER      the changes of a table: FOLDER/DATABASE/TABLE/BATCH/*.parquet
 
-After `?`: `zero_dates=null|error`, `state=FILE`. Files that do not belong to a batch yet are in rplctl's folder of the
-lake, on the same file system; a rename publishes them.
+Options after `?` are `zero_dates=null|error` and `state=FILE`. New files are first in the folder `_rplctl_parquet` of
+the lake. It is on the same file system as the tables, so that a rename can move a complete batch into a table.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ _USAGE: Final = "write parquet+file:///FOLDER"
 
 @dataclass(frozen=True, slots=True)
 class ParquetPlace(LakePlace):
-    own_folder: ClassVar[str] = "_rplctl_parquet"  # differs from that of a Delta Lake
+    own_folder: ClassVar[str] = "_rplctl_parquet"  # another name than in a Delta Lake, to distinguish the lakes
 
     def written(self, folder: str, name: str) -> Path:
         return Path(self.root) / self.own_folder / "written" / name
 
 
 def place_of(url: str) -> ParquetPlace:
-    """Return the place in the URL of a lake of plain Parquet files. Raises ConfigError if the URL is not valid."""
+    """Return the location that the URL of a lake of plain Parquet files names. Raises ConfigError if it
+    is not valid.
+    """
     parts = urlsplit(url.removeprefix("parquet+"))
     words = dict(parse_qsl(parts.query))
     zero_dates, state, layer = words.pop("zero_dates", "error"), words.pop("state", ""), words.pop("layer", "changes")

@@ -1,15 +1,16 @@
-"""The tables of a lake of plain Parquet files: each batch is a folder, which exists completely or not at all.
+"""Adds batches to the tables of a lake of plain Parquet files. A batch is a folder, which exists completely or not at
+all.
 
     FOLDER/DATABASE/TABLE/000000000012-CHANNEL/*.parquet      without -CHANNEL for the default channel
 
-Invariant: the folder of a batch is created in rplctl's folder of the lake and then renamed to its final name, which has
-the number of the batch. A rename never replaces a folder with files, so of two writers of the same batch one fails; a
-batch that is published again after a crash is recognized by its files. All files of a table have the same columns, as
-readers take the columns from any file.
+Invariant: the folder of a batch is first filled in rplctl's own folder of the lake. A rename then gives it the final
+name, which contains the number of the batch. A rename never replaces a folder with files, so if two writers publish the
+same batch, one of them fails. After a crash, the same writer may publish a batch again; equal names of files show this.
+All files of a table have the same columns, because readers learn the columns from any file.
 
-A table's folder is listed once, and again after its mtime shows that another program has changed it, so the cost of a
-batch does not grow with the number of batches. A rename by another program between this check and the next rename, or
-within the same tick of the clock, is detected at the other program's next rename or at the next start.
+A table's folder is listed once, and again only if its mtime shows that another program has changed it. So the cost of a
+batch does not grow with the number of batches. This check can miss a rename by another program: directly before the own
+rename, or within the same tick of the clock. Then the next rename of that program, or the next start, detects it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ParquetTables:
-    """The tables of one lake of plain Parquet files; implements lake.LakeTables."""
+    """The tables of one lake of plain Parquet files. The class implements `lake.LakeTables` with renames of folders."""
 
     def __init__(self, place: LakePlace) -> None:
         self._place = place
@@ -114,8 +115,8 @@ class ParquetTables:
                     break
 
     def _move_in(self, table: PendingTable, final: Path) -> None:
-        """Rename the files of the batch into its folder, and the folder to `final`. After a crash, this can be
-        repeated. Raises OSError if a file is missing or truncated, or cannot be renamed.
+        """Move the files of the batch into a new folder, and rename this folder to `final`. After a crash, the method
+        can be called again. Raises OSError if a file is missing, is truncated or cannot be renamed.
         """
         making = self._place.written(table.folder, f"{table.files[0][0]}.batch")
         making.mkdir(exist_ok=True)
@@ -127,14 +128,16 @@ class ParquetTables:
                 raise FileNotFoundError(errno.ENOENT, "a file of the batch is truncated", path)
         sync_folder(making)
         final.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):  # `publish` compares the files
+        with suppress(FileExistsError):  # the batch exists already: `publish` then compares the names of the files
             rename(making, final)
 
     def _folder(self, folder: str) -> Path:
         return Path(self._place.uri(folder))
 
     def _files(self, folder: str) -> Iterator[Path]:
-        """Yield the files of a table lazily, so that reading the first file does not list all batches."""
+        """Yield the paths of a table's files. The generator is lazy, so the first path does not cost a list of all
+        batches.
+        """
         with suppress(FileNotFoundError), os.scandir(self._folder(folder)) as batches:
             for batch in batches:
                 if batch.name[0].isdigit():
@@ -142,7 +145,9 @@ class ParquetTables:
 
 
 def _claim(path: Path) -> tuple[int, int]:
-    """Return the number and the mark of the last claimed batch; (0, 0) for none."""
+    """Return the number and the writer's mark of the last claimed batch, or (0, 0) if no batch is claimed. `path`: the
+    file with the claim. Raises TargetError if the file has another format.
+    """
     try:
         number, mark = map(int, read_plain(path).split())
     except FileNotFoundError:
@@ -163,7 +168,7 @@ def _batch_name(batch: int, app_id: str) -> str:
 
 
 def _changed(folder: Path) -> int:
-    """Return the folder's mtime in nanoseconds; 0 if the folder does not exist."""
+    """Return the folder's mtime in nanoseconds since 1970, or 0 if the folder does not exist."""
     try:
         return folder.stat().st_mtime_ns
     except FileNotFoundError:

@@ -1,4 +1,6 @@
-"""A lake of plain Parquet files as a target; changes are staged in the same way as for Delta Lake."""
+"""Applies changes to a lake of plain Parquet files. It collects the changes of a batch in the same way
+as Delta Lake.
+"""
 
 from __future__ import annotations
 
