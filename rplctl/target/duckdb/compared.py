@@ -1,7 +1,7 @@
-"""DuckDB's rows as `rplctl verify` compares them: SQL converts values to the form of the source's decoded values.
+"""Reads DuckDB's rows for `rplctl verify`. SQL converts the values to the Python types of the source's decoded values.
 
-A stage is a temporary table, which is not in the file. Its name is not possible for a table of a source
-(`ddl_type.table`).
+The stage, into which verify loads rows of the source, is a temporary table outside of the file. No table of a source
+can have its name (`ddl_type.table`).
 """
 
 from __future__ import annotations

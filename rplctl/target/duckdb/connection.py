@@ -1,9 +1,9 @@
-"""The engine of a DuckDB file: one instance for all connections of this process, with the file attached as CATALOG.
+"""Opens a DuckDB file: all connections of this process share one DuckDB instance, with the file attached as CATALOG.
 
-The file is attached, because its own catalog has the name of the file: `shop.orders` in shop.duckdb would be ambiguous.
-Invariant: no extension is loaded or installed, and a name in a statement never means a Python variable. A new file and
-its write-ahead log have mode 0600, because rows are private. When the last connection closes, it writes a checkpoint
-and releases the file.
+The file is attached under a fixed catalog name. Otherwise the catalog would have the name of the file, and
+`shop.orders` would be ambiguous in the file shop.duckdb. Invariant: DuckDB loads or installs no extension, and a name
+in a statement never means a Python variable. A new file and its write-ahead log have mode 0600, because rows are
+private. The last connection that closes writes a checkpoint and releases the file.
 """
 
 from __future__ import annotations
@@ -37,16 +37,18 @@ _SAFE: Final = {
     "allow_community_extensions": "false", "python_enable_replacements": "false",
 }  # fmt: skip
 _SETTINGS: Final = ("memory_limit", "threads", "temp_directory", "checkpoint_threshold")
-# with DuckDB's default of 16 MB, a stream of changes writes the same blocks repeatedly
+# with DuckDB's default of 16 MB, a stream of changes would write the same blocks many times
 _CHECKPOINT: Final = {"checkpoint_threshold": "128MB"}
 _EXPORT: Final = "export_to"
 _opening = threading.Lock()
-_exports: dict[tuple[Path, Path], Export] = {}  # (file, copy) → its Export, for all channels of this process
+_exports: dict[tuple[Path, Path], Export] = {}  # (file, copy) → the Export, which all channels of this process share
 
 
 @dataclass(frozen=True, slots=True)
 class UrlOptions:
-    """The parts of a target's URL: the file, and the options that follow its name."""
+    """The parts of a DuckDB target's URL: the file, and the options after the question mark. `export_to`: the path of
+    the copy for readers, or None.
+    """
 
     path: Path
     settings: dict[str, str]  # DuckDB's settings
@@ -54,7 +56,7 @@ class UrlOptions:
 
 
 def options_of(url: URL) -> UrlOptions:
-    """Return the file and the settings in a target's URL. Raises ConfigError if the URL is not valid."""
+    """Return the file and the options in the URL of a DuckDB target. Raises ConfigError if the URL is not valid."""
     if not url.database or not Path(url.database).is_absolute() or url.host:
         raise ConfigError("a DuckDB target needs a file", hint="write duckdb:////absolute/path/target.duckdb")
     path = Path(url.database)
@@ -78,17 +80,19 @@ def _copy_of(path: Path, name: str | None) -> Path | None:
 
 
 def export_of(engine: Engine) -> Export | None:
-    """Return the Export of the engine's file; None if the URL has no export_to."""
+    """Return the object that makes copies of the file for readers, or None if the URL has no option export_to."""
     found: Export | None = engine.get_execution_options().get(_EXPORT)
     return found
 
 
 def open_engine(url: str) -> Engine:
-    """Return an engine for the file, which the first connection creates. Raises ConfigError if the URL is not valid."""
+    """Return an SQLAlchemy engine for the file. The first connection creates a missing file. Raises ConfigError if the
+    URL is not valid.
+    """
     registry.register("duckdb", "rplctl.target.duckdb.sqlalchemy_dialect", "SqlalchemyDuckdb")
     parsed = make_url(url)
     options = options_of(parsed)
-    # without a pool, a process releases the file after its query, not only at its end
+    # without a pool, a process releases the file after each query, and not only when the process ends
     engine = create_engine(
         parsed.set(query={}),
         poolclass=NullPool,
@@ -115,8 +119,8 @@ def _export(options: UrlOptions) -> Export | None:
 
 
 def _opened(options: UrlOptions, *, may_make: bool) -> DriverConnection:
-    """Return a connection to the file. Raises TargetError if the file cannot be opened; error 1205 names the process
-    that has it open.
+    """Return a connection to the file. `may_make`: True if a missing file may be created. Raises TargetError if the
+    file cannot be opened. If another process has the file open, the error 1205 names this process.
     """
     path = options.path
     if not may_make and not path.exists():
@@ -144,6 +148,6 @@ def _opened(options: UrlOptions, *, may_make: bool) -> DriverConnection:
 
 
 def driver_of(connection: Any) -> DuckdbDriver:
-    """Return DuckDB's own connection that a SQLAlchemy connection uses."""
+    """Return DuckDB's own connection, on which the given SQLAlchemy connection is based."""
     found: DriverConnection = connection.connection.driver_connection
     return found.driver

@@ -1,7 +1,7 @@
-"""Conversion of stored values by ALTER TABLE … MODIFY in DuckDB: the rules of `target.conversion` for typed columns.
+"""Converts stored values for ALTER TABLE … MODIFY in DuckDB, by the rules of `target.conversion`.
 
-The rebuild of a table (`ddl`) casts each expression to the new type, so numbers need no other cast. A DECIMAL of more
-than 38 digits is text, and cannot be converted to another type.
+The statement that rebuilds a table (`ddl`) casts each expression to the new type, so the rules need no such cast. A
+DECIMAL with more than 38 digits is stored as text, and cannot be converted to another type.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FORMATS = {
 
 class DuckdbModify(TypedModify):
     def literal(self, value: Value) -> Sql:
-        """Return a value of the new column, or an old label of an ENUM, as a literal."""
+        """Return a literal for a value of the new column. If the old column is an ENUM, a text is one of its labels."""
         return literal(value, self.old if self.old.type == "enum" and isinstance(value, str) else self.new)
 
     def declared(self, column: Column) -> Sql:
@@ -48,7 +48,7 @@ class DuckdbModify(TypedModify):
         naive, seconds = (
             written("CAST({} AS TIMESTAMP)", self.value),
             int(by.total_seconds()),
-        )  # rplctl's connections are in UTC
+        )  # rplctl's connections have the time zone UTC
         return written("({} + INTERVAL '{} seconds')", naive, seconds) if seconds else naive
 
     def moment(self, text: str) -> Sql:
@@ -61,7 +61,7 @@ class DuckdbModify(TypedModify):
         return written("({} || unhex(repeat('00', greatest({} - octet_length({}), 0))))", raw, length, raw)
 
     def number_to_integer(self) -> Conversion:
-        """Convert integers, BIT and YEAR."""
+        """Return the conversion of an integer, BIT or YEAR into another integer or BIT type."""
         return self.only(self.value if self.has_same_type else self.as_new(self.value), self.beyond_integer(self.value))
 
     def text_to_integer(self) -> Conversion:
@@ -78,7 +78,7 @@ class DuckdbModify(TypedModify):
         return self.fitted()
 
     def beyond(self) -> Sql:
-        """Return the condition for numbers that do not fit the new DECIMAL type."""
+        """Return the SQL condition for old numbers that do not fit the new DECIMAL type."""
         bad = written("{} IS NOT NULL AND {} IS NULL", self.value, self.fitted())
         return written("{} OR {} < 0", bad, self.value) if self.new.unsigned and not self.old.unsigned else bad
 
@@ -92,7 +92,9 @@ class DuckdbModify(TypedModify):
         return self.impossible() if self._is_long() else self.only(self.fitted(), self.no_whole_integer())
 
     def decimal_to_float(self) -> Conversion:
-        """Convert the decimal digits as text, so that the number is rounded only once."""
+        """Return the conversion of DECIMAL to DOUBLE. It reads the decimal digits as text, so that the number is
+        rounded only once.
+        """
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
         return Conversion(expression=written("CAST(CAST({} AS VARCHAR) AS DOUBLE)", self.value))
@@ -110,7 +112,9 @@ class DuckdbModify(TypedModify):
         return self.impossible()
 
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Cut or round surplus digits of a second, because a cast would keep them."""
+        """Return the conversion of a time to fewer digits of a fractional second. It cuts or rounds surplus digits,
+        because a cast in DuckDB would keep them.
+        """
         if new >= old:
             return Conversion(expression=value)
         rounds = self.rounds_fractions and self.old.type != "time"
@@ -119,7 +123,7 @@ class DuckdbModify(TypedModify):
         is_finite, rest = written("isfinite({})", value), written("epoch_us({}) % {}", value, unit := 10 ** (6 - new))
         if self.old.type == "time":
             is_finite = written("{} IS NOT NULL", value)
-        else:  # times before 1970 are negative, and are cut to earlier times
+        else:  # epoch_us of a time before 1970 is negative; such a time, too, must be cut to an earlier time
             rest = written("({} + {}) % {}", rest, unit, unit)
         rest = written("(CASE WHEN {} THEN {} ELSE 0 END)", is_finite, rest)
         cut = written("({} - {} * INTERVAL 1 MICROSECOND)", value, rest)
@@ -140,14 +144,16 @@ class DuckdbModify(TypedModify):
 
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Return the SQL with which MODIFY converts a column's stored values; `value` itself if nothing changes."""
+    """Return the conversion of a column's stored values by MODIFY. `value`: SQL of the old value. If the value does not
+    change, the conversion's expression is `value`.
+    """
     value = written("rpad({}, {}, ' ')", value, old.length or 1) if keeps_blanks(old, new, context) else value
     change = DuckdbModify(old=old, new=new, value=value, context=context)
     return change.with_default(change.by_rule())
 
 
 def shown(column: Column, value: Sql) -> Sql:
-    """Return SQL of the value as text, in the format of the source."""
+    """Return SQL that prints the value as text in the format of the source."""
     kind, digits = column.type, column.fraction_digits
     if kind in _FORMATS:
         text = written("strftime({}, {})", value, text_literal(_FORMATS[kind]))
@@ -163,13 +169,13 @@ def shown(column: Column, value: Sql) -> Sql:
     if kind == "year":
         return written("lpad(CAST({} AS VARCHAR), {}, '0')", value, column.length or 4)
     text = value if declared(column) == "VARCHAR" else written("CAST({} AS VARCHAR)", value)
-    if kind == "decimal" and column.scale == column.length:  # DuckDB then writes no zero before the point
+    if kind == "decimal" and column.scale == column.length:  # DuckDB prints no zero before the decimal point
         return written("regexp_replace({}, '^(-?)[.]', '\\10.')", text)
     return text
 
 
 def value_key(column: Column, value: Sql) -> Sql:
-    """Return SQL of a text that identifies a value: numbers by their digits, bytes in hexadecimal digits."""
+    """Return SQL that prints a value as a unique text: numbers with all digits, and bytes as hexadecimal digits."""
     if column.type in ("float", "double"):
         return written("CAST(CAST({} AS DOUBLE) AS VARCHAR)", value)
     return written("hex({})", value) if column.type in BINARY_TYPES else shown(column, value)

@@ -1,13 +1,13 @@
-"""Translates a DdlPlan into DuckDB statements, to execute in order in the position's transaction.
+"""Translates a DDL plan into DuckDB statements. The applier executes them in the transaction that stores the position.
 
-The `guards` run first: SELECTs that must find no row; otherwise the result would differ from the source, and the
-channel stops. A change that does not affect DuckDB's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns at
-the end are added in place. All other changes rebuild the table: create, INSERT … SELECT with conversions, drop, rename.
-Unique keys are indexes, which block an ALTER and are created again after it.
+First, the `guards` run: SELECTs that must find no row. If one finds a row, the result would differ from the source, and
+the channel stops. A change that does not affect DuckDB's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns
+at the end are added in place. All other changes rebuild the table: CREATE, INSERT … SELECT with conversions, DROP,
+RENAME. A unique key is an index. It would block an ALTER, so it is dropped before and created again afterwards.
 
-Not created: keys that are not unique (DuckDB scans), CHECKs (the source has checked the rows), expression, FULLTEXT and
-SPATIAL keys, defaults. Foreign keys are rows of a table (`foreign_keys`). Generated columns are plain; the rows have
-their values. Names are compared without case.
+DuckDB's table has no keys that are not unique (DuckDB scans instead), and no expression, FULLTEXT or SPATIAL keys. It
+has no CHECKs (the source has checked the rows) and no defaults. Foreign keys are rows of a table (`foreign_keys`).
+Generated columns are plain columns, because the logged rows contain their values. Names are compared without case.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _DAY: Final = "({0}::DATE - DATE '0001-01-01' + 366)"  # TO_DAYS
 
 
 def size_of(column: Column, value: Sql) -> Sql:
-    """Return SQL of the number of bytes of a text or a binary value."""
+    """Return SQL that computes the number of bytes in a text or a binary value of the column."""
     if column.type in BINARY_TYPES:
         return written("octet_length({})", value)
     return written("strlen(CAST({} AS VARCHAR))", value)
@@ -122,8 +122,8 @@ DDL: Final = DuckdbDdl()
 
 
 def _check_databases(catalog: Catalog) -> None:
-    """Raise TargetError if two database names differ only in case, which DuckDB ignores, or if one is the name of
-    rplctl's schema (D10).
+    """Raise TargetError if a database cannot become a schema in DuckDB (D10). Its name must not be the name of rplctl's
+    own schema. It must differ from other names not only in case, because DuckDB ignores case.
     """
     schemas: dict[str, str] = {}
     for database in dict.fromkeys([*catalog.databases, *[database for database, _ in catalog.tables]]):
@@ -137,7 +137,9 @@ def _check_databases(catalog: Catalog) -> None:
 
 
 def _check_name(model: TableModel, catalog: Catalog) -> None:
-    """Raise TargetError if another table's name differs from the model's only in case, which DuckDB ignores (D10)."""
+    """Raise TargetError if the name of another table differs only in case from the model's name (D10), because DuckDB
+    ignores case.
+    """
     for other in may_be_alike(model, catalog):
         if (fold(other.database), fold(other.name)) == (fold(model.database), fold(model.name)):
             what = f"tables {model.qualified_name} and {other.qualified_name}"
@@ -180,7 +182,7 @@ def _statements(step: Step, context: DdlContext) -> list[Sql]:
 
 
 def create_table(model: TableModel) -> list[Sql]:
-    """Return statements that create the schema, the table and its unique keys."""
+    """Return the statements that create the schema if it is missing, the table, and its unique keys."""
     return [_create_schema(model.database), _create_sql(model, table(model)), *_indexes(model).values()]
 
 
@@ -198,13 +200,15 @@ def _create_sql(model: TableModel, name: Sql) -> Sql:
 
 
 def _has_interval(model: TableModel, key: Key) -> bool:
-    """True if the key has a TIME column. DuckDB cannot index an INTERVAL, but can index an expression over it."""
+    """True if the key has a TIME column, which is an INTERVAL in DuckDB. DuckDB cannot index an INTERVAL, but it can
+    index an expression over an INTERVAL.
+    """
     return any(column.type == "time" and column.name in key.columns for column in model.columns)
 
 
 def _indexes(model: TableModel) -> dict[str, Sql]:
-    """Return index name → CREATE INDEX of each unique key. The index of a prefix key has complete values, which are
-    also unique.
+    """Return the CREATE INDEX statement for each unique key, by the name of the index. For a key over a prefix of a
+    column, the index has the whole values, which are unique, too.
     """
     found = {}
     types = {column.name: column.type for column in model.columns}
@@ -226,7 +230,9 @@ def _drop_indexes(model: TableModel) -> Iterator[Sql]:
 
 
 def _rename(old: TableModel, new: TableModel) -> Iterator[Sql]:
-    """Yield statements that rename a table. An index blocks a rename, and a move to another schema needs a copy."""
+    """Yield the statements that rename a table. Indexes would block the rename, so they are dropped and created again.
+    A move to another schema copies the table.
+    """
     if old.database != new.database:
         names = joined(", ", (quote(column.name) for column in new.columns))
         yield from create_table(new)
@@ -235,7 +241,7 @@ def _rename(old: TableModel, new: TableModel) -> Iterator[Sql]:
         return
     yield from _drop_indexes(old)
     name = table(old)
-    if fold(old.name) == fold(new.name):  # the two names are equal to DuckDB
+    if fold(old.name) == fold(new.name):  # the names differ only in case, so a third name is needed
         yield written("ALTER TABLE {} RENAME TO {}", name, quote(_REBUILT))
         name = _rebuilt(old)
     yield written("ALTER TABLE {} RENAME TO {}", name, quote(new.name))

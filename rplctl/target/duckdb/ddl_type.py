@@ -1,4 +1,4 @@
-"""The storage of values in DuckDB: declared types, literals, names.
+"""Maps MySQL's types to DuckDB's types, and writes literals and quoted names for DuckDB.
 
 | MySQL | declared | stored as |
 |---|---|---|
@@ -13,8 +13,8 @@
 | JSON, UUID | JSON (the text is unchanged), UUID | the same |
 | BINARY, VARBINARY, BLOB, geometries, VECTOR | BLOB | bytes |
 
-Text is compared byte by byte regardless of the column's collation, so every key that the source accepts is a key here.
-DuckDB cannot store dates with a zero in them ('2024-00-07'): such a row stops the channel.
+DuckDB compares text byte by byte, without the column's collation. So keys that are unique on the source are also unique
+here. DuckDB cannot store a date with month or day zero ('2024-00-07'), so a row with such a date stops the channel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rplctl.sql_text import NOTHING, NULL, Sql, number, word, written
 from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.dialect import OWN_SCHEMA
 
-CATALOG = "replica"  # the file's catalog name in all connections of rplctl
+CATALOG = "replica"  # the catalog name of the attached file in all connections of rplctl
 DATED = frozenset({"date", "datetime", "timestamp"})
 ZERO_DATE = written("-infinity")
 MOST_DIGITS = 38
@@ -41,7 +41,7 @@ _PLAIN = {
 
 
 def declared(column: Column) -> Sql:
-    """Return the column's type in DuckDB."""
+    """Return the SQL type that the column has in DuckDB."""
     kind = column.type
     if kind in INTEGER_BITS:
         name = _INTEGERS.get(kind, word(kind.upper()))
@@ -57,8 +57,9 @@ def is_binary(column: Column) -> bool:
 
 
 def typed(column: Column, value: Sql, *, is_text: bool = False, tries: bool = False) -> Sql:
-    """Return SQL that converts a decoded value to the column's type. `is_text`: an operator has changed the column to
-    text, so that it can store all dates. `tries`: return NULL if the value cannot be converted.
+    """Return SQL that converts a decoded value to the column's type in DuckDB. `is_text`: True if an operator has
+    changed the type of the date column to VARCHAR, which can store all dates. `tries`: True if the SQL returns NULL
+    instead of an error for a value that cannot be converted.
     """
     if column.type in DATED:
         zone = written(" || '+00'") if column.type == "timestamp" and not is_text else NOTHING
@@ -70,7 +71,9 @@ def typed(column: Column, value: Sql, *, is_text: bool = False, tries: bool = Fa
 
 
 def is_odd_date(value: Value, column: Column) -> bool:
-    """True for a date that DuckDB cannot store: not the zero date, but with a zero in it or otherwise invalid."""
+    """True if DuckDB cannot store this date, because it is not in the calendar. The zero date is an exception, because
+    -infinity represents it.
+    """
     if column.type not in DATED or not isinstance(value, str) or value.startswith("0000-00-00"):
         return False
     try:
@@ -81,8 +84,8 @@ def is_odd_date(value: Value, column: Column) -> bool:
 
 
 def literal(value: Value, column: Column) -> Sql:
-    """Return a value of the column as a constant. With a default that is not a constant, DuckDB adds a column by an
-    update, and then cannot create an index or NOT NULL in the same transaction.
+    """Return a value of the column as an SQL constant. ADD COLUMN needs a constant as default. For any other default,
+    DuckDB updates the rows, and then cannot create an index or NOT NULL in the same transaction.
     """
     match value:
         case None:
@@ -100,8 +103,8 @@ def literal(value: Value, column: Column) -> Sql:
 
 
 def table(model: TableModel) -> Sql:
-    """Return the table's quoted name with catalog and schema. The database name `rplctl`, which no source can use
-    (`ddl`), stands for temporary tables (`compared`).
+    """Return the table's quoted name with catalog and schema. A model with the database name `rplctl` is a temporary
+    table (`compared`); a table of the source cannot have this database name (`ddl`).
     """
     if model.database == OWN_SCHEMA:
         return written("temp.main.{}", quote(model.name))

@@ -1,4 +1,4 @@
-"""The dialect of DuckDB: a file that one process opens, with a schema for each source database and one for rplctl."""
+"""The dialect of DuckDB. The target is one file, with a schema for each database of the source, and one for rplctl."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class DuckdbDialect(Dialect):
         return None
 
     def beside(self, url: str) -> Iterable[DoctorLine]:
-        """Yield a line about the age of the copy for readers, if the URL has export_to."""
+        """Yield a line of `rplctl doctor` about the age of the copy for readers, if the URL has the
+        option export_to.
+        """
         options = options_of(make_url(url))
         if (copy := options.export_to) is None or not options.path.exists():
             return

@@ -1,4 +1,4 @@
-"""The interface of DuckDB's connection that this package uses; it accepts only `Sql` (design D27)."""
+"""The part of DuckDB's connection that this package uses. Its `execute` accepts only typed SQL (design D27)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from rplctl.sql_text import Sql
 
 
 class DuckdbDriver(Protocol):
-    """The interface of `duckdb.DuckDBPyConnection`, which itself would accept several statements in one text."""
+    """The part of `duckdb.DuckDBPyConnection` that this package uses. Typed SQL is important, because DuckDB accepts
+    several statements in one text.
+    """
 
     @property
     def description(self) -> Any: ...

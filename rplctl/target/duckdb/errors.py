@@ -1,8 +1,8 @@
-"""DuckDB's errors as MySQL's errors, with number, text and hint.
+"""Converts DuckDB's errors to errors with MySQL's number, a text and a hint.
 
-Invariant: every error of the driver is converted. An error ends DuckDB's transaction. Transient errors are a file that
-another process has open, a conflict with another transaction, an I/O error, a full disk, and an instance that DuckDB
-has invalidated.
+Invariant: every error of the driver is converted. An error ends DuckDB's transaction. These errors are transient: a
+file that another process has open, a conflict with another transaction, an I/O error, a full disk, and a DuckDB
+instance that is no longer valid after a fatal error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MEMORY = (
     "To use less memory (init changes only this setting), run: rplctl init --max-batch-bytes BYTES; rplctl start"
 )
 _EXISTS = f"drop the table on the target, which deletes its rows, then run: rplctl start{OR_SKIP}"
-# DuckDB's class → (MySQL's number, is transient, hint); the first match counts
+# (DuckDB's class of errors, MySQL's number, True if transient, hint); the first class that matches decides
 _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
     (duckdb.InterruptException, er.QUERY_INTERRUPTED, False, ""),
     (
@@ -62,7 +62,7 @@ _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
 
 
 def target_error(error: duckdb.Error) -> TargetError:
-    """Convert an error of DuckDB to a TargetError with MySQL's number."""
+    """Convert an error of DuckDB to a TargetError with MySQL's number and a hint for the operator."""
     text = " ".join(str(error).split())
     if (found := _HOLDER.search(str(error))) is not None:
         return held_elsewhere(found[1], found[2], int(found[3]))
@@ -84,7 +84,9 @@ def target_error(error: duckdb.Error) -> TargetError:
 
 
 def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> TargetError:
-    """Return the error for a row change that DuckDB refused, with the row's key and values."""
+    """Convert the error of a row change that DuckDB refused to a TargetError. The new error names the
+    row by its key.
+    """
     image = change.after or change.before
     assert image is not None
     if (found := _NOT_NULL.search(str(error))) is not None:
@@ -107,8 +109,8 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
 
 
 def hidden_numbers(model: TableModel, why: str) -> TargetError:
-    """Return the error for a table with a column named rowid, which hides DuckDB's row numbers. `why`: the reason why
-    row numbers are needed.
+    """Return the error for a table with a column named rowid. Such a column hides DuckDB's row numbers, which have the
+    same name. `why`: the reason why rplctl needs row numbers.
     """
     return TargetError(
         f"Incorrect column name 'rowid' in {model.qualified_name}: DuckDB's row numbers, which rplctl needs "
@@ -119,13 +121,17 @@ def hidden_numbers(model: TableModel, why: str) -> TargetError:
 
 
 def _odd_date(image: RowSet, model: TableModel) -> tuple[Column, str] | None:
-    """Return the first column and value of the image with a date that DuckDB cannot store."""
+    """Return the first column of the image with a date that DuckDB cannot store, and this date. Return None if there is
+    no such date.
+    """
     pairs = ((model.columns[c], value) for c, value in zip(image.columns, image.rows[0], strict=True))
     return next(((c, v) for c, v in pairs if isinstance(v, str) and is_odd_date(v, c)), None)
 
 
 def held_elsewhere(path: str, program: str, pid: int) -> TargetInUse:
-    """Return the error for a file that another process, `program` with this pid, has open."""
+    """Return the error for a DuckDB file that another process has open. `program`: the path of that process's program.
+    `pid`: the id of the process.
+    """
     ours = _rplctl_of(pid)
     who = f"`{ours}` (process {pid})" if ours else f"{program} (process {pid})"
     way = "if this command runs too long, to end it" if ours else "to end that program"
@@ -140,7 +146,7 @@ def held_elsewhere(path: str, program: str, pid: int) -> TargetInUse:
 
 
 def _rplctl_of(pid: int) -> str:
-    """Return the rplctl command that the process executes, as a person types it; '' for another program."""
+    """Return the rplctl command that a process executes, in the form that a user types, or '' for another program."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
@@ -153,7 +159,7 @@ def _rplctl_of(pid: int) -> str:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Convert errors of the driver or SQLAlchemy to TargetError."""
+    """Convert errors that DuckDB's driver or SQLAlchemy raises in a `with` block to TargetError."""
     from sqlalchemy.exc import DBAPIError
 
     try:

@@ -1,10 +1,10 @@
-"""Copies of the file for readers (`export_to`), because no other process can read the file while it is open.
+"""Copies the DuckDB file for readers (`export_to`), because no other process can read a file that rplctl has open.
 
 A thread of this process copies the committed rows while the applier continues. After a copy, the thread sleeps nine
-times as long as the copy took, and at least a second. So copies take at most a tenth of its time, and the last commit
-is copied too. Invariant: the name always refers to one complete copy, with the rows and the position of one moment
-between two commits. A new copy is written next to it, synced and renamed; readers of the previous copy can continue. A
-failed copy is logged and repeated; it does not stop a channel.
+times as long as the copy took, and at least one second. So copies take at most a tenth of the time. After the last
+commit, one more copy is made. Invariant: the path `export_to` always refers to one complete copy, with the rows and the
+position of one moment between two commits. A new copy is written to another file, synced and renamed, so readers of the
+previous copy can continue. A failed copy is logged and repeated, and does not stop a channel.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.duckdb.ddl_type import CATALOG
 from rplctl.target.duckdb.sqlalchemy_dialect import DriverConnection
 
-_REST: Final = 9  # pause after a copy, as a multiple of its duration
+_REST: Final = 9  # the pause after a copy, as a multiple of the copy's duration
 _SHORTEST_REST_S: Final = 1.0
 _COPY: Final = "rplctl copy"  # catalog name of the copy while it is written
 log = logging.getLogger(__name__)
 
 
 class Export:
-    """Makes copies of one file, for all channels of this process that commit to it. `connect`: opens the
-    existing file.
+    """Makes copies of one DuckDB file. All channels of this process that commit to the file share this object. `path`:
+    the path of the copy. `connect`: opens the original file.
     """
 
     def __init__(self, path: Path, connect: Callable[[], DriverConnection]) -> None:
@@ -57,7 +57,7 @@ class Export:
             atexit.register(self._copying.acquire)  # a copy at the interpreter's end would abort the process
 
     def finish(self) -> None:
-        """If a copy was requested, make it now, with all commits; an error is only logged."""
+        """Make a requested copy now, with all commits. Do nothing if no copy is requested. An error is only logged."""
         self._copied()
 
     def _copies(self) -> None:
@@ -93,7 +93,7 @@ class Export:
         crash_point("crash_export_after_rename")
 
     def _remove_new(self) -> None:
-        """Remove an unfinished copy and its write-ahead log, which a killed process has left."""
+        """Remove the unfinished copy of a process that was killed, together with the write-ahead log of this copy."""
         for path in (self._new, self._new.with_name(f"{self._new.name}.wal")):
             with suppress(FileNotFoundError):
                 path.unlink()

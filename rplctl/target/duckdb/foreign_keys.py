@@ -1,9 +1,10 @@
 """Executes and checks the foreign keys of a DuckDB target, which rplctl stores in a table.
 
-DuckDB checks its own foreign keys at each statement, supports no actions, and blocks ALTER. So this module executes the
-source's actions, which its log does not contain, for single changes; the applier sends single changes if foreign keys
-act. Constraints are checked before COMMIT, but only for keys that a change of the transaction may have violated.
-Invariant: an action changes exactly the same rows as in InnoDB, because all rows are found before the first is deleted.
+DuckDB's own foreign keys are not used: they are checked at each statement, have no actions, and block ALTER. The
+source's log does not contain the changes of foreign key actions, so this module executes the actions for single
+changes. The applier sends single changes for tables whose foreign keys have actions. Constraints are checked before
+COMMIT, but only those that a change of the transaction may have violated. Invariant: an action changes exactly the same
+rows as in InnoDB, because all rows are found before the first row is deleted.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ _THERE: Final = (
 
 
 def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterator[Sql]:
-    """Yield statements that store the foreign keys of tables whose keys the plan changes."""
+    """Yield the statements that update the stored foreign keys after a DDL plan. `before`, `after`: all tables before
+    and after the plan. Raises TargetError if a table with a foreign key has a column named rowid.
+    """
     first = True
     with_keys = [name for name, model in after.tables.items() if model.foreign_keys]
     for name in dict.fromkeys([*plan.model_changes, *with_keys]):
@@ -61,8 +64,8 @@ def keep_foreign_keys(plan: DdlPlan, before: Catalog, after: Catalog) -> Iterato
 
 
 def _refuse_hidden_numbers(catalog: Catalog, name: tuple[str, str]) -> None:
-    """Raise TargetError if a foreign key to or from table `name` involves a table with a column that hides DuckDB's row
-    numbers (`rowid`).
+    """Raise TargetError if a foreign key from or to the table `name` connects a table that has a column named rowid.
+    Such a column hides DuckDB's row numbers, which the actions of foreign keys need.
     """
     for model in catalog.tables.values():
         for key in model.foreign_keys:
@@ -100,7 +103,7 @@ def _row(key: ForeignKey, model: TableModel) -> Sql:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignKeyLink:
-    """A foreign key whose two tables exist on the target. The names of the tables are quoted."""
+    """A foreign key whose child table and parent table exist on the target. The names of both tables are quoted."""
 
     child: Sql
     columns: tuple[str, ...]
@@ -110,7 +113,7 @@ class ForeignKeyLink:
     on_update: str
 
     def children_of(self, rows: Sql) -> Sql:
-        """Return the condition that selects the child rows of some parent rows. `rows`: the condition that selects the
+        """Return an SQL condition for the child rows that refer to some parent rows. `rows`: an SQL condition for these
         parent rows.
         """
         theirs = joined(", ", map(quote, self.parent_columns))
@@ -132,29 +135,35 @@ class ForeignKeyLink:
 
 
 class ForeignKeys:
-    """The foreign keys of the target's tables, for one transaction of a connection at a time."""
+    """The foreign keys of all tables, for one connection. The object remembers which keys the open transaction may have
+    violated.
+    """
 
     def __init__(self, driver: DuckdbDriver) -> None:
         self._driver = driver
         self._links: list[ForeignKeyLink] | None = None
-        self._has_any = True  # True also if unknown
-        self._doubtful: set[ForeignKeyLink] = set()
-        self.acts = True  # False if the source ran without foreign keys
+        self._has_any = True  # False only if the target is known to have no foreign key
+        self._doubtful: set[ForeignKeyLink] = set()  # the keys to check before COMMIT
+        self.acts = True  # False if the changes ran without foreign key checks on the source
 
     def begin(self, *, acts: bool) -> None:
         self.acts = acts
         self._doubtful = set()
 
     def may_change(self, models: Iterable[TableModel | None]) -> bool:
-        """True if DDL about these models may change foreign keys: the target or one of the models has some."""
+        """True if DDL on these tables may change foreign keys, because the target or one of the tables has a foreign
+        key.
+        """
         return self._has_any or any(model is not None and model.foreign_keys for model in models)
 
     def forget(self) -> None:
-        """Forget the cached keys, because DDL, or the rollback of DDL, has changed them."""
+        """Discard the cached keys, because DDL or the rollback of DDL may have changed them."""
         self._links = None
 
     def check(self) -> None:
-        """Check the keys that may be violated, before COMMIT. Raises TargetError 1452 if a row has no parent."""
+        """Check the foreign keys that the transaction may have violated. The caller commits afterwards. Raises
+        TargetError 1452 if a child row has no parent row.
+        """
         for link in self._doubtful:
             sql = written("SELECT 1 FROM {} AS c WHERE {} LIMIT 1", link.child, link.orphans)
             if self._driver.execute(sql).fetchone() is not None:
@@ -167,7 +176,9 @@ class ForeignKeys:
     # changes that may violate a key
 
     def parents_left(self, model: TableModel, columns: Iterable[int] | None = None) -> None:
-        """Remember which keys to check before COMMIT after parent rows were deleted, or updated in these columns."""
+        """Remember to check foreign keys before COMMIT, because parent rows were deleted, or updated in these columns.
+        `columns`: indexes of the updated columns, or None for a delete.
+        """
         if not self.acts:
             return
         for link in self._of_parent(table(model)):
@@ -175,8 +186,8 @@ class ForeignKeys:
                 self._doubtful.add(link)
 
     def children_come(self, model: TableModel, columns: Sequence[int], rows: Relation) -> None:
-        """Remember which keys to check before COMMIT after child rows were inserted, or updated in these columns.
-        `rows`: begins with the values of these columns.
+        """Remember to check foreign keys before COMMIT, because child rows were inserted, or updated in these columns.
+        Keys whose parents already exist need no check. `rows`: the rows, whose first values belong to `columns`.
         """
         if not self.acts:
             return
@@ -206,7 +217,9 @@ class ForeignKeys:
     # actions of the change of one row
 
     def follow_delete(self, model: TableModel, row: int) -> None:
-        """Execute the ON DELETE actions for a row, recursively, before the row is deleted. `row`: its row number."""
+        """Execute the ON DELETE actions for a row, and recursively for the child rows. The caller deletes the row
+        afterwards. `row`: DuckDB's row number.
+        """
         if self.acts and self._of_parent(table(model)):
             gone, nulls = self._reached(table(model), row)
             gone[table(model)].discard(row)
@@ -219,8 +232,8 @@ class ForeignKeys:
                 self._driver.execute(written("UPDATE {} SET {} WHERE {}", child, names, _in(rows)))
 
     def _reached(self, parent: Sql, row: int) -> tuple[dict[Sql, set[int]], dict[ForeignKeyLink, set[int]]]:
-        """Return the rows that the ON DELETE actions of a row reach: for each table, the numbers of the rows to delete,
-        this row included; and for each key, the rows in which it becomes NULL.
+        """Find the rows that the ON DELETE actions of a row change. Return two dictionaries: table → row numbers to
+        delete, including the given row; and foreign key → row numbers in which its columns become NULL.
         """
         gone: dict[Sql, set[int]] = {parent: {row}}
         nulls: dict[ForeignKeyLink, set[int]] = {}
@@ -241,8 +254,8 @@ class ForeignKeys:
         return gone, nulls
 
     def follow_update(self, model: TableModel, row: int, after: Relation, columns: Sequence[int]) -> None:
-        """Execute the ON UPDATE actions for a row, before the row is updated. `row`: its row number; `after`: its new
-        values.
+        """Execute the ON UPDATE actions for a row. The caller updates the row afterwards. `row`: DuckDB's row number.
+        `after`: the new values of `columns`.
         """
         at = {model.columns[c].name.casefold(): written("s.c{}", number) for number, c in enumerate(columns)}
         if self.acts:
@@ -306,8 +319,10 @@ class ForeignKeys:
 def _by_columns(
     gone: dict[Sql, set[int]], nulls: dict[ForeignKeyLink, set[int]]
 ) -> dict[tuple[Sql, frozenset[str]], set[int]]:
-    """Return (child table, columns that become NULL) → the rows that are not deleted. Each row occurs once, because an
-    UPDATE may change its number.
+    """Group the rows that an action sets to NULL: (child table, columns that become NULL) → row numbers.
+
+    Rows that are also deleted are omitted. Each row is in one group only, because an UPDATE may change its row number.
+    `gone`, `nulls`: the result of `ForeignKeys._reached`.
     """
     columns_of: dict[tuple[Sql, int], set[str]] = {}
     for link, rows in nulls.items():

@@ -1,6 +1,7 @@
-"""The form of values for DuckDB: text is str, ENUM and SET are labels; `relation` converts them to typed columns.
+"""The format of values for DuckDB: text as str, ENUM and SET as labels. `relation` converts them to typed columns.
 
-Many rows are length-prefixed, with their bytes unchanged. Half a surrogate pair is kept until `relation` refuses it.
+If there are many rows, they are length-prefixed, and their bytes are unchanged. Half a surrogate pair is not valid
+UTF-8. It is kept here, and `relation` refuses it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Makes rows of a task a relation in a statement of DuckDB: columns c0, c1, … with the target's types.
+"""Makes decoded rows usable as a table in a DuckDB statement, with typed columns c0, c1, …
 
-Few rows are parameters. Many rows are an Arrow table that is registered with the connection; length-prefixed rows
-become texts in it without a Python object for each value. The statement converts decoded values (`form`) to the
-column's type.
+Few rows become parameters of the statement. Many rows become an Arrow table, which is registered with the connection.
+Length-prefixed rows become Arrow columns without a Python object for each value. SQL in the statement converts the
+decoded values (`form`) to the types of the target's columns.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ from rplctl.target.duckdb.ddl_type import is_binary, typed
 from rplctl.target.duckdb.driver import DuckdbDriver
 
 _NAME: Final = "rplctl_rows"
-_FEW: Final = 8  # at most so many rows are sent as parameters
+_FEW: Final = 8  # up to this number of rows, the values are parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Rows for a SQL statement. `sql`: the text after FROM, with the alias `s`; `values`: its parameters."""
+    """Rows that a SQL statement can read. `sql`: the text after FROM, which names the rows `s`. `values`: the
+    parameters in this text.
+    """
 
     sql: Sql
     values: list[Value] = field(default_factory=list)
@@ -48,9 +50,9 @@ def relation(
     rows: Sequence[Row] | EncodedRows,
     texts: Collection[str] = (),
 ) -> Iterator[Relation]:
-    """Yield the rows as a relation, for statements of the block. The column COPIES is a number of rows. `texts`: names
-    of columns that are text on the target, whatever the type on the source. Raises TargetError 1366 if a column cannot
-    store a value.
+    """Yield the rows as a relation, which statements in the `with` block can read. `columns`: the index of each value's
+    column; COPIES means a number of equal rows. `texts`: the names of columns that an operator has changed to text.
+    Raises TargetError 1366 if a column cannot store a value.
     """
     kinds = [None if c == COPIES else model.columns[c] for c in columns]
     wanted = joined(
@@ -84,8 +86,8 @@ def relation(
 
 
 def _arrow(kinds: Sequence[Column | None], rows: Sequence[Row]) -> pa.Table:
-    """Return the rows as an Arrow table with the same columns as from `_without_lengths`. pa.array is not used, because
-    it loads pandas, which takes 0.6 s and much memory.
+    """Return rows of Python values as an Arrow table with columns of bytes and texts. This code does not call pa.array,
+    because it would load pandas, which takes 0.6 s and much memory.
     """
     arrays = []
     for column, values in zip(kinds, zip(*rows, strict=True), strict=True):
@@ -106,7 +108,7 @@ def _array(column: Column | None, count: int, valid: Any, offsets: Any, buffer: 
 
 
 def _without_lengths(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Table:
-    """Return length-prefixed rows as an Arrow table with columns of bytes and texts."""
+    """Return length-prefixed rows as an Arrow table with columns of bytes and texts, without the length prefixes."""
     assert rows.length_prefixed
     text, width = byte_view(rows.view), len(kinds)
     starts, ends = (found.reshape(-1, width) for found in field_spans(text, rows.count * width))
@@ -121,7 +123,7 @@ def _without_lengths(kinds: Sequence[Column | None], rows: EncodedRows) -> pa.Ta
 
 
 def _check_text(array: pa.Array, column: Column | None) -> None:
-    """Raise TargetError 1366 unless all texts of the array are valid UTF-8."""
+    """Raise TargetError 1366 if a text in the array is not valid UTF-8."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
@@ -132,7 +134,7 @@ def _check_text(array: pa.Array, column: Column | None) -> None:
 
 
 def _plain(column: Column | None) -> Sql:
-    """Return the SQL type in which a column's decoded values are parameters."""
+    """Return the SQL type that a column's decoded values have as parameters. `column` is None for a number of rows."""
     if column is None:
         return written("BIGINT")
     if column.is_unsigned_64 or column.type == "bit":

@@ -1,6 +1,6 @@
-"""Row changes as SQL for DuckDB. In the statements, `t` is the target's table and `s` has the given rows (`relation`).
+"""Writes row changes as SQL for DuckDB. In the SQL, `t` is the target's table, and `s` has the given rows (`relation`).
 
-Generated columns that a row image lacks (MINIMAL) are computed.
+If a row image lacks a generated column (binlog_row_image=MINIMAL), the SQL computes the column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def insert(model: TableModel, columns: Sequence[int], given: Relation) -> Sql:
 
 
 def update_by_key(model: TableModel, columns: Sequence[int], given: Relation) -> Sql:
-    """Return the UPDATE by key. `given` has the new values, then the keys."""
+    """Return an UPDATE statement that finds rows by key. Each row in `given` has the new values, and then the key. If
+    `columns` is empty, the statement only counts the existing rows.
+    """
     key = key_of(model)
     if not columns:  # only key columns: check that the rows exist
         return count_by_key(model, given)
@@ -53,7 +55,9 @@ def count_by_key(model: TableModel, given: Relation) -> Sql:
 
 
 def delete_copies(model: TableModel, given: Relation) -> Sql:
-    """Return the DELETE of a number of copies of complete rows; in `given`, this number follows each row's values."""
+    """Return a DELETE statement for equal rows in a table without a key. Each row in `given` has the values of all
+    columns, and then the number of rows to delete.
+    """
     width = len(model.columns)
     same = same_row(model, range(width))
     found = written(
@@ -68,7 +72,7 @@ def delete_copies(model: TableModel, given: Relation) -> Sql:
 
 
 def same_row(model: TableModel, columns: Sequence[int]) -> Sql:
-    """Return the condition that rows of `t` and `s` are equal in these columns; NULL equals NULL."""
+    """Return the SQL condition that a row of `t` and a row of `s` are equal in these columns. NULL equals NULL."""
     key = set(key_of(model))
     terms = []
     for i, c in enumerate(columns):
@@ -78,15 +82,15 @@ def same_row(model: TableModel, columns: Sequence[int]) -> Sql:
 
 
 def identifying(model: TableModel, columns: Sequence[int]) -> tuple[int, ...]:
-    """Return the indexes of those columns of an image that identify its row: the key's if the image has
-    them, else all.
+    """Return the columns (indexes) that identify the row of an image. These are the columns of the key, or all columns
+    of the image if it lacks a column of the key.
     """
     key = key_of(model)
     return key if key and set(key) <= set(columns) else tuple(columns)
 
 
 def unique_keys(model: TableModel) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield MySQL's name and the column indexes of each unique key of the target's table."""
+    """Yield MySQL's name and the column indexes of each unique key that the target's table has."""
     at = {column.name: i for i, column in enumerate(model.columns)}
     for key in model.keys:
         if key.kind in ("primary", "unique") and not key.has_expression:
@@ -94,12 +98,12 @@ def unique_keys(model: TableModel) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def hides_numbers(model: TableModel) -> bool:
-    """True if a column is named rowid, which hides DuckDB's row numbers of the same name."""
+    """True if the table has a column named rowid. It hides DuckDB's row numbers, which have the same name."""
     return any(column.name.lower() == "rowid" for column in model.columns)
 
 
 def decoded(column: Column, prefix: Sql = NOTHING) -> Sql:
-    """Return SQL that converts a stored value to the form of decoded values."""
+    """Return SQL that reads a column and converts the value to the form in which the source's values are decoded."""
     value = written("{}{}", prefix, quote(column.name))
     return shown(column, value) if column.type in _SHOWN else value
 
@@ -108,7 +112,9 @@ _SHOWN = frozenset({"decimal", "date", "datetime", "timestamp", "time", "json", 
 
 
 def present_columns(driver: DuckdbDriver, model: TableModel) -> dict[str, str]:
-    """Return name → type of the columns of the target's table, in order; {} if the table does not exist."""
+    """Return the columns of the target's table, in order: name → DuckDB's type. Return {} if the table
+    does not exist.
+    """
     sql = written(
         "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = current_catalog()"
         " AND lower(schema_name) = lower(?) AND lower(table_name) = lower(?) ORDER BY column_index"
@@ -143,8 +149,8 @@ def _assignments(model: TableModel, columns: Sequence[int]) -> Sql:
 
 
 def _values(model: TableModel, columns: Sequence[int], prefix: Sql) -> dict[int, Sql]:
-    """Return column index → SQL of its value: from `s`, or the expression of a generated column that the
-    image lacks.
+    """Return the SQL of each value to write, by column index. A value comes from `s`, or is the expression of a
+    generated column that the image lacks. `prefix`: the SQL before names of columns in such an expression.
     """
     given = {column: written("s.c{}", number) for number, column in enumerate(columns)}
     return given | computed_values(

@@ -1,8 +1,9 @@
-"""DuckDB's dialect for SQLAlchemy, as far as rplctl's tables need it: statements, transactions, tables and columns.
+"""A dialect of DuckDB for SQLAlchemy. It has only the parts that rplctl's own tables need.
 
-duckdb_engine 0.17 is not used: it treats DuckDB as PostgreSQL, queries missing catalogs (pg_collation), and reports no
-row counts. Invariant: only SQLAlchemy sends BEGIN and COMMIT. Results are read completely, because a connection of
-DuckDB has only one result. DuckDB has no savepoints: setting one does nothing, and rolling back to one fails (1235).
+The package duckdb_engine 0.17 is not used, because it treats DuckDB as PostgreSQL, queries missing catalogs
+(pg_collation), and reports no row counts. Invariant: only SQLAlchemy sends BEGIN and COMMIT. Results are read
+completely, because a connection of DuckDB has only one result at a time. DuckDB has no savepoints. Therefore SAVEPOINT
+does nothing, and ROLLBACK TO fails (error 1235).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SAVEPOINT = re.compile(r"\s*(ROLLBACK\s+TO|SAVEPOINT|RELEASE)\b", re.IGNORECASE
 
 
 class Cursor:
-    """A PEP 249 cursor with the last result of a connection."""
+    """A cursor of the Python database API (PEP 249). It stores the complete result of its last statement."""
 
     arraysize = 1
     lastrowid = None
@@ -82,7 +83,7 @@ class Cursor:
 
 
 class DriverConnection:
-    """A PEP 249 connection; `driver` is DuckDB's connection."""
+    """A connection of the Python database API (PEP 249), for SQLAlchemy. `driver` is DuckDB's own connection."""
 
     def __init__(self, driver: DuckdbDriver) -> None:
         self.driver = driver
@@ -96,7 +97,7 @@ class DriverConnection:
         self.in_transaction = True
 
     def commit(self) -> None:
-        """Commit the transaction; if COMMIT fails, DuckDB has rolled it back."""
+        """Commit the open transaction, if there is one. If COMMIT fails, DuckDB has rolled the transaction back."""
         if self.in_transaction:
             self.in_transaction = False
             self.driver.execute(written("COMMIT"))
@@ -145,7 +146,7 @@ class SqlalchemyDuckdb(DefaultDialect):
         return DBAPI
 
     def initialize(self, connection: Any) -> None:
-        """Do nothing, because no server properties are needed."""
+        """Do nothing, because this dialect does not depend on properties of a server."""
 
     def do_begin(self, dbapi_connection: Any) -> None:
         getattr(dbapi_connection, "driver_connection", dbapi_connection).begin()
@@ -153,7 +154,7 @@ class SqlalchemyDuckdb(DefaultDialect):
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
         return isinstance(e, duckdb.FatalException)
 
-    # inspection of the tables; names are compared without case, as in DuckDB
+    # Inspection of tables. Names of tables and schemas are compared without case, as in DuckDB.
 
     def _asked(self, connection: Any, what: Sql, of: Sql, where: Sql = NOTHING, *values: Any) -> list[Any]:
         sql = written("SELECT {} FROM duckdb_{}() WHERE database_name = current_catalog() {}", what, of, where)

@@ -1,8 +1,8 @@
-"""The DuckDB target: one file, opened by one process, with a schema for each source database.
+"""Applies changes to a DuckDB target: one file, opened by one process, with a schema for each database of the source.
 
-Invariant: data and position commit together, also with DDL. An error ends DuckDB's transaction, and there are no
-savepoints. Errors that a single change may cause (a duplicate key, a missing row) are therefore checked before the
-change, so the transaction is still usable if the applier ignores such an error.
+Invariant: data and position commit together, also with DDL. In DuckDB, an error ends the transaction, and there are no
+savepoints. Therefore a query checks for a duplicate key or a missing row before each single change. So the transaction
+is still usable if the applier ignores such an error.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from rplctl.target.duckdb.foreign_keys import ForeignKeys
 from rplctl.target.duckdb.relation import Relation, relation
 from rplctl.target.one_connection import OneConnection
 
-BULK_ROWS = 32  # with at least so many net changes of a table, tasks send length-prefixed rows
+BULK_ROWS = 32  # from this number of net changes of a table on, tasks send length-prefixed rows
 Rows = Sequence[Row] | EncodedRows
 
 
 class DuckdbTarget(OneConnection):
-    """A DuckDB file as a target (target.base.Target)."""
+    """A connection to a DuckDB file. The class implements `target.base.Target` and `ForeignKeyTarget`."""
 
     kind = "duckdb"
     bulk_rows = BULK_ROWS
@@ -65,7 +65,7 @@ class DuckdbTarget(OneConnection):
         self._interrupted = False
         self._changed_tables = False
         self._texts_of: dict[TableModel, frozenset[str]] = {}
-        self._made: set[TableModel] = set()  # tables that this connection created: their columns equal the model's
+        self._made: set[TableModel] = set()  # tables that this connection created, so that their columns are known
 
     @property
     def connection(self) -> Connection:
@@ -114,35 +114,35 @@ class DuckdbTarget(OneConnection):
                 self._texts_of, self._made = {}, set()
 
     def fence(self, channel: str) -> None:
-        """Request a copy for readers, which may be outdated after a kill. No lock is taken, because no other process
-        can open the file.
+        """Take no lock, because no other process can open the file. Request a copy for readers, because the last copy
+        may be outdated if the applier was killed.
         """
         if self._export is not None:
-            _ = self.connection  # connecting creates the file
+            _ = self.connection  # the first connection creates the file, which the copy needs
             self._export.committed()
 
     def close(self) -> None:
         if self._export is not None:
-            self._export.finish()  # needs the open file
+            self._export.finish()  # before the file is closed
         if self._connection is not None:
-            with suppress(duckdb.Error):  # another channel has a transaction, or the disk is gone: the log remains
+            with suppress(duckdb.Error):  # it fails if another channel has a transaction; then the log remains
                 self._driver.execute(
                     written("CHECKPOINT")
-                )  # DuckDB's checkpoint at the last close keeps a log that it only read
+                )  # the checkpoint of DuckDB's last close keeps a log that was only read
         super().close()
 
     def lock_wait(self) -> str:
         return ""  # no other session can write
 
     def interrupt(self) -> None:
-        """Interrupt the running statement and the next ones."""
+        """Interrupt the running statement. Later statements also fail until `rollback` is called."""
         self._interrupted = True
         if self._connection is not None:
             driver_of(self._connection).interrupt()
 
     def abort(self) -> None:
-        """Only interrupt the running statement, because no statement waits for a lock: a conflict with another
-        transaction is an error at once.
+        """Interrupt the running statement. This is enough, because no statement in DuckDB waits for a lock: a conflict
+        with another transaction is an error at once.
         """
         self.interrupt()
 
@@ -203,7 +203,9 @@ class DuckdbTarget(OneConnection):
             self._foreign_keys.parents_left(model)
 
     def _update(self, model: TableModel, columns: tuple[int, ...], rows: Rows) -> None:
-        """Update rows by key. `rows`: the values of the columns, then of the key."""
+        """Update rows by key. Each of `rows` has the new values of `columns`, and then the key. Raises CountMismatch if
+        a row is missing.
+        """
         with self._given(model, columns + key_of(model), rows) as given:
             sql = sql_of.update_by_key(model, columns, given)
             expect_rows(f"update of {table(model)}", self._count(sql, given), len(rows))
@@ -249,7 +251,9 @@ class DuckdbTarget(OneConnection):
         return None
 
     def _change_unnumbered(self, change: RowChange, model: TableModel) -> None:
-        """Apply a change to a table with a column named rowid, which hides the row numbers."""
+        """Apply an update or a delete to a table with a column named rowid. Such a column hides DuckDB's row numbers,
+        so the row is found by its key or by all its values.
+        """
         assert change.before is not None
         columns = sql_of.identifying(model, change.before.columns)
         if columns != key_of(model):
@@ -267,8 +271,8 @@ class DuckdbTarget(OneConnection):
         return None
 
     def _change_copies(self, before: RowSet, after: RowSet | None, model: TableModel) -> None:
-        """Change one of several equal rows: delete all rows equal to `before`, insert all but one again, and insert
-        `after` if it is given.
+        """Change or delete one of several equal rows without row numbers. Delete all rows that equal `before`, and
+        insert all but one of them again. For an update, also insert the new row (`before` with the values of `after`).
         """
         if set(before.columns) != set(range(len(model.columns))) or not sql_of.is_all_there_is(self._driver, model):
             raise hidden_numbers(model, "the row image is incomplete")
@@ -285,8 +289,9 @@ class DuckdbTarget(OneConnection):
             self._insert(model, tuple(image), [tuple(image.values())])
 
     def _of_row(self, model: TableModel, image: RowSet, wanted: Sql) -> Any:
-        """Return the value of the SQL expression `wanted` for the row that the image identifies: by its key if the
-        image has it, else for any equal row. Raises TargetError 1032 if there is no such row.
+        """Return the value of the SQL expression `wanted` for the row that the image identifies. The row is found by
+        its key, or by all values of the image if the image lacks the key. Raises TargetError 1032 if the row is
+        missing.
         """
         columns = sql_of.identifying(model, image.columns)
         at = {column: i for i, column in enumerate(image.columns)}
@@ -301,8 +306,8 @@ class DuckdbTarget(OneConnection):
         return found[0][0]
 
     def _refuse_duplicate(self, model: TableModel, image: RowSet, but: int | None = None) -> None:
-        """Raise TargetError 1062 if a row has the image's values of a unique key. `but`: number of a row that may have
-        them.
+        """Raise TargetError 1062 if another row already has the image's values in a unique key. `but`: the row number
+        of the row that the caller updates; this row may have the values.
         """
         for name, columns in sql_of.unique_keys(model):
             at = {column: i for i, column in enumerate(image.columns)}
@@ -351,8 +356,8 @@ class DuckdbTarget(OneConnection):
             yield given
 
     def _texts(self, model: TableModel) -> frozenset[str]:
-        """Return the names of date columns that are text on the target. No other process alters tables of the open
-        file.
+        """Return the names of date columns that an operator has changed to text on the target. The result is cached,
+        because no other process can alter tables while the file is open.
         """
         if model in self._made:
             return frozenset()
@@ -367,7 +372,7 @@ class DuckdbTarget(OneConnection):
             raise TargetError("Query execution was interrupted", errno=er.QUERY_INTERRUPTED)
 
     def _count(self, sql: Sql, given: Relation | None = None) -> int:
-        """Execute a statement, and return the number of rows that it changed, or the result if it is a count."""
+        """Execute a statement that returns one number: the number of changed rows, or the result of SELECT count(*)."""
         (found,) = self._rows(sql, given)
         return cast(int, found[0])
 
@@ -377,8 +382,8 @@ class DuckdbTarget(OneConnection):
 
 
 def _updates(chunk: TableChunk, model: TableModel) -> Iterator[tuple[tuple[int, ...], Rows]]:
-    """Yield, for each set of updated columns, these columns, and rows with their values followed by the
-    key's values.
+    """Yield the chunk's updates as pairs (columns, rows), one pair for each set of updated columns. A row has the new
+    values of these columns, and then the key.
     """
     if chunk.bulk is None:
         yield from ((rows.columns, rows.rows) for rows in chunk.updates)

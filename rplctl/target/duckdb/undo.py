@@ -1,8 +1,8 @@
-"""Writes DuckDB's rows as SQL literals, for the statements that undo a repair (target.undo).
+"""Writes DuckDB's rows as SQL literals, for the statements that undo a repair (`target.undo`).
 
-A literal is the quoted text that DuckDB prints for the value: DuckDB reads this text back for each type. Tables are
-named with the catalog name that rplctl gives the file, and each SQL file has the ATTACH for this name. Under the file's
-own name, a database of the same name would be ambiguous.
+A literal is the quoted text that DuckDB prints for the value. DuckDB can read this text back for each type. The names
+of tables begin with rplctl's catalog name for the file, and each SQL file begins with the ATTACH for this catalog name.
+With the file's own name as catalog, a database with the same name would be ambiguous.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class DuckdbUndo(UndoSql):
     literal = staticmethod(literal)
 
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Return the quoted columns, each with SQL that computes its literal. Text with other characters than printable
-        ASCII is written as bytes.
+        """Return the table's columns: quoted name → SQL with which DuckDB prints the value as a literal. A text with
+        other characters than printable ASCII is printed as bytes.
         """
         with mapped_errors():
             found = present_columns(driver_of(target.connection), model)
