@@ -11,7 +11,7 @@
     asked_once       a cache that channels share          one_connection   the base of targets with one connection
     compared         a target's rows, for verify          undo         a target's rows as SQL text, for repair
 
-Every kind except mysql translates the source's DDL (a `schema.plan.DdlPlan`) into its own SQL. These kinds share:
+Most kinds except mysql translate the source's DDL (a `schema.plan.DdlPlan`) into their own SQL. These kinds share:
 
     ddl          the interface of a kind's DDL            ddl_parts          names, keys, foreign keys
     conversion   values after MODIFY                      computed_columns   values of added columns
@@ -74,8 +74,8 @@ def statement_target(target: Target) -> StatementTarget | None:
 
 
 def two_phase_verbs(dialect: str) -> TwoPhaseVerbs | None:
-    """Return a kind's operations for two-phase commit, or None if the kind cannot prepare transactions. `dialect` is
-    SQLAlchemy's name of the kind.
+    """Return the operations of two-phase commit for a kind of target, or None if the kind cannot prepare transactions.
+    `dialect` is SQLAlchemy's name of the kind.
     """
     return dialect_of(dialect).two_phase
 

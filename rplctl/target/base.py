@@ -35,7 +35,7 @@ Value = int | float | str | bytes | memoryview | LargeText | None  # memoryview 
 Row = tuple[Value, ...]
 
 COPIES = -1  # in place of a column index: the value counts equal rows (TableChunk.deletes of a table without a key)
-_MOST_SHOWN = 64  # characters of a value that an error's position shows
+_MOST_SHOWN = 64  # an error shows at most this number of characters of a value
 
 
 @contextlib.contextmanager
@@ -142,12 +142,12 @@ class BulkRows:
 class TableChunk:
     """Net changes of one table in a part of a batch. Each list expects a state of the target (D2).
 
-    Table with a key: `absent` are keys that must be absent and stay absent. `deletes` are keys of rows that must exist.
-    `updates` set columns of rows that must exist; in each row, the key follows the new values. `inserts` are rows whose
-    key must be absent. Table without a key: `deletes` has each complete row once, and then the number of copies to
-    delete (COPIES); `inserts` repeats equal rows. Instead of both, `ordered` may have single changes. `bulk` replaces
-    the lists if a task encoded the rows. `has_views`: values may be memoryview or LargeText. `width`: the number of
-    columns of the source's table if the target's table may differ, else 0.
+    In a table with a key, `absent` are keys that no row may have before or after the batch. `deletes` are the keys of
+    existing rows. `updates` are new values for existing rows; the key follows the values. `inserts` are rows with a new
+    key. In a table without a key, `deletes` has each row once, followed by the number of equal rows to delete (COPIES).
+    `inserts` has all new rows. Instead of both, `ordered` may have single changes. `bulk` replaces all lists if a task
+    encoded the rows. With `has_views`, values may be memoryview or LargeText. `width` is the number of the source's
+    columns if the target's table may have other columns, else 0.
     """
 
     database: str
@@ -166,7 +166,7 @@ class TableChunk:
     by_spark: bool = False  # a Spark task decoded the chunk
 
     def takes_copies(self, model: TableModel) -> bool:
-        """True if the chunk deletes equal rows of a table without a key, by their number."""
+        """True if the chunk deletes rows of a table without a key: each row, and the number of equal rows to delete."""
         return bool(self.deletes or (self.bulk is not None and self.bulk.deletes.count)) and not key_of(model)
 
     @property
@@ -181,7 +181,7 @@ class Target(Protocol):
     """A connection to a target database, for one thread at a time. Its methods report errors as TargetError."""
 
     kind: str  # the kind's name in the registry
-    bulk_rows: int  # a table with at least so many net changes is sent encoded (`TableChunk.bulk`); 0: never
+    bulk_rows: int  # tasks encode a table's rows from this number of net changes on (`TableChunk.bulk`); 0: never
     takes_frames: bool  # encoded rows are length-prefixed, except for long rows
     engine: Engine
 
@@ -192,35 +192,35 @@ class Target(Protocol):
     def mapped_errors(self) -> contextlib.AbstractContextManager[None]: ...  # as in `Dialect`
 
     def begin(self, *, foreign_keys: bool) -> None:
-        """Start a transaction. `foreign_keys=False`: without checks, as under foreign_key_checks=0 on the source."""
+        """Start a transaction. `foreign_keys=False` turns foreign keys off, as foreign_key_checks=0 on the source."""
 
     def commit(self) -> None: ...
 
     def rollback(self) -> None: ...
 
     def fence(self, channel: str) -> None:
-        """Lock the channel on the target until the connection ends (design D4). Raises LockBusy if it is locked."""
+        """Lock the channel on the target until the connection ends (D4). Raises LockBusy if it is already locked."""
 
     def reconnect(self) -> None:
         """Discard the connection, for example after an error with an unknown outcome. The next use opens a new one."""
 
-    def lock_wait(self) -> str: ...  # which lock of another session a statement waits for; called from another thread
+    def lock_wait(self) -> str: ...  # the lock for which a statement waits, or ''; another thread calls this
 
     def interrupt(self) -> None:
-        """Make the running statement fail, and return at once. Called from another thread; `rollback` must follow."""
+        """Make the running statement fail, and return at once. Another thread calls this. Afterwards, roll back."""
 
     def abort(self) -> None:
-        """End the connections as if this process had died, so that waiting calls fail. Called from another thread."""
+        """End the connections as if this process had died, so that waiting calls fail. Another thread calls this."""
 
     def is_idle(self) -> bool:
-        """True if the target has undone the changes and released the locks, after `interrupt` and `rollback`."""
+        """True if, after `interrupt` and `rollback`, the target has undone the changes and released the locks."""
 
     def check_table(self, model: TableModel) -> None:
         """Raise TargetError 1146 if the target lacks the table, or 1677 if the table lacks a column of the model."""
 
     def takes_multisets(self, model: TableModel) -> bool:
-        """True if the applier may delete and insert equal rows of a table without a key by their number. Columns,
-        triggers or foreign keys that only the target has can forbid this.
+        """True if equal rows of a table without a key are interchangeable, so that the applier only needs their number.
+        Columns, triggers or foreign keys that only the target has can prevent this.
         """
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
@@ -236,7 +236,7 @@ class Target(Protocol):
         """Return one column of the row that the image identifies. Raises TargetError 1032 if the row is missing."""
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """Execute a DDL statement in the open transaction. `catalog` has the table definitions before it."""
+        """Execute the plan of a DDL statement in the open transaction. `catalog`: all tables before the statement."""
 
     def close(self) -> None: ...
 
@@ -279,7 +279,7 @@ class StatementTarget(Target, Protocol):
         """True if the statement may do more than change rows, and therefore commits the transaction."""
 
     def definitions(self, objects: Iterable[ServerObject], *, identity: bool) -> dict[ServerObject, Definition | None]:
-        """Return each object's definition, or None if it is missing. `identity=True` also sets the other two fields."""
+        """Return each object's definition, or None if it is missing. `identity`: also set `identity` and `altered`."""
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
         """Return the state of each table's rows. `altered` is '' if the server does not report the last change."""
@@ -313,10 +313,10 @@ class StatementTarget(Target, Protocol):
         """Return the current definition of the table; None if the table does not exist."""
 
     def wants_replay(self, model: TableModel) -> bool:
-        """True if only `replay_rows` applies the table's rows correctly: it has triggers or keeps its own history."""
+        """True if only `replay_rows` is correct for the table, because the table has triggers or keeps its history."""
 
     def prefers_replay(self, model: TableModel) -> bool:
-        """True if `replay_rows` is more exact for the table: JSON sent as text would lose types such as DECIMAL."""
+        """True if `replay_rows` is more exact for the table. JSON as text would lose types such as DECIMAL."""
 
     def is_transactional(self, model: TableModel) -> bool: ...
 
@@ -340,7 +340,7 @@ class TwoPhaseTarget(Target, Protocol):
 
 
 class TwoPhaseVerbs(Protocol):
-    """Operations of two-phase commit that need no open target. The module `two_phase` of each kind implements them."""
+    """Operations of two-phase commit that need no Target object. The module `two_phase` of a kind implements them."""
 
     def prepared_xids(self, engine: Engine, prefix: str) -> list[str]: ...
 
@@ -356,13 +356,13 @@ class TwoPhaseVerbs(Protocol):
         """Limit the wait for a lock in the open transaction. Later transactions may keep this limit."""
 
     def claim(self, connection: Connection, prefix: str) -> None:
-        """Mark the connection as one of this instance, so that a later start can terminate it. No transaction is open.
-        Raises LockBusy if another connection has the same mark.
+        """Mark the connection as one of this instance, so that a later start can terminate it. The connection has no
+        open transaction. Raises LockBusy if another connection has the same mark.
         """
 
     def terminate_sessions(self, engine: Engine, prefix: str) -> None:
         """Terminate the connections that an earlier process marked with `claim`, and wait until they have ended. The
-        caller holds the channel's lock, so that process has ended. Raises LockBusy if a connection does not end.
+        caller has the channel's lock, so the earlier process has ended. Raises LockBusy if a connection does not end.
         """
 
 

@@ -66,8 +66,8 @@ class ComparedRows(ABC):
 
 
 def celled(rows: Iterable[PlainRow]) -> Iterator[tuple[PlainRow, Cells]]:
-    """Return each row with its cells: the printed form of each value. This is exact only for targets that return equal
-    values in one form.
+    """Return each row with its cells: the printed form of each value. Use this function only for a target that returns
+    equal values in the same form.
     """
     return ((row, tuple(map(repr, row))) for row in rows)
 

@@ -34,7 +34,7 @@ class Arithmetic:
     """
 
     operand: Callable[[Sql], Sql]
-    inexact: Callable[[Sql], Sql]  # prefix of the condition for a result out of range
+    inexact: Callable[[Sql], Sql]  # SQL before the condition for a result out of range
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,8 @@ def _expression(
 
 
 def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
-    """Return the old and new names of columns that the statement changes in a way that expressions can see: another
-    value, other bytes or another sort order.
+    """Return the old and new names of columns whose values, bytes or sort order the statement changes. An expression
+    over such a column may have a new value.
     """
     found = set()
     for new, origin in zip(step.new.columns, step.origins, strict=True):
@@ -189,8 +189,8 @@ def _changes(old: Column, new: Column, context: DdlContext) -> bool:
 
 
 def _normal(text: str) -> str:
-    """Return an expression without backticks, blanks, upper case and outer parentheses, so that equal expressions
-    compare equal. Return an expression with string literals unchanged.
+    """Return an expression in a normal form, so that equal expressions compare equal. Remove backticks, blanks and
+    outer parentheses, and fold case. Return an expression with string literals unchanged.
     """
     if "'" in text or '"' in text:
         return text

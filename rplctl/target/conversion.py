@@ -3,8 +3,8 @@
 Each rule returns SQL that computes the new value. If some values cannot be converted exactly, the rule also returns a
 condition for them. If a row meets the condition and `known_values` cannot compute its value, the channel stops before
 the table is changed. Pairs of types without a rule convert only empty tables and NULLs. A strict source (sql_mode
-STRICT_…) refuses to cut data, so the rules cut nothing. In the table, "same" is an unchanged value, and "stop" means
-that a row meets the condition.
+STRICT_…) refuses to cut data, so the rules only cut data of a source that is not strict. In the table, "same" is an
+unchanged value, and "stop" means that a row meets the condition.
 
 | from → to | value |
 |---|---|
@@ -94,7 +94,9 @@ def integer_range(column: Column) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Modify(ABC):
-    """The conversion of one column from `old` to `new` on a kind of target. RULES selects the method for two types."""
+    """The conversion of one column from `old` to `new` on a kind of target. RULES names the method for
+    each two types.
+    """
 
     old: Column
     new: Column
@@ -108,11 +110,11 @@ class Modify(ABC):
         return found
 
     def with_default(self, found: Conversion) -> Conversion:
-        """Add a rule for NULL to the conversion `found`: if the column becomes NOT NULL and the source was not strict,
-        NULL becomes the implicit default.
+        """Extend the conversion `found` for a column that becomes NOT NULL. If the source was not strict, NULL becomes
+        the implicit default.
 
-        In a TIMESTAMP column, NULL becomes the time of the statement, also in strict mode. Then only MariaDB executes
-        such a statement; MySQL refuses it.
+        In a TIMESTAMP column, NULL becomes the time of the statement, also in strict mode. In strict mode, MySQL
+        refuses such a statement, and MariaDB executes it.
         """
         if self.new.nullable or not self.old.nullable:
             return found
@@ -143,7 +145,7 @@ class Modify(ABC):
 
     @abstractmethod
     def nothing(self) -> Sql:
-        """Return SQL of NULL for the new column. A column without a rule gets this value, because it has only NULLs."""
+        """Return SQL of the new value if the two types have no rule. All old values are NULL in this case."""
 
     @abstractmethod
     def retyped(self) -> Sql:
@@ -180,8 +182,8 @@ class Modify(ABC):
 
     @property
     def rounds_fractions(self) -> bool:
-        """True if the source rounds surplus digits of a second. MySQL and MariaDB have opposite defaults; sql_mode can
-        change them.
+        """True if the source rounds surplus digits of a second. By default, MySQL rounds and MariaDB cuts, but sql_mode
+        can change this.
         """
         mode = self.context.sql_mode
         return bool(mode & TIME_ROUND_FRACTIONAL if self.context.is_mariadb else not mode & TIME_TRUNCATE_FRACTIONAL)

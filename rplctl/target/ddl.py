@@ -163,8 +163,8 @@ class Ddl(ABC):
         ]
 
     def filled_columns(self, step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
-        """Return each column of the new table with the value that existing rows get: the old value, a converted or
-        computed value, or a number of AUTO_INCREMENT.
+        """Return each column of the new table with the value that existing rows get. This can be the old value, a
+        converted value, a computed value, or a number of AUTO_INCREMENT.
         """
         found = []
         for column, origin in zip(step.new.columns, step.origins, strict=True):
@@ -228,9 +228,11 @@ class Ddl(ABC):
 
         The order is known for key columns of integers, dates, times and bytes without a prefix length. It is also known
         for texts of digits and lower-case letters under a collation without digraphs. In other cases, a table with more
-        than one row stops the channel. The numbers are unknown, and every row stops the channel, in two cases. First,
-        the table already had a counter. Second, the session has an auto_increment_increment: a server that alters the
-        table in place begins one increment later than a server that copies the table (MariaDB 10.11, MySQL 9.7).
+        than one row stops the channel.
+
+        Any row stops the channel if the table already had a counter, because only the source knows its value. The same
+        applies to a session with another auto_increment_increment than 1. In this case, a server that alters the table
+        in place begins later than a server that copies the table (MariaDB 10.11, MySQL 9.7).
         """
         steps = context.auto_increment_increment, context.auto_increment_offset
         why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"

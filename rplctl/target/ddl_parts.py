@@ -110,8 +110,8 @@ def constant_default(column: Column) -> Value:
 
 
 def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callable[[int], Sql]) -> dict[int, Sql]:
-    """Return SQL for the generated columns whose values must be computed again, by column index. These columns depend
-    on a column in `given`, and are not in `given` themselves. `name_of`: returns the SQL of a column.
+    """Return SQL for the generated columns that a row lacks, by column index. `given`: the SQL of the columns that the
+    row has. A generated column is computed only if it depends on one of them. `name_of`: returns the SQL of a column.
     """
     return {
         column: written(
@@ -134,8 +134,9 @@ def new_tables(plan: DdlPlan, catalog: Catalog) -> list[TableModel]:
 
 
 def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
-    """Return the other tables whose names the target may regard as equal to the model's name, for an exact check. Equal
-    names have the same total length of database and table name. This quick test matters with very many tables.
+    """Return the other tables whose names may be equal to the model's name on the target. The caller checks this
+    exactly. The database and table names of equal names have the same total length; this test is quick, also for many
+    tables.
     """
     size = len(model.database) + len(model.name)
     alike = [other for other in catalog.tables.values() if len(other.database) + len(other.name) == size]
@@ -146,8 +147,8 @@ def steps_here(plan: DdlPlan) -> Iterator[Step]:
     """Yield the plan's steps for tables that have rows on the target. If ALTER TABLE selects an engine that stores no
     rows in the table (such as MERGE or BLACKHOLE), yield a step that drops the table.
 
-    Raises TargetError 1235 if a MERGE table would change other tables. Raises TargetError 1846 if ALTER TABLE leaves
-    such an engine, because the target lacks the rows.
+    Raises TargetError 1235 if a MERGE table would change other tables. Raises TargetError 1846 if ALTER TABLE replaces
+    such an engine by one that stores rows, because the target lacks the rows.
     """
     for step in plan.steps:
         match step:
@@ -170,8 +171,8 @@ def model_of(step: Step) -> TableModel:
 
 def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool:
     """True if the target can check the foreign key. Targets require a unique key on the parent's columns, but InnoDB
-    accepts any index. If the parent table is unknown, it may be created later: True. A key without an action is not
-    enforceable if the source compares its text by a collation, because 'abc' may refer to 'ABC'.
+    accepts any index. An unknown parent table counts as suitable, because it may be created later. A key without an
+    action is not enforceable if the source compares its text by a collation, because 'abc' may refer to 'ABC'.
     """
     if not key.ref_columns or (is_compared_by_collation(key, model) and not key.acts):
         return False
@@ -194,8 +195,8 @@ def is_in_order(column: Column) -> bool:
 
 
 def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
-    """True if the source stores the table's rows in the order of its clustered key `key`, and every target sorts the
-    key in this order, too.
+    """True if the source stores the rows in the order of the table's clustered key `key`, and every target sorts this
+    key alike.
 
     The order is unknown for other engines than InnoDB, and for partitioned tables, which sort each partition
     separately. MariaDB before 10.8 stores a DESC part in ascending order.
@@ -214,8 +215,8 @@ def is_in_known_order(model: TableModel, key: Key, context: DdlContext) -> bool:
 
 
 def numbered_by_source(column: Column, context: DdlContext) -> tuple[bool, bool]:
-    """Return which rows get new numbers on the source when the column becomes AUTO_INCREMENT: (True if rows with 0 do,
-    True if rows with NULL do). Tested on MariaDB 10.11 and MySQL 9.7.
+    """Return two bools for a column that becomes AUTO_INCREMENT. The first is True if the source gives new numbers to
+    rows with 0, the second if it does so for rows with NULL. Tested on MariaDB 10.11 and MySQL 9.7.
     """
     keeps_zeros = bool(context.sql_mode & NO_AUTO_VALUE_ON_ZERO)
     return not keeps_zeros, not (column.nullable and (keeps_zeros or not context.is_mariadb))

@@ -103,7 +103,7 @@ class Dialect(ABC):
         return True
 
     def lake_tables(self, engine: Engine) -> LakeTables:
-        """Return the tables of a lake. Only a kind with `commits_per_table` implements this."""
+        """Return the tables of a lake. Only a kind with `commits_per_table` implements this method."""
         raise NotImplementedError
 
     def protection(self, connection: Connection) -> Protection | None:
@@ -115,8 +115,8 @@ class Dialect(ABC):
         return ()
 
     def time_zone(self, connection: Connection, zone: SystemZone) -> str:
-        """Return the value of time_zone with which the target's session has the source's system time zone `zone`.
-        Return '' if the target has no equal time zone.
+        """Return the value of the session variable time_zone that means the source's system time zone `zone` on the
+        target. Return '' if the target has no equal time zone.
         """
         return SYSTEM
 
@@ -133,7 +133,7 @@ class Dialect(ABC):
         return ()
 
     def beside(self, url: str) -> Iterable[DoctorLine]:
-        """Yield the lines of `rplctl doctor` about files in the folder of the target. Works without a connection."""
+        """Yield the lines of `rplctl doctor` about files in the folder of the target. This needs no connection."""
         return ()
 
     def log_syncs(self, target: Target) -> int:
@@ -147,7 +147,7 @@ class Dialect(ABC):
         """Return the column types for the tables that rplctl creates for itself, in the storage engine `rep_engine`."""
 
     def stored_name(self, name: str) -> str:
-        """Return the name of a column as the target stores it if SQL has the name without quotes."""
+        """Return the form in which the target stores the name of a column if SQL has the name without quotes."""
         return name
 
     def quoted(self, name: str) -> Sql:

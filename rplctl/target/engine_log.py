@@ -6,11 +6,12 @@
     postgresql   PostgreSQL   LSN (pg_current_wal_lsn), LSN_checkpoint in PostgreSQL's format: 0/16B3748
     sqlite       SQLite       see sqlite/engine_log.py
 
-Invariant: `lock` and `collect` never wait for a transaction of the target. For anything else, they wait at most
-LONGEST_WAIT_S seconds. An applier with an open transaction may wait for this process (design D8), so a longer wait
-would be a deadlock. `Dialect.open_log` checks the account's privilege before any lock, and raises error 1227 if it is
-missing. It is the privilege that the server requires for a backup: BACKUP_ADMIN on MySQL, RELOAD on MariaDB and MySQL
-5.7 (BACKUP STAGE, FLUSH TABLES WITH READ LOCK), EXECUTE on pg_backup_start on PostgreSQL.
+Invariant: `lock` and `collect` never wait for a transaction of the target. An applier may have one open while it waits
+for this process (design D8). For anything else, `lock` and `collect` wait at most LONGEST_WAIT_S seconds.
+
+`Dialect.open_log` checks the account's privilege before any lock, and raises error 1227 if it is missing. It is the
+privilege that the server requires for a backup: BACKUP_ADMIN on MySQL, RELOAD on MariaDB and MySQL 5.7 (BACKUP STAGE,
+FLUSH TABLES WITH READ LOCK), EXECUTE on pg_backup_start on PostgreSQL.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Computes the values for which a target's SQL has no exact rule, one by one, before ALTER TABLE is executed.
 
-ALTER TABLE on a target fills columns by SQL. For some values, SQL does not give the source's result: a number that the
-source clipped, a text that the source read as a date, a function with other rules. `known_rows` reads these old values
-before the statement, and computes the new values by the source's rules (`schema.converted_value`,
-`schema.computed_value`). The statement then contains a constant for each old value. Invariant: a value without a
-constant still stops the channel, because the guard of the column remains.
+ALTER TABLE on a target fills columns by SQL. For some values, SQL does not give the source's result. Examples are a
+number that the source clipped, and a text that the source read as a date. Before the statement, `known_rows` reads
+these old values. It computes the new values by the source's rules (`schema.converted_value`, `schema.computed_value`).
+The statement then contains a constant for each old value. Invariant: a value without a constant still stops the
+channel, because the guard of the column remains.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Execute = Callable[[Sql], Any]
 class ValueSql:
     """The SQL with which a kind of target reads, compares and writes single values of a column."""
 
-    key: Callable[[Column, Sql], Sql]  # SQL that identifies a value of the column; `read` gets the value from it
+    key: Callable[[Column, Sql], Sql]  # SQL of a text or number (the key) that identifies a value
     literal: Callable[[Any], Sql]  # a key that a query returned, as a literal
-    read: Callable[[Column, Any], Value]  # the value, in the form of `event/values.py`, of a key
+    read: Callable[[Column, Any], Value]  # the value of a key, in the form of `event/values.py`
     typed: Callable[[Column, Sql], Sql]  # SQL that converts a value to the column's type on the target
     size: Callable[[Column, Sql], Sql]  # SQL of the length of a text or a binary value
 

@@ -73,7 +73,7 @@ class LakeTables(Protocol):
         """
 
     def version(self, folder: str, app_id: str) -> int:
-        """Return the number of the last batch of `app_id` that is committed to the table; 0 if there is none. Raises
+        """Return the number of the last batch that the channel (`app_id`) has committed to the table, or 0. Raises
         TargetError if the lake cannot be read.
         """
 
@@ -83,8 +83,8 @@ class LakeTables(Protocol):
         """
 
     def claimed(self, app_id: str) -> int:
-        """Return the number of the last batch of `app_id` that a writer has claimed, or 0. Raises TargetError if the
-        lake cannot be read.
+        """Return the number of the last batch of the channel (`app_id`) that a writer has claimed, or 0. Raises
+        TargetError if the lake cannot be read.
         """
 
     def claim(self, app_id: str, batch: int, mark: int) -> None:

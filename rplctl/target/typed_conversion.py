@@ -1,7 +1,7 @@
 """Converts stored values for ALTER TABLE … MODIFY on targets with typed columns (PostgreSQL, DuckDB).
 
 This module has the rules of `target.conversion` that these targets share. The rules are standard SQL, with CAST to the
-type of the column on the target. On these targets, NUMERIC and date columns have such types, and text is in UTF-8.
+type of the column on the target. These targets have types for DECIMAL and dates, and store text in UTF-8.
 """
 
 from __future__ import annotations

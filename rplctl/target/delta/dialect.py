@@ -88,7 +88,7 @@ def _refuse_another(place: LakePlace) -> None:
 
 
 def _mark(place: LakePlace) -> Path:
-    """Return the path of an empty file next to the SQLite file. If it exists, the lake has the layer `mirror`."""
+    """Return the path of an empty file next to the SQLite file. It exists only if the lake has the layer `mirror`."""
     return Path(f"{place.state}.{MIRROR}")
 
 

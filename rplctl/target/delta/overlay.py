@@ -83,8 +83,8 @@ class Overlay:
         self.set(moved, row, expects=False)
 
     def whole(self, part: RowSet, base: Row | None = None, key: Row = ()) -> Row:
-        """Return a row with all columns of the table. Each value comes from the first of these that has it: `part`,
-        `key`, `base` (an earlier row). Otherwise the value is NOT_GIVEN.
+        """Return a row with all columns of the table. Each value comes from `part`, else from `key`, else from the
+        earlier row `base`. A column without a value gets NOT_GIVEN.
         """
         if part.columns == tuple(range(self.width)):
             return part.rows[0]

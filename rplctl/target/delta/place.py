@@ -52,7 +52,7 @@ class LakePlace:
     `options`: the storage options of delta-rs. `zero_dates_null`: True to store invalid dates as NULL.
     """
 
-    own_folder: ClassVar[str] = OWN_FOLDER  # in the root; it marks the root as a lake of rplctl
+    own_folder: ClassVar[str] = OWN_FOLDER  # the folder in the root that marks a lake of rplctl
 
     root: str
     state: str

@@ -1,8 +1,7 @@
 """Rewrites the files of a mirror that have changed rows (copy on write). Other files stay unchanged.
 
-Invariant: before the commit, the rows of each changed key are counted in the files. If an expected key is missing, or
-exists twice, or an unexpected key exists, CountMismatch is raised and no table is changed. Keys are compared byte by
-byte.
+Invariant: before the commit, the rows of each changed key are counted in the files. If a number is not as expected,
+CountMismatch is raised and no table is changed. Keys are compared byte by byte.
 """
 
 from __future__ import annotations
@@ -57,9 +56,7 @@ class MirrorFiles:
         return pa.Table.from_arrays(arrays, schema=wanted)
 
     def count(self, model: TableModel, key: Sequence[int], value: Row, *, zero_null: bool) -> int:
-        """Return the number of rows in the table's files that have the key `value`. `key`: the indexes
-        of its columns.
-        """
+        """Return the number of rows in the table's files with the key `value`. `key`: the indexes of its columns."""
         entries = _key_arrays(model, self._schema, key, [value], zero_null=zero_null)
         names = [model.columns[c].name for c in key]
         found = 0
@@ -82,8 +79,10 @@ class MirrorFiles:
 
     def rewrite(self, model: TableModel, overlay: Overlay) -> tuple[list[WrittenFile], list[str]]:
         """Write new files that contain the changes of the overlay. Return these files, and the paths of the files that
-        they replace. Raises CountMismatch if the rows are not as expected, RplError 1292 if the lake cannot store a
-        value, and TargetError if a file cannot be read or written.
+        they replace.
+
+        Raises CountMismatch if the rows are not as expected. Raises RplError 1292 if the lake cannot store a value, and
+        TargetError if a file cannot be read or written.
         """
         zero_null, key = self._place.zero_dates_null, overlay.key
         rows = list(overlay.entries.values())

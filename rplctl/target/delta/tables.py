@@ -1,10 +1,9 @@
 """Creates and changes Delta tables with delta-rs. One commit changes one table.
 
-Invariants: the log of a table contains the number of the last batch, as the version of an application (`txn` in the
-Delta protocol). rplctl reads this number from the version of the table on which the commit is based. The commit fails
-if another writer has committed since then. So if two writers commit the same batch, one of them fails. Columns are only
-added. If a definition does not fit the table's columns, the rows go to a new table next to it (`orders~2`). No value is
-ever changed or omitted.
+Invariants: the log of a table contains the number of the last batch (`txn` in the Delta protocol). rplctl reads this
+number from the version of the table on which the commit is based. The commit fails if another writer has committed
+since then. So if two writers commit the same batch, one of them fails. Columns are only added. If a definition does not
+fit the table's columns, the rows go to a new table next to it (`orders~2`). No value is ever changed or omitted.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ class DeltaTables:
                     post_commithook_properties=_hooks(),
                 )
             self._place.sync_log(table.folder, before)
-            if before % COMMITS_BETWEEN_CLEANUPS >= COMMITS_BETWEEN_CLEANUPS - 2:  # a batch is one commit or two
+            if before % COMMITS_BETWEEN_CLEANUPS >= COMMITS_BETWEEN_CLEANUPS - 2:  # a batch adds one or two versions
                 self._forget_old_commits(table, before)
 
     def _forget_old_commits(self, table: PendingTable, before: int) -> None:

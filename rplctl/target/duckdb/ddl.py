@@ -122,8 +122,8 @@ DDL: Final = DuckdbDdl()
 
 
 def _check_databases(catalog: Catalog) -> None:
-    """Raise TargetError if a database cannot become a schema in DuckDB (D10). Its name must not be the name of rplctl's
-    own schema. It must differ from other names not only in case, because DuckDB ignores case.
+    """Raise TargetError if a database cannot become a schema in DuckDB (D10). Either it has the name of rplctl's own
+    schema, or its name differs from another database's name only in case, which DuckDB ignores.
     """
     schemas: dict[str, str] = {}
     for database in dict.fromkeys([*catalog.databases, *[database for database, _ in catalog.tables]]):

@@ -50,9 +50,7 @@ class DuckdbDialect(Dialect):
         return None
 
     def beside(self, url: str) -> Iterable[DoctorLine]:
-        """Yield a line of `rplctl doctor` about the age of the copy for readers, if the URL has the
-        option export_to.
-        """
+        """Yield a line of `rplctl doctor` about the age of the copy for readers, if the URL has export_to."""
         options = options_of(make_url(url))
         if (copy := options.export_to) is None or not options.path.exists():
             return

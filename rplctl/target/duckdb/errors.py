@@ -1,8 +1,10 @@
 """Converts DuckDB's errors to errors with MySQL's number, a text and a hint.
 
-Invariant: every error of the driver is converted. An error ends DuckDB's transaction. These errors are transient: a
-file that another process has open, a conflict with another transaction, an I/O error, a full disk, and a DuckDB
-instance that is no longer valid after a fatal error.
+Invariant: every error of the driver is converted. An error ends DuckDB's transaction. These errors are transient:
+
+* Another process has the file open, or another transaction has changed the same rows.
+* The disk is full, or reports an I/O error.
+* The DuckDB instance is no longer valid after a fatal error.
 """
 
 from __future__ import annotations
@@ -84,9 +86,7 @@ def target_error(error: duckdb.Error) -> TargetError:
 
 
 def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> TargetError:
-    """Convert the error of a row change that DuckDB refused to a TargetError. The new error names the
-    row by its key.
-    """
+    """Convert the error of a row change that DuckDB refused to a TargetError, which names the row by its key."""
     image = change.after or change.before
     assert image is not None
     if (found := _NOT_NULL.search(str(error))) is not None:

@@ -87,7 +87,7 @@ class Export:
             finally:
                 driver.execute(written("DETACH {}", quote(_COPY)))
         if self.path.exists():
-            shutil.copymode(self.path, self._new)  # readers of the previous copy may read the new one
+            shutil.copymode(self.path, self._new)  # so that the same users can read the new copy
         crash_point("crash_export_before_rename")
         put_in_place(self._new, self.path)
         crash_point("crash_export_after_rename")

@@ -1,7 +1,7 @@
 """The format of values for DuckDB: text as str, ENUM and SET as labels. `relation` converts them to typed columns.
 
-If there are many rows, they are length-prefixed, and their bytes are unchanged. Half a surrogate pair is not valid
-UTF-8. It is kept here, and `relation` refuses it.
+If there are many rows, they are length-prefixed, and their bytes are unchanged. This format keeps half a surrogate
+pair, which is not valid UTF-8, until `relation` refuses the value.
 """
 
 from __future__ import annotations

@@ -112,9 +112,7 @@ _SHOWN = frozenset({"decimal", "date", "datetime", "timestamp", "time", "json", 
 
 
 def present_columns(driver: DuckdbDriver, model: TableModel) -> dict[str, str]:
-    """Return the columns of the target's table, in order: name → DuckDB's type. Return {} if the table
-    does not exist.
-    """
+    """Return the columns of the target's table in order (name → DuckDB's type), or {} if the table is missing."""
     sql = written(
         "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = current_catalog()"
         " AND lower(schema_name) = lower(?) AND lower(table_name) = lower(?) ORDER BY column_index"

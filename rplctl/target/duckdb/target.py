@@ -128,7 +128,7 @@ class DuckdbTarget(OneConnection):
             with suppress(duckdb.Error):  # it fails if another channel has a transaction; then the log remains
                 self._driver.execute(
                     written("CHECKPOINT")
-                )  # the checkpoint of DuckDB's last close keeps a log that was only read
+                )  # DuckDB's own checkpoint would keep a log that was only read
         super().close()
 
     def lock_wait(self) -> str:

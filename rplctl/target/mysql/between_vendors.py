@@ -1,7 +1,7 @@
 """Pairs of column types between which MariaDB and MySQL convert all stored values alike (design D32).
 
-If source and target have different vendors, the target executes MODIFY and CHANGE with rows only for these pairs.
-tests/target/mysql compares each pair on servers of both vendors.
+If source and target have different vendors, only these pairs allow MODIFY and CHANGE of columns with values. The tests
+in tests/target/mysql compare each pair on servers of both vendors.
 """
 
 from __future__ import annotations

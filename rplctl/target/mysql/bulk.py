@@ -8,7 +8,7 @@ CountMismatch is raised; the applier then rolls back and tries a slower strategy
 
     deletes   keys → temporary table, DELETE … JOIN; for a table without a key see `multiset`
     updates   if the primary key is the only unique key and the source's rows have all columns of the table:
-              length-prefixed rows by INSERT … ON DUPLICATE KEY UPDATE; other rows by LOAD DATA REPLACE, unless a
+              length-prefixed rows by INSERT … ON DUPLICATE KEY UPDATE; other rows by LOAD DATA REPLACE, if no
               foreign key references the table;
               otherwise, or if LOAD DATA replaced fewer rows than sent (it does not count unchanged rows):
               rows → temporary table, UPDATE … JOIN; DELETE and INSERT if rows exchange values of another unique key

@@ -1,9 +1,9 @@
 """Opens connections to a MySQL or MariaDB target with common settings, and converts the driver's errors.
 
 Invariants: a password is sent by the same rules as to a source (handshake/). A server can never request a local file:
-LOAD DATA LOCAL sends only `LoadingConnection.local_data` (design D14). A text contains one statement: the server
-refuses a second statement, except between two calls of `take_several` (D27). Every answer of the server is limited in
-bytes. Until the session is set up, answers are also limited in time.
+LOAD DATA LOCAL sends only `LoadingConnection.local_data` (design D14). The server refuses a text with two statements,
+except if `take_several` has allowed several statements of rplctl (D27). Every answer of the server is limited in bytes.
+Until the session is set up, answers are also limited in time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SEVERAL, _ONE = struct.pack("<H", 0), struct.pack("<H", 1)  # MYSQL_OPTION_MULT
 _PACKET = 1 << 20
 _CAPABILITIES_LENGTH = 32  # bytes of the client's capabilities
 _MARIADB_BULK_OPERATIONS = 1 << 2  # in the upper 32 capabilities (manual: client/server protocol, handshake)
-SILENCE_S = 10  # the kernel accepts connections to a server that hangs, but the server never answers
+SILENCE_S = 10  # limit for a server that sends nothing: the kernel accepts connections to a server that hangs
 SIGN_IN_S = 60
 MOST_BYTES = 2 << 30  # maximum of one answer; a row has at most half of that
 _KEEPALIVE = (
@@ -88,8 +88,8 @@ class MysqlCursor(Protocol):
 
 class _Result(MySQLResult):
     def _read_load_local_packet(self, first_packet: Any) -> None:
-        """Send `local_data` to the server, whatever file name the server requests. Raises the driver's error if there
-        is no `local_data`.
+        """Send `local_data` to the server, and ignore the file name that the server requests. Raises the driver's error
+        if there is no `local_data`.
         """
         connection: Any = self.connection
         data, connection.local_data = connection.local_data, None
@@ -107,7 +107,7 @@ class _Result(MySQLResult):
 
 
 class LoadingConnection(GuardedConnection):
-    """PyMySQL's connection with an own LOAD DATA LOCAL, which sends `local_data`. The caller sets `local_data` before
+    """PyMySQL's connection with another LOAD DATA LOCAL, which sends `local_data`. The caller sets `local_data` before
     the statement.
 
     `takes_frames`: True if the server is a MariaDB with bulk execution (`bulk_execute`). A statement of `most_bytes` or

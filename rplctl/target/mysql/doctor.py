@@ -40,8 +40,7 @@ def power_cut(connection: Connection, lost: str) -> Iterator[DoctorLine]:
 
 
 def judge_innodb(settings: Mapping[str, str], lost: str) -> Iterator[DoctorLine]:
-    """Yield warnings about settings with which a power cut can lose or damage data. `settings`: variables of the
-    server.
+    """Yield warnings about settings with which a power cut can lose or damage data. `settings`: the server's variables.
     `lost`: text about the consequence of a loss, for the warnings.
     """
     flushed = settings.get("innodb_flush_log_at_trx_commit", "1")
@@ -52,7 +51,7 @@ def judge_innodb(settings: Mapping[str, str], lost: str) -> Iterator[DoctorLine]
             Check=POWER_CUT, Result=WARN, Detail=text, Hint="SET GLOBAL innodb_flush_log_at_trx_commit=1 on the target"
         )
     synced = settings.get("sync_binlog", "1")
-    if settings.get("log_bin") == "ON" and synced != "1":  # after a crash, the server keeps only commits in this log
+    if settings.get("log_bin") == "ON" and synced != "1":  # after a crash, only commits in this log remain
         some = "all that the system has not written yet" if synced == "0" else f"up to the last {synced} groups"
         text = f"sync_binlog is {synced}: loses commits that are not yet in the target's binary log, {some}; {lost}"
         yield DoctorLine(Check=POWER_CUT, Result=WARN, Detail=text, Hint="SET GLOBAL sync_binlog=1 on the target")

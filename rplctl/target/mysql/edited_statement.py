@@ -63,7 +63,7 @@ class EditedStatement:
         return decode_text(raw.encode("latin-1"), self.query.charset)
 
     def behind(self, at: int) -> int:
-        """Return the index of the next token after `at`. If a parenthesis opens at `at`, skip to the closing one."""
+        """Return the index of the next token after `at`. If `at` is an opening parenthesis, skip the whole group."""
         if not self.is_symbol(at, "("):
             return at + 1
         depth = 0

@@ -33,7 +33,7 @@ class EventReplay:
         self._described: FormatDescription | None = None  # the last one that this connection has received
 
     def forget(self) -> None:
-        """Start again without a FORMAT_DESCRIPTION, because a new connection is used from now on."""
+        """Forget which FORMAT_DESCRIPTION was sent, because a new connection is used from now on."""
         self._described = None
 
     def introduce(self, description: FormatDescription, server: ServerKind) -> None:

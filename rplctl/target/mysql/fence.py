@@ -38,7 +38,7 @@ def take(driver: LoadingConnection, channel: str, predecessor: int) -> int:
             return (cursor.fetchone() or (None,))[0]
 
         if predecessor and asked(written("SELECT IS_USED_LOCK({})", lock)) == predecessor:
-            with suppress(TargetError), mapped_errors():  # if it has ended already, GET_LOCK succeeds
+            with suppress(TargetError), mapped_errors():  # KILL fails if the connection has ended already
                 cursor.execute(written("KILL {}", predecessor))
         got = asked(written("SELECT GET_LOCK({}, {})", lock, LOCK_WAIT_SECONDS))
         owner = None if got == 1 else asked(written("SELECT IS_USED_LOCK({})", lock))

@@ -1,4 +1,4 @@
-"""Deletes equal rows (copies) in a MySQL or MariaDB table without a key, in bulk: of each row, a requested number.
+"""Deletes requested numbers of equal rows (copies) in a MySQL or MariaDB table without a key, in bulk.
 
 Equal rows cannot be distinguished in SQL. Therefore a join deletes all copies of a row, and surplus copies are inserted
 again. The rows to delete are in the stage, a temporary table.
@@ -172,8 +172,8 @@ class MultisetRemover:
 
 
 def _is_sought(key: Key, model: TableModel) -> bool:
-    """True if the server can use this index for the condition that `_same` returns. The index must have whole columns,
-    and the condition must compare these columns without a conversion.
+    """True if the server can use this index to find the rows that equal a given row. The index must have whole columns,
+    and the comparison must not convert these columns.
     """
     if key.kind not in ("unique", "index") or key.has_expression or any(part.length for part in key.parts):
         return False
@@ -202,7 +202,7 @@ def _equal(column: Column, table: SqlBytes) -> SqlBytes:
 
 def _digest(model: TableModel, table: SqlBytes) -> SqlBytes:
     """Return SQL that computes a checksum of a row, which is the same for equal rows. Only numbers, times and strings
-    are part of the checksum; `_same` compares all columns.
+    are part of the checksum, because another condition then compares all columns.
     """
     parts = [integer_bytes(0), integer_bytes(0)]
     for column in _stored(model):

@@ -2,7 +2,7 @@
 
 The functions only build text. Statements never write generated columns. An UPDATE sets every TIMESTAMP and DATETIME
 column, so that ON UPDATE CURRENT_TIMESTAMP does not change it. If a column has neither a value nor a default, an INSERT
-writes the zero value of the column's type, as a replica server does for columns that the source lacks.
+writes the zero value of its type. A replica server does the same for columns that the source lacks.
 """
 
 from __future__ import annotations

@@ -130,9 +130,7 @@ class Session:
 
     @contextmanager
     def foreign(self) -> Iterator[None]:
-        """During the `with` block, send SQL in the session of a statement of the source, not in
-        rplctl's own session.
-        """
+        """Send SQL in the session of a statement of the source during the `with` block, not in rplctl's session."""
         before, self._is_speaking = self._is_speaking, True
         try:
             yield
@@ -281,9 +279,7 @@ class Session:
                 return written("@{}={}", backticked(variable.name), self._user_variable(variable, is_same_vendor))
 
     def _user_variable(self, variable: UserVar, is_same_vendor: bool) -> Sql:
-        """Return the value of a user variable (USER_VAR event) as an SQL literal with the source's type
-        and collation.
-        """
+        """Return the value of a user variable (USER_VAR event) as SQL with the type and collation of the source."""
         raw = variable.value
         if raw is None:
             return NULL

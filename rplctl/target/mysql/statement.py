@@ -123,7 +123,7 @@ def text_executed(query: Query, context: DdlContext) -> bytes:
 
 
 def changes_only_rows(sql: bytes) -> bool:
-    """True if the statement changes at most rows, and no definition of a table. The first word decides this."""
+    """True if the statement can change only rows, and no definition of a table. The first word decides this."""
     words = _bare(sql)
     if words[:3].upper() == b"SET":  # SET STATEMENT a='…' FOR …: the statement after FOR counts
         words = _FOR_ONE_STATEMENT.sub(b"", _QUOTED.sub(b"''", words), count=1)
@@ -202,7 +202,9 @@ def _is_random(column: Column) -> bool:
 
 
 def text_of(statement: Query | ExecuteLoadQuery) -> SqlBytes:
-    """Return the SQL that the target executes for the statement, after the changes in the module's list."""
+    """Return the SQL that the target executes for the statement. Only LOAD DATA, CREATE TABLE … START TRANSACTION and
+    statements about events differ from the logged text.
+    """
     if isinstance(statement, Query):
         sql = _START_TRANSACTION.sub(b")", statement.sql_bytes)
         may_be_event = _CREATES_OR_ALTERS.match(_bare(sql)) and _NAMES_EVENT.search(sql)

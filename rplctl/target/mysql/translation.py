@@ -1,9 +1,9 @@
 """Translates DDL for a target of the other vendor, or of an earlier version (design D33).
 
 The text of the statement is edited token by token. Parts that the target reads like the source remain unchanged, byte
-for byte. Some parts that the target does not support are omitted with a note, because no row depends on them: an index
-over an expression, a parser, visibility, a CHECK that is not enforced. Invariant: no edit changes the values of rows. A
-statement that would need such an edit is sent unchanged, and the target refuses it.
+for byte. If no row depends on a part that the target does not support, the part is omitted with a note. Examples are an
+index over an expression, a parser, visibility, and a CHECK that is not enforced. Invariant: no edit changes the values
+of rows. A statement that would need such an edit is sent unchanged, and the target refuses it.
 
 tests/stories/test_dialects.py tests each form on servers of both vendors.
 """

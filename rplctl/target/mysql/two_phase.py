@@ -27,7 +27,7 @@ _OLDEST = {True: (10, 5, 2), False: (5, 7, 7)}  # is MariaDB → first version t
 
 
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
-    """Return the names of the prepared transactions that begin with `prefix`. Their owners may have disconnected.
+    """Return the names of all prepared transactions whose names begin with `prefix`. Their connections may have ended.
     Raises TargetError if the target reports an error.
     """
     with _alone(engine) as connection:

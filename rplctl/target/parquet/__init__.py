@@ -1,3 +1,1 @@
-"""The kind of target `parquet`: plain Parquet files that contain the source's changes, with one folder
-for each table.
-"""
+"""The kind of target `parquet`: plain Parquet files with the source's changes, in one folder for each table."""

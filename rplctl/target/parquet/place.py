@@ -28,9 +28,7 @@ class ParquetPlace(LakePlace):
 
 
 def place_of(url: str) -> ParquetPlace:
-    """Return the location that the URL of a lake of plain Parquet files names. Raises ConfigError if it
-    is not valid.
-    """
+    """Return the location in the URL of a lake of plain Parquet files. Raises ConfigError if the URL is not valid."""
     parts = urlsplit(url.removeprefix("parquet+"))
     words = dict(parse_qsl(parts.query))
     zero_dates, state, layer = words.pop("zero_dates", "error"), words.pop("state", ""), words.pop("layer", "changes")

@@ -1,5 +1,4 @@
-"""Adds batches to the tables of a lake of plain Parquet files. A batch is a folder, which exists completely or not at
-all.
+"""Adds batches to the tables of a lake of plain Parquet files. The folder of a batch exists completely or not at all.
 
     FOLDER/DATABASE/TABLE/000000000012-CHANNEL/*.parquet      without -CHANNEL for the default channel
 
@@ -9,8 +8,8 @@ same batch, one of them fails. After a crash, the same writer may publish a batc
 All files of a table have the same columns, because readers learn the columns from any file.
 
 A table's folder is listed once, and again only if its mtime shows that another program has changed it. So the cost of a
-batch does not grow with the number of batches. This check can miss a rename by another program: directly before the own
-rename, or within the same tick of the clock. Then the next rename of that program, or the next start, detects it.
+batch does not grow with the number of batches. The check can miss a rename by another program, directly before the next
+rename or in the same tick of the clock. Then the next rename of that program, or the next start, shows the change.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class ParquetTables:
                     hint="stop the other rplctl, or use another --channel name or another folder for a new replica",
                 )
             root = Path(self._place.root)
-            for parent in final.parents:  # also after a writer was killed between rename and sync
+            for parent in final.parents:  # also if the batch exists: its writer may have been killed before the sync
                 sync_folder(parent)
                 if parent == root:
                     break

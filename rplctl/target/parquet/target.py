@@ -1,6 +1,4 @@
-"""Applies changes to a lake of plain Parquet files. It collects the changes of a batch in the same way
-as Delta Lake.
-"""
+"""Applies changes to a lake of plain Parquet files. They are collected in a batch in the same way as for Delta Lake."""
 
 from __future__ import annotations
 
