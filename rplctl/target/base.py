@@ -316,7 +316,7 @@ class StatementTarget(Target, Protocol):
         """True if only `replay_rows` is correct for the table, because the table has triggers or keeps its history."""
 
     def prefers_replay(self, model: TableModel) -> bool:
-        """True if `replay_rows` is more exact for the table. JSON as text would lose types such as DECIMAL."""
+        """True if `replay_rows` is more exact than SQL: JSON as text would lose types such as DECIMAL."""
 
     def is_transactional(self, model: TableModel) -> bool: ...
 

@@ -50,7 +50,7 @@ class ComparedRows(ABC):
 
     @abstractmethod
     def make_stage(self, model: TableModel, columns: Columns) -> TableModel:
-        """Create an empty stage, and return the model with which the caller loads rows into the stage."""
+        """Create an empty stage (usually a temporary table), and return the model for loading rows into the stage."""
 
     @abstractmethod
     def staged(self, columns: Columns) -> Rows: ...
@@ -79,5 +79,5 @@ def single(value: Any) -> float:
 
 
 def staged_model(model: TableModel, database: str, name: str) -> TableModel:
-    """Return the model with which verify loads rows into the stage `database`.`name`. It has no foreign keys."""
+    """Return the model with which verify loads rows into the temporary table `name`. It has no foreign keys."""
     return replace(model, database=database, name=name, foreign_keys=())

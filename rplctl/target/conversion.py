@@ -238,7 +238,7 @@ class Modify(ABC):
 
     def most_whole(self, exact: int) -> int:
         """Return the largest integer that the new FLOAT or DOUBLE column stores exactly. `exact` is the limit of the
-        type. FLOAT(M,D) has a lower limit, above which the server reduces integers.
+        type. With (M,D), the limit may be lower, because the server reduces numbers that have too many digits.
         """
         new = self.new
         return exact if new.scale is None else min(exact, 10 ** ((new.length or 0) - new.scale) - 1)

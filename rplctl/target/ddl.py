@@ -89,8 +89,9 @@ class Ddl(ABC):
         return [guard for step in steps_here(plan) for guard in self._guards(step, plan.context)]
 
     def carry_out(self, plan: DdlPlan, catalog: Catalog, execute: Callable[[Sql], Any]) -> None:
-        """Run the guards of a plan, then execute its statements. `execute` runs SQL in the open transaction and returns
-        a cursor. Raises TargetError if a guard finds a row; the plan has then changed nothing.
+        """Run the guards of a plan (queries that must find no row), then execute the plan's statements. `execute` runs
+        SQL in the open transaction and returns a cursor. Raises TargetError if a guard finds a row. The plan has then
+        changed nothing.
         """
         plan = self.with_known_values(plan, execute)
         for guard in self.guards(plan):

@@ -4,7 +4,7 @@ ALTER TABLE on a target fills columns by SQL. For some values, SQL does not give
 number that the source clipped, and a text that the source read as a date. Before the statement, `known_rows` reads
 these old values. It computes the new values by the source's rules (`schema.converted_value`, `schema.computed_value`).
 The statement then contains a constant for each old value. Invariant: a value without a constant still stops the
-channel, because the guard of the column remains.
+channel, because the column's guard (a query that must find no row) finds its row.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ class MirrorFiles:
                 yield self.read(path).filter(pa.array(has))
 
     def rewrite(self, model: TableModel, overlay: Overlay) -> tuple[list[WrittenFile], list[str]]:
-        """Write new files that contain the changes of the overlay. Return these files, and the paths of the files that
-        they replace.
+        """Write new files that contain the net changes in `overlay`. Return these files, and the paths of the files
+        that they replace.
 
         Raises CountMismatch if the rows are not as expected. Raises RplError 1292 if the lake cannot store a value, and
         TargetError if a file cannot be read or written.

@@ -134,7 +134,9 @@ def _check_text(array: pa.Array, column: Column | None) -> None:
 
 
 def _plain(column: Column | None) -> Sql:
-    """Return the SQL type that a column's decoded values have as parameters. `column` is None for a number of rows."""
+    """Return the SQL type of a parameter with a decoded value of the column. `column` is None if the parameter is a
+    number of equal rows.
+    """
     if column is None:
         return written("BIGINT")
     if column.is_unsigned_64 or column.type == "bit":

@@ -75,8 +75,8 @@ class EditedElements(EditedStatement):
         self._column(at, end)
 
     def _check(self, first: int, at: int, end: int) -> str:
-        """Return the translated text of a CHECK, with the name that the CHECK has on the source. Raises Gone if the
-        target does not support the CHECK.
+        """Return the translated text of a CHECK, with the name that the CHECK has on the source. If the target does not
+        support the CHECK, raise Gone, so that the caller omits the CHECK.
         """
         body = self.behind(at + 1)
         name = self.text[self.tokens[at - 1].start : self.tokens[at - 1].end] if at - first >= 2 else ""
@@ -98,7 +98,9 @@ class EditedElements(EditedStatement):
         return f"CONSTRAINT {name} {text}" if name else text
 
     def _key(self, first: int, end: int) -> None:
-        """Edit the definition of a key: its columns and its options. Raises Gone if the target does not support it."""
+        """Edit the definition of a key: its columns and its options. If the target does not support the key, raise
+        Gone, so that the caller omits the key.
+        """
         outline = self.outline(first, end)
         group = next((n for n in outline if self.is_symbol(n, "(")), end)
         takes = not self.to_mariadb and self.target.version >= _EXPRESSION_KEYS_SINCE

@@ -138,7 +138,8 @@ class EditedStatement:
 
     def _condition(self, at: int, name: int) -> int:
         """Remove the condition IF [NOT] EXISTS at `at` for MySQL, which has no such condition in ALTER TABLE. Return
-        `name`, the index of the token after the condition. Raises Gone if the condition is false on the target.
+        `name`, the index of the token after the condition. If the condition is false on the target, raise Gone, so that
+        the caller omits the clause.
         """
         if self.to_mariadb:
             return name

@@ -77,8 +77,8 @@ class MultisetRemover:
             self._send(written_bytes(b"DROP TEMPORARY TABLE %s", STAGE))
 
     def remove(self, model: TableModel, count: int) -> None:
-        """Delete the requested number of copies of each row in the stage. `count`: the number of rows in the stage.
-        Raises CountMismatch if the target's table has fewer copies of a row.
+        """Delete copies of rows from the target's table. The temporary table of `stage` has the rows and the number of
+        copies of each. `count`: the number of these rows. Raises CountMismatch if a row has fewer copies.
         """
         stays = (
             written_bytes(b"s.%s=s.%s", name, name) for name in (quote(column.name) for column in kept_times(model, ()))
@@ -127,8 +127,8 @@ class MultisetRemover:
             )
 
     def _remove_some(self, model: TableModel, row: int, copies: int) -> None:
-        """Delete exactly `copies` copies of one staged row from the target's table, and remove the row from the stage.
-        Raises CountMismatch if the table has fewer copies.
+        """Delete exactly `copies` copies of one row from the target's table. Also remove the row from the stage, the
+        temporary table of rows to delete. Raises CountMismatch if the target's table has fewer copies.
         """
         table = table_name(model)
         like = written_bytes(b"SELECT 1 FROM %s AS s WHERE s.%s=%d AND %s", STAGE, _ROW, row, _same(model))
@@ -139,7 +139,9 @@ class MultisetRemover:
         self._send(written_bytes(b"DELETE FROM %s WHERE %s=%d", STAGE, _ROW, row))
 
     def _pairs(self, model: TableModel, count: int) -> SqlBytes:
-        """Return the SQL join of the table's rows with the staged rows that are equal to them."""
+        """Return the SQL join of the target's table with the stage, the temporary table of rows to delete. The join
+        pairs equal rows. `count`: the number of rows in the stage.
+        """
         table, same = table_name(model), _same(model)
         if (index := self._telling_index(model, count)) is not None:
             return written_bytes(b"%s AS s STRAIGHT_JOIN %s FORCE INDEX (%s) ON %s", STAGE, table, quote(index), same)
