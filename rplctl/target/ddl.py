@@ -232,8 +232,9 @@ class Ddl(ABC):
         than one row stops the channel.
 
         Any row stops the channel if the table already had a counter, because only the source knows its value. The same
-        applies to a session with another auto_increment_increment than 1. In this case, a server that alters the table
-        in place begins later than a server that copies the table (MariaDB 10.11, MySQL 9.7).
+        applies if the session's auto_increment_increment or auto_increment_offset is not 1. With an increment, a server
+        that alters the table in place begins one increment later than a server that copies it (MariaDB 10.11, MySQL
+        9.7).
         """
         steps = context.auto_increment_increment, context.auto_increment_offset
         why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"

@@ -66,7 +66,7 @@ class Dialect(ABC):
     follows_foreign_keys: ClassVar[bool] = True  # executes foreign key actions on rows of other tables
     commits_per_table: ClassVar[bool] = False  # a lake: each table commits separately, and the Target is a LakeTarget
     schema_word: ClassVar[Sql] = written("SCHEMA")  # SQL's word for a container of tables, as in DROP SCHEMA
-    makes_primary_keys_late: ClassVar[bool] = False  # clone adds primary keys after the rows, which are not sorted
+    makes_primary_keys_late: ClassVar[bool] = False  # clone adds primary keys last: rows are not stored by key
 
     def own_name(self, table: str) -> Sql:
         """Return the quoted name of one of rplctl's own tables, with its schema if the kind has one."""

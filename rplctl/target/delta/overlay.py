@@ -68,8 +68,8 @@ class Overlay:
             self.entries[key] = (found[0], row)
 
     def update(self, key: Row, after: RowSet) -> None:
-        """Set new values in the row with this key. Raises CountMismatch if an earlier change has deleted the row, or if
-        the key changes and `after` lacks columns.
+        """Set new values in the row with this key. Raises CountMismatch if an earlier change contradicts the update, or
+        if the key changes and values of other columns are unknown.
         """
         found = self.entries.get(key)
         row = self.whole(after, None if found is None else found[1], key)

@@ -218,7 +218,7 @@ class BulkLoader:
 
 def _whole(loaded: BulkCounts, rows: EncodedRows, model: TableModel) -> BulkCounts:
     """Check the counts that the server reported for a load, and return them if all rows were loaded. Raises the
-    driver's error 1265 if a value did not fit, and CountMismatch if a row is missing.
+    driver's error 1265 if only values did not fit, and CountMismatch if another count is not as expected.
     """
     if loaded.warnings and (loaded.records, loaded.skipped) == (rows.count, 0):
         raise err.DataError(er.WARN_DATA_TRUNCATED, f"Data truncated in a load into {model.qualified_name}")

@@ -17,7 +17,7 @@ from rplctl.target.mysql.session import ServerKind
 
 
 class Gone(Exception):
-    """Raised if a clause or a statement must be omitted completely, because the target does not support it."""
+    """Raised if a clause or a statement must be omitted, because the target does not support it or need it."""
 
 
 @dataclass(slots=True, kw_only=True)
