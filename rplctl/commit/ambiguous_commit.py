@@ -1,7 +1,7 @@
-"""Determines the outcome of a COMMIT whose answer was lost: queries the target until it answers again (design D3).
+"""Finds out the outcome of a COMMIT whose answer was lost: it queries the target until the target answers (design D3).
 
-Invariant: rplctl never continues with a guess. Either the target answers, or the batch ends with InDoubt. After
-InDoubt, the batch is not tried again before the stored position is read, as at a start.
+Invariant: rplctl never continues with a guess. If the target does not answer in time, the batch ends with the error
+InDoubt. The applier then reads the stored position, as at a start, before it tries the batch again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ log = logging.getLogger(__name__)
 
 
 class InDoubt(TargetError):
-    """The error if the target became unreachable during a COMMIT, and the outcome of the COMMIT could not be read. It
-    is never transient.
+    """The error if the target became unreachable during a COMMIT, and rplctl could not read the outcome.
+
+    This error is never transient, so the applier does not repeat the batch.
     """
 
 
@@ -33,8 +34,9 @@ _is_stopping: ContextVar[Callable[[], bool]] = ContextVar("_is_stopping", defaul
 
 @contextmanager
 def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
-    """Let STOP end the waits of `until_answered` in the block. The outcome of a COMMIT is then unknown until the next
-    start.
+    """Let `until_answered` give up inside the `with` block if `is_stopping` returns True, so that STOP is not delayed.
+
+    The outcome of the COMMIT is then unknown until the next start.
     """
     token = _is_stopping.set(is_stopping)
     try:
@@ -44,8 +46,9 @@ def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
 
 
 def until_answered(ask: Callable[[], Answer]) -> Answer:
-    """Call `ask`, which queries the target, again and again until it succeeds, and return its result. Raises InDoubt if
-    the error is permanent, if the applier is to stop, or if no answer comes in time.
+    """Call `ask`, which queries the target, until it raises no transient error, and return its result.
+
+    Raises InDoubt if its error is permanent, if the applier is to stop, or after `ASKED_FOR_S` seconds.
     """
     deadline = time.monotonic() + ASKED_FOR_S
     while True:

@@ -1,24 +1,25 @@
-"""Checks whether the target belongs to the channel's stored position (design D29).
+"""Checks whether the target has the rows that belong to the channel's stored position (design D29).
+
+The result is one of these states:
 
     ready               nothing was committed yet, or the target has the rows that belong to the position
     target_lost         an applier of this channel has committed, but the target has neither the channel's marker nor
                         its position in a TABLE
     target_of_another   the channel's rows in the target belong to another instance, or to another source
 
-Invariant: nothing is applied, and no position moves, in a target that is not `ready`. Stored values show that an
-applier has committed. If the position is in a FILE, its `left_at` shows it, which is written after the marker. Without
-a stored position, the applier's last status shows it, which RESET and CHANGE MASTER remove. A position that the
-operator has set needs no marker until something is committed.
+Invariant: in a target that is not `ready`, nothing is applied and no position moves. The check needs to know whether an
+applier of this channel has ever committed. If the position is in a FILE, its field `left_at` shows this, because the
+applier writes it after the marker. Without a stored position, the applier's last status shows it, which RESET and
+CHANGE MASTER remove. A position that the operator has set needs no marker until something is committed.
 
 The channel's row in rplctl_channel_owner (own_tables/owner.py) says to which instance and source its rows belong. Rows
-without an owner are from an older rplctl, and this instance adopts them. The owner's source must be one of two:
+without an owner are from an older rplctl, and this instance adopts them. The owner's source must be one of these two:
 
     the channel's present source        the same server, at the same address or with the same UUID
-    the source that was written last    by this instance (written_source.py): the channel's source has changed since.
-                                        With GTIDs this is a failover, unless the target has less than a FILE says
+    the source that this instance       the channel's source has changed since. With GTIDs, this is a failover. But the
+    wrote last (written_source.py)      target must not lack GTIDs that a FILE has as executed.
 
-Any other source means that the target is from another time: it was restored from a backup, or a copy of this instance
-uses it.
+Any other source means that the target was restored from a backup, or that a copy of this instance uses it.
 """
 
 from __future__ import annotations
@@ -65,8 +66,9 @@ class TargetState(StrEnum):
 
 
 class UnfitTarget(TargetError):
-    """The error for a target that does not belong to the stored position. It is permanent, because only the operator
-    can resolve it.
+    """The error for a target that does not belong to the stored position (any state except READY).
+
+    The error is permanent, because only the operator can resolve it.
     """
 
     def __init__(self, state: TargetState, message: str, *, channel: str, position: str, hint: str) -> None:
@@ -89,8 +91,10 @@ _READY: Final = Belonging(state=TargetState.READY)
 
 
 def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> Belonging:
-    """Check whether the target belongs to the stored position, and return the result. Nothing is changed. Raises
-    TargetError if the target does not answer.
+    """Check whether the target belongs to the channel's stored position, without changing anything.
+
+    `engine` returns the target's engine. It is called only if the target exists. Raises TargetError if the target does
+    not answer.
     """
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, engine).stored()
     has_file = file is not None and RELAY_LOG_INFO.has_data(file)
@@ -125,8 +129,7 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
 
 
 def refuse_unfit(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Raise UnfitTarget if the target does not belong to the stored position. Called before rows are applied or
-    compared.
+    """Raise UnfitTarget if the target does not belong to the stored position, before rows are applied or compared.
 
     Raises TargetError if the target does not answer.
     """
@@ -135,8 +138,9 @@ def refuse_unfit(config: Config, channel: Channel, engine: Callable[[], Engine])
 
 
 def is_owned(config: Config, channel: Channel, engine: Callable[[], Engine]) -> bool:
-    """True if the target has an owner's row of this instance for the channel. Raises TargetError if the target reports
-    an error.
+    """True if the target has a row for the channel in rplctl_channel_owner, of this instance or another one.
+
+    Without such a row, no applier has worked with the target. Raises TargetError if the target reports an error.
     """
     if _is_missing(config):
         return False
@@ -145,8 +149,9 @@ def is_owned(config: Config, channel: Channel, engine: Callable[[], Engine]) -> 
 
 
 def identity_of(config: Config, channel: Channel, engine: Callable[[], Engine]) -> tuple[Owner, bool]:
-    """Return this instance and its source as an owner, and True if the channel can continue by GTID on
-    another source.
+    """Return the Owner that this instance would write for the channel, and True if the channel uses GTIDs.
+
+    With GTIDs, the channel can continue on another source after a failover.
     """
     master = open_master_info(config, channel, engine).stored() or MasterInfo()
     ours = owner_of(instance_id(config.datadir), instance_place(config.datadir), master)
@@ -156,10 +161,10 @@ def identity_of(config: Config, channel: Channel, engine: Callable[[], Engine]) 
 def take_over(config: Config, channel: Channel, engine: Engine) -> None:
     """Make this instance the owner of the channel's rows in the target, because the operator requested it.
 
-    If the rows are of another source, the table models, clone states and position of that source are removed. The
-    position that is stored on this host is valid. If there is none and the source is the same, the target's position is
-    valid. The work may be interrupted and repeated. The caller holds the fence. Raises TargetError if the target
-    reports an error.
+    If the rows are of another source, the table models, clone states and position of that source are removed from the
+    target. Afterwards, the position that is stored on this host is the valid one. If this host has none and the source
+    is the same, the target's position is valid. The work may be interrupted and repeated. The caller holds the
+    channel's lock in the target. Raises TargetError if the target reports an error.
     """
     ours, _ = identity_of(config, channel, lambda: engine)
     ours = replace(ours, Instance_id=made_instance_id(config.datadir))
@@ -191,8 +196,10 @@ def take_over(config: Config, channel: Channel, engine: Engine) -> None:
 
 
 def claim_restored(config: Config, channel: Channel, engine: Engine) -> None:
-    """Make the channel's present source the owner's source, for rows of a target that was restored from a backup. The
-    stored position of this source is valid. Raises TargetError if the target reports an error.
+    """Write this instance and its present source into rplctl_channel_owner, for a target restored from a backup.
+
+    The position in the file, which the caller has set for this source, then counts at the next start. Raises
+    TargetError if the target reports an error.
     """
     ours, _ = identity_of(config, channel, lambda: engine)
     create_own_tables(engine)
@@ -204,14 +211,15 @@ def claim_restored(config: Config, channel: Channel, engine: Engine) -> None:
 
 
 def _is_missing(config: Config) -> bool:
-    """True if the target is a file that does not exist. A connection would create the file."""
+    """True if the target is a file or a lake's folder that does not exist. A connection would create it."""
     place = config.target_place
     return is_missing_file(place) or dialect_of(target_kind(place)).is_missing_at(place)
 
 
 def _has_batches(config: Config, channel: Channel, engine: Engine, connection: Connection) -> bool:
-    """True unless the lake has fewer batches than the internal tables record: the lake is lost then, although these
-    tables are elsewhere.
+    """True if the lake has all batches that the internal tables record, or if the target is not a lake.
+
+    The internal tables may be in another place than the lake. So the lake can be lost although the tables still exist.
     """
     dialect = dialect_of(target_kind(config.target_place))
     if not dialect.commits_per_table or not own_table_exists(connection, "rplctl_lake_batch"):
@@ -226,8 +234,10 @@ def _marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, 
 
 
 def _has_all(marker: RelayLogInfo | None, file: RelayLogInfo | None, *, in_step: bool) -> bool:
-    """True unless the target lacks GTIDs that the FILE has as executed. A failover removes no GTIDs, so such a target
-    is older than the FILE.
+    """True if the target has all GTIDs that the FILE has as executed. The marker has the target's GTIDs.
+
+    A failover removes no GTIDs, so a target that lacks some is older than the FILE. The result is also True if there is
+    no marker or no FILE to compare, or if the operator has edited the FILE.
     """
     if marker is None or file is None or file_counts(file, in_step):
         return True
@@ -253,7 +263,7 @@ def _lost(config: Config, channel: Channel, file: RelayLogInfo | None) -> Belong
 
 
 def _ways_back(config: Config, channel: Channel) -> str:
-    """Return the hint for a lost target: each line is one alternative and ends with a command."""
+    """Return the hint for a lost target. Each line of the hint is one alternative and ends with a command."""
     kind = target_kind(config.target_place)
     is_file = KINDS[kind].is_file or dialect_of(kind).commits_per_table
     back = "mount its file system again" if is_file else "bring the target's database back"
@@ -291,8 +301,10 @@ def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
 
 
 def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owner], *, by_gtid: bool) -> Belonging:
-    """Return the result for a target whose rows belong to this instance, but to another source than the channel's
-    present one.
+    """Return the result for rows that belong to this instance, but neither to its present source nor to its last one.
+
+    `owners`: the owner in the target, and the one that this instance would write. `by_gtid`: True if the channel uses
+    GTIDs.
     """
     owner, ours = owners
     name, here, there = channel.name, ours.Source_place, owner.Source_place
@@ -319,7 +331,7 @@ def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owne
 
 
 def _of_another_source(channel: Channel, owner: Owner, ours: Owner) -> str:
-    """Return the message that the channel continues on another source after a failover."""
+    """Return the log message that the channel continues on another source, by GTIDs, after a failover."""
     return (
         f"the target's rows of channel '{channel.name}' belong to {owner.shown}; the channel now reads from "
         f"{ours.Source_place}, and continues there by the target's GTIDs"

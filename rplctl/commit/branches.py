@@ -1,18 +1,23 @@
-"""Commits one batch over several connections. Each connection has a transaction, its branch, for its own table groups,
-and one of them moves the position (design D24).
+"""Commits one batch over several connections, each with a transaction of its own, which is called a branch (D24).
+
+Each branch changes the tables of its own table groups. The first branch also moves the position. The function
+commit_in_branches of transaction.py runs these steps. The right column shows the crash points, and the effect of a
+crash there.
 
     1 each branch: XA START or BEGIN; the first: compare-and-swap of the position
     2 each branch: the changes of its tables
-    3 each branch: PREPARE                          undone at the next start: crash_commit_after_prepare
-    4 row of rplctl_branches: the batch's name      the decision; finished from here on: crash_commit_after_log
+    3 each branch: PREPARE                          the next start undoes it: crash_commit_after_prepare
+    4 row of rplctl_branches: the batch's name      this decides; the next start finishes it: crash_commit_after_log
     5 each branch but the first: COMMIT             crash_commit_between_engines
     6 the first: COMMIT, the position with it       crash_commit_before_unlog, crash_commit_after
 
-Invariant: a prepared branch is committed if the row names its batch, and every other prepared branch of this channel is
-rolled back, before anything else is applied or the position moves (`resolve_branches`). The position is committed last,
-so no reader sees a position that is ahead of the rows. A name is used once, so a late PREPARE of a lost connection is
-never part of a decided batch. Branches are named `rplctl-branch:INSTANCE:CHANNEL:BATCH.NUMBER`: BATCH has 16 random hex
-digits, and NUMBER counts from 0; for INSTANCE and CHANNEL see xid.py. transaction.commit_in_branches runs the steps.
+Invariant: before anything is applied or the position moves, each prepared branch of this channel is resolved
+(`resolve_branches`). It is committed if the row names its batch; otherwise, it is rolled back. The position is
+committed last, so no reader sees a position that is ahead of the rows.
+
+A branch has the name `rplctl-branch:INSTANCE:CHANNEL:BATCH.NUMBER`. BATCH has 16 random hex digits, and NUMBER counts
+from 0; xid.py explains INSTANCE and CHANNEL. A name is used once, so a late PREPARE of a lost connection is never part
+of a decided batch.
 """
 
 from __future__ import annotations
@@ -42,10 +47,11 @@ log = logging.getLogger(__name__)
 
 
 class Branches:
-    """The worker connections of one channel, each with a transaction (branch) of its own. `first`: the connection whose
-    branch moves the position.
+    """The worker connections of one channel, each with a transaction of its own, which is called a branch.
 
-    Each other connection is opened when it gets its first share.
+    `first`: the connection whose branch moves the position. `another` returns a new connection. It is called when a
+    branch gets its first share of a batch. `count`: the number of connections. `prefix`: the beginning of the branches'
+    names.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one
@@ -57,8 +63,10 @@ class Branches:
         verbs: TwoPhaseVerbs,
         count: int,
     ) -> None:
-        """Prepare for batches, without opening connections. The caller has resolved all prepared branches
-        (`resolve_branches`). Raises TargetError if the target reports an error.
+        """Create the channel's row for decisions, if it is missing. No worker connection is opened yet.
+
+        The caller has resolved all prepared branches (`resolve_branches`). Raises TargetError if the target reports an
+        error.
         """
         self.count = count
         self._targets: list[TwoPhaseTarget | None] = [first, *[None] * (count - 1)]
@@ -67,7 +75,7 @@ class Branches:
         self._channel = channel
         self._prefix = prefix
         self._verbs = verbs
-        self._claimed: dict[int, object] = {}  # branch → the driver's connection that has this instance's mark
+        self._claimed: dict[int, object] = {}  # branch → the driver's connection for which `verbs.claim` was called
         self._decided = _begin_deciding(self._engine, channel)  # the last known batch name in the row
         self._batch = ""
         self._foreign_keys = True
@@ -84,8 +92,10 @@ class Branches:
         self._target(0)
 
     def apply(self, shares: Mapping[int, Share]) -> None:
-        """Run all shares at the same time, each on the branch with its number. Raises the error of the first one that
-        failed.
+        """Run all shares of the batch at the same time, and wait for their end.
+
+        `shares`: the number of a branch → the function that writes a part of the batch over its connection. Raises the
+        error of the share that failed first.
         """
         self._each({number: partial(self._apply, number, share) for number, share in shares.items()})
 
@@ -100,11 +110,11 @@ class Branches:
         self._each({number: target.prepare for number, target in self._begun.items()})
 
     def decide(self) -> None:
-        """Decide that the prepared batch is committed: write its name to the channel's row.
+        """Decide that the prepared batch is committed, by writing its name to the channel's row.
 
-        Raises TargetError if the batch was not decided, InDoubt if this is unknown, and LockBusy if another applier has
-        changed the row. If the target's answer is lost, the row gets a new name, unless it already has the batch's. An
-        UPDATE that arrives later then finds the new name, and has no effect.
+        If the target's answer is lost, the row gets a random name, except if it already has the name of the batch.
+        An UPDATE that arrives late then finds the random name, and has no effect. Raises TargetError if the batch is
+        not decided, InDoubt if this is unknown, and LockBusy if another applier has changed the row.
         """
         try:
             if not self.swap_decision(self._batch):
@@ -119,8 +129,9 @@ class Branches:
         self._decided = self._batch
 
     def swap_decision(self, name: str) -> bool:
-        """Replace the batch name that this applier wrote last in the channel's row; False if another applier has
-        replaced it.
+        """Write a new batch name into the channel's row. True if the row still had the name from this applier.
+
+        False means that another applier has changed the row; the name is not written then.
         """
         table = branches_decided(self._engine.dialect.name)
         ours = table.c.Channel_name == self._channel, table.c.Batch == self._decided
@@ -128,8 +139,9 @@ class Branches:
             return connection.execute(update(table).where(*ours).values(Batch=name)).rowcount == 1
 
     def commit(self) -> None:
-        """Commit all branches of the decided batch. Raises InDoubt if the target does not answer: the next start then
-        commits the rest.
+        """Commit all branches of the decided batch, and the first branch last, because it moves the position.
+
+        Raises InDoubt if the target does not answer. The next start then commits the remaining branches.
         """
         others = {number: target for number, target in self._begun.items() if number}
         self._each({number: partial(self._commit, number, target) for number, target in others.items()})
@@ -141,7 +153,7 @@ class Branches:
         try:
             target.commit()
         except TargetError:
-            target.reconnect()  # in MariaDB, no other connection can end a branch while its owner is connected
+            target.reconnect()  # in MariaDB, no connection can end a branch while the one that prepared it is open
             until_answered(lambda: self._verbs.end_prepared(self._engine, "COMMIT", self._name(number)))
 
     def roll_back(self) -> None:
@@ -161,9 +173,9 @@ class Branches:
     # branches of earlier attempts, and the end
 
     def resolve(self, *, is_doubtful: bool = False) -> None:
-        """Commit or roll back prepared branches of earlier batches, before anything else is applied.
+        """Commit or roll back the branches of an earlier batch that are still prepared, before the next batch begins.
 
-        `is_doubtful`: True if a connection was lost, so that statements sent over it may arrive late.
+        `is_doubtful`: True if a connection was lost, so that statements which were sent over it may still arrive.
         """
         if self._is_resolved and not is_doubtful and not self._begun:
             return
@@ -174,23 +186,23 @@ class Branches:
         self._is_resolved = True
 
     def interrupt(self) -> None:
-        """Interrupt the statements of all branches but the first, which the caller interrupts.
+        """Interrupt the running statements of all branches except the first. Called from another thread.
 
-        Called from another thread.
+        The caller itself interrupts the connection of the first branch.
         """
         for number, target in list(self._begun.items()):
             if number:
                 target.interrupt()
 
     def close(self) -> None:
-        """Close the worker connections. Prepared branches stay until the next start resolves them."""
+        """Close the worker connections, except the first. The next start resolves branches that are still prepared."""
         self._threads.shutdown()
         for target in filter(None, self._targets[1:]):
             with suppress(TargetError):
                 target.reconnect()
 
     def _target(self, number: int) -> TwoPhaseTarget:
-        """Return the connection with this number, after opening it and beginning its transaction if necessary."""
+        """Return the connection with this number. If necessary, open it and begin its transaction."""
         if number in self._begun:
             return self._begun[number]
         target = self._targets[number]
@@ -209,9 +221,9 @@ class Branches:
         return f"{self._prefix}{self._batch}.{number}"
 
     def _each(self, steps: Mapping[int, Callable[[], None]]) -> None:
-        """Run the steps at the same time, and wait until all have ended.
+        """Run the steps at the same time, and wait until all have ended. `steps`: the number of a branch → its step.
 
-        Raises the error of the first one that failed.
+        Raises the error of the step that failed first.
         """
         begun = [self._threads.submit(copy_context().run, step) for step in steps.values()]
         failures = [error for step in as_completed(begun) if (error := step.exception()) is not None]
@@ -220,10 +232,10 @@ class Branches:
 
 
 def resolve_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseVerbs) -> None:
-    """Commit the prepared branches of the decided batch, and roll back all others, after a crash or a lost connection.
+    """Commit the prepared branches of the batch that was decided last, and roll back all other branches of the channel.
 
-    The work may be interrupted and repeated. No other process may work on the channel. Raises TargetError if the target
-    reports an error.
+    This is necessary after a crash or a lost connection. The work may be interrupted and repeated. No other process may
+    work on the channel. Raises TargetError if the target reports an error.
     """
     prepared = verbs.prepared_xids(engine, prefix)
     if not prepared:
@@ -238,8 +250,9 @@ def resolve_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseV
 
 
 def decided_batch(engine: Engine, channel: str) -> str:
-    """Return the name of the batch in the channel's row, which is the last decided one; '' if there is no row. Raises
-    TargetError if the target reports an error.
+    """Return the batch name in the channel's row of rplctl_branches; '' if there is no row.
+
+    The batch with this name was decided last. Raises TargetError if the target reports an error.
     """
     table = branches_decided(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
@@ -247,7 +260,7 @@ def decided_batch(engine: Engine, channel: str) -> str:
 
 
 def _begin_deciding(engine: Engine, channel: str) -> str:
-    """Return the batch name in the channel's row. A missing row is created with a new name, which no batch has."""
+    """Return the batch name in the channel's row. If the row is missing, create it with a name that no batch has."""
     if found := decided_batch(engine, channel):
         return found
     name = _new_name()

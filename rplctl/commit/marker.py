@@ -1,19 +1,21 @@
-"""Commit mode `marker`: a row in the target, the marker, stores the position of a channel whose repository cannot be
-part of the target's transactions.
+"""Implements the commit mode `marker`: a row in the target, the marker, stores the position together with the data.
 
-The marker moves inside the data's transaction. The repository follows after COMMIT (REQ-5: "positions are updated after
-processing the commit"). "File" below means a FILE repository, or a nontransactional table, which has no `left_at`.
+This mode is for a channel whose repository cannot be part of the target's transactions. Each transaction changes the
+rows and the marker. After its COMMIT, the applier writes the position to the repository (REQ-5: "positions are updated
+after processing the commit"). "File" below means a repository of kind FILE, or a nontransactional table. The file's
+field `left_at` is the last position that the applier wrote there. A table has no such field.
 
-A start chooses between the position in the file and the one in the marker:
+At a start, the file and the marker may have different positions. One of these rules applies:
 
-* The file is before the marker: a crash came between COMMIT and the file. The marker counts.
-* The file was edited after an orderly stop, at which both had the same position: the file counts (WL#5125 honours
-  hand-edited files).
-* The file is as the applier left it (`left_at`), but the marker has another position: the target or the file is from a
-  backup. The marker counts, because it is as old as the rows.
-* The file is ahead of the marker after a stop that was not orderly, which no crash causes: the marker counts, too.
+* The file has an earlier position: A crash came after COMMIT, before the file was written. The marker's position is
+  used.
+* The file was edited after an orderly stop, at which both had the same position: The file's position is used, because
+  WL#5125 honours files that were edited by hand.
+* The file has the position `left_at`, but the marker has another one: The target or the file is from a backup. The
+  marker's position is used, because it is as old as the rows.
+* The file has a later position after a stop that was not orderly: No crash causes this. The marker's position is used.
 
-rplctl logs a warning about a file that is ahead.
+If the file has a later position than the marker, rplctl logs a warning.
 """
 
 from __future__ import annotations
@@ -52,7 +54,11 @@ class MarkerPositionStore(PositionStore):
         self._marker = commit_marker(engine.dialect.name)
 
     def open(self) -> RelayLogInfo:
-        """Choose the position from file and marker. Then mark them as moving (File_in_step false), until `close`."""
+        """Choose the position from file and marker, store it in both, and return it.
+
+        Also set the marker's column File_in_step to false, because from now on the two may differ. An orderly stop
+        (`close`) sets it to true.
+        """
         if self._is_new():
             return self._begun()
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
@@ -61,8 +67,8 @@ class MarkerPositionStore(PositionStore):
             self._set(connection, File_in_step=False)
             claim_channel(connection, self._channel, self.owner, self.mode)
             info = self._repository.read()
-            assert marker is not None  # the applier is stopped before its marker is removed
-            is_set = info.gtid_executed and file_counts(info, in_step)  # import-info sets GTIDs, perhaps only these
+            assert marker is not None  # a command stops the applier before it removes the marker
+            is_set = info.gtid_executed and file_counts(info, in_step)  # import-info may set the GTIDs alone
             if info.is_at(marker) and not is_set:
                 info = replace(info, gtid_executed=marker.gtid_executed)
             else:
@@ -73,10 +79,10 @@ class MarkerPositionStore(PositionStore):
         return info
 
     def _is_new(self) -> bool:
-        """True if the channel has no marker yet.
+        """True if the channel has no marker in the target yet.
 
-        This is read in a separate transaction, because InnoDB locks the gap of a missing row: if two new channels read
-        it in the transaction that inserts the row, one of them fails with error 1213.
+        The marker is read in a separate transaction, because InnoDB locks the gap of a missing row. If two new channels
+        read their markers in the transactions that insert them, one channel fails with error 1213.
         """
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
             return read_marker(connection, self._channel)[0] is None
@@ -104,14 +110,16 @@ class MarkerPositionStore(PositionStore):
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
         """Write the committed position to the repository.
 
-        A repository in a table is written each time (REQ-5 iii to v), because it has no cache of the OS (REQ-3).
+        A file is made durable only if `force` is true or `sync_relay_log_info` requires it. A table is written each
+        time (REQ-5 iii to v), because the operating system does not cache it (REQ-3).
         """
         self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
 
     def close(self, last: RelayLogInfo) -> None:
-        """Record that file and marker have the same position (File_in_step true).
+        """Write the last position to the file, and record in the marker that both are equal (File_in_step true).
 
-        If the marker's row is locked by another connection, the next start chooses the position as after a crash.
+        If another connection locks the marker's row for too long, the record is omitted. The next start then chooses
+        the position as after a crash.
         """
         self._flush(last, force=True)
         try:
@@ -145,8 +153,9 @@ class MarkerPositionStore(PositionStore):
 
 @cache
 def _swap(dialect: str) -> Update:
-    """Return the UPDATE that moves the marker. It is part of each transaction, and building it takes longer than
-    executing it, so it is built once.
+    """Return the UPDATE that moves the marker, if the marker still has the expected position.
+
+    The statement is built once for each dialect, because building it takes longer than executing it.
     """
     marker = commit_marker(dialect)
     names = ("Channel_name", "Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos")
@@ -154,8 +163,9 @@ def _swap(dialect: str) -> Update:
 
 
 def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:
-    """Return the channel's marker, and True if the repository had the same position at the last orderly stop; (None,
-    False) without a marker.
+    """Return the channel's marker, and the value of its column File_in_step; (None, False) without a marker.
+
+    File_in_step is true if the last stop was orderly, so that the repository had the same position then.
     """
     marker = commit_marker(connection.dialect.name)
     row = connection.execute(select(marker).where(marker.c.Channel_name == channel)).first()
@@ -167,8 +177,9 @@ def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | No
 
 
 def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
-    """Return `info`, the record in the file, with the position that counts: its own or the marker's. Log a warning if
-    the file is ahead.
+    """Return `info`, the record in the file, with the valid position: the file's or the marker's.
+
+    `in_step`: the marker's column File_in_step. A warning is logged if the file has a later position than the marker.
     """
     counts = info.is_at(marker) or file_counts(info, in_step)
     if marker.exec_position.is_before(info.exec_position):
@@ -177,15 +188,18 @@ def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> 
 
 
 def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
-    """True if the position in relay-log.info counts although the marker has another one: somebody edited the file after
-    an orderly stop.
+    """True if somebody edited the file `info` after an orderly stop, so that its position is used, not the marker's.
+
+    `in_step`: the marker's column File_in_step, which is true after an orderly stop.
     """
     return in_step and info.left_at != info.place
 
 
 def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
-    """True if the target was restored from a backup: its marker is before the position in a file that nobody edited.
-    The marker's table must exist.
+    """True if the target was restored from a backup, so that its rows are older than the position in the file.
+
+    The sign of a backup is a marker that is before the position in a file that nobody edited. `info`: the record in
+    the file. The marker's table must exist.
     """
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         marker, in_step = read_marker(connection, channel)
@@ -194,7 +208,10 @@ def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
 
 
 def rename_relay_logs(connection: Connection, channel: str, renamed: Callable[[str], str]) -> None:
-    """Rename the relay log in the channel's marker by `renamed`. The caller commits the transaction."""
+    """Change the name of the relay log in the channel's marker, because the channel is renamed.
+
+    `renamed` returns the new file name for an old one. The caller commits the transaction.
+    """
     found = read_marker(connection, channel)[0] if own_table_exists(connection, "rplctl_commit_marker") else None
     if found is not None:
         marker = commit_marker(connection.dialect.name)
@@ -203,15 +220,16 @@ def rename_relay_logs(connection: Connection, channel: str, renamed: Callable[[s
 
 
 def remove_marker(channel: str, engine: Engine) -> None:
-    """Remove the channel's marker, because its repository is removed, too (RESET REPLICA)."""
+    """Remove the channel's marker, because the repository is removed (RESET REPLICA) or has moved into the target."""
     marker = commit_marker(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.begin() as connection:
         connection.execute(delete(marker).where(marker.c.Channel_name == channel))
 
 
 def _ahead(info: RelayLogInfo, marker: RelayLogInfo, counts: bool) -> tuple[str, object, object, str]:
-    """Return a log message, with its arguments, about a file that is ahead of the marker: an operator's edit, or a
-    target from a backup.
+    """Return the warning that the file has a later position than the marker, as the arguments of `log.warning`.
+
+    `counts`: True if an operator edited the file, so that its position is used. Otherwise, the target is from a backup.
     """
     how = (
         "taken as edited by hand; if the target was restored from a backup, stop and CHANGE MASTER to the latter"

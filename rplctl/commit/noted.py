@@ -1,29 +1,35 @@
-"""Executes statements that commit by themselves exactly once, on targets that are servers (design D28).
+"""Executes statements that commit by themselves exactly once, on MySQL and MariaDB targets (design D28).
 
-Before such a statement runs, its note is committed to the target: the position, the statement, and the definitions of
-all objects that the statement changes. Order, with crash points between the steps: note → COMMIT → the statement, which
-commits → … → one transaction that moves the position and removes the note.
+Before such a statement runs, a note about it is committed to the target. The note has the position, a hash of the
+statement, and the definitions of all objects that the statement changes. These are the steps, with crash points between
+them:
+note → COMMIT → the statement, which commits → … → one transaction that moves the position and removes the note.
 
 Invariant: if an applier finds a note at its position after a crash, it compares the definitions in the note with the
-current ones. If they are equal, the statement is executed. If they have changed as the statement changes them, it was
-executed. Otherwise the channel stops and shows both. If the table of a CREATE OR REPLACE is missing, the statement is
-executed, because MySQL receives it as a DROP and a CREATE. When the target has answered a statement, there is no doubt:
-from then on the note says how much of the transaction is committed. If the position is not part of the target's
-transaction (mode xa), the note in that transaction says that the whole is committed, and is removed after the position
-has moved.
+current ones:
 
-No decision is possible, and the channel stops after a crash, if
+* Both are equal: The applier executes the statement.
+* The current definitions differ as the statement changes them: The statement was executed, and only the position moves.
+* A table of CREATE OR REPLACE is missing: The applier executes the statement, because a MySQL target receives it as a
+  DROP and a CREATE.
+* In all other cases, the channel stops and shows the differences.
 
-- a server without atomic DDL (MariaDB before 10.6, MySQL before 8) executed a part of RENAME TABLE,
-- a RENAME swaps tables that rplctl cannot distinguish: MyISAM tables created in the same second, partitions without
-  InnoDB, and InnoDB tables if the account lacks PROCESS,
-- a table of MariaDB whose columns are reordered was also altered in the second before,
-- rplctl cannot parse the statement, or its account may not see the changed objects,
-- nontransactional tables are changed by statements, or by rows that cannot be applied again, and the server does not
-  show that they are unchanged (only MyISAM does, for tables that were not changed in that second).
+If the target answers a statement with an error, the note afterwards says how many events of the transaction are
+committed. In mode xa, the position is not part of the target's transaction. The note in this transaction then says that
+the whole transaction is committed, and it is removed after the position has moved.
 
-In mode xa a logged ROLLBACK that shares the commit of others has no note: its changes of MyISAM tables may be repeated.
-Statements that may be executed twice (TRUNCATE, GRANT, ALTER SEQUENCE) have no note: schema/affected.py.
+In these cases, the definitions do not show the outcome, and the channel stops after a crash:
+
+- A server without atomic DDL (MariaDB before 10.6, MySQL before 8) executed a part of RENAME TABLE.
+- A RENAME swaps tables that rplctl cannot distinguish: MyISAM tables created in the same second, partitions without
+  InnoDB, and InnoDB tables if the account lacks the privilege PROCESS.
+- A statement reorders the columns of a table of MariaDB that was also altered in the second before.
+- rplctl cannot parse the statement, or its account may not see the changed objects.
+- Statements, or rows that cannot be applied again, change nontransactional tables, and the server does not show that
+  the tables are unchanged. Only MyISAM shows this, for tables that were not changed in the same second.
+
+In mode xa, a logged ROLLBACK that shares the commit of others has no note, so its changes of MyISAM tables may be
+repeated. Statements that may be executed twice (TRUNCATE, GRANT, ALTER SEQUENCE) have no note (schema/affected.py).
 """
 
 from __future__ import annotations
@@ -68,14 +74,16 @@ class Decision(Enum):
     """How to continue with a statement that an earlier applier may have executed."""
 
     EXECUTE = "execute"
-    FINISH = "finish"  # execute the rest of a DROP of several objects
+    FINISH = "finish"  # execute a DROP of several objects again, for the objects that still exist
     MOVE_ON = "move on"  # the statement was executed
     STOP = "stop"
 
 
 def decide(affected: Affected, before: Definitions, now: Definitions) -> Decision:
-    """Decide how to continue with a statement that may have been executed. `before`, `now`: the definitions of its
-    objects in the note and in the target.
+    """Decide how to continue with a statement that an earlier applier may have executed.
+
+    `affected`: the objects that the statement changes, and how. `before`: their definitions in the note. `now`: their
+    present definitions in the target.
     """
     if not affected.outcomes or before.keys() != affected.outcomes.keys():
         return Decision.STOP
@@ -103,9 +111,7 @@ def _differ(found: ServerObject, affected: Affected, before: Definitions, now: D
 
 
 def _may_look_alike(affected: Affected, before: Definitions) -> bool:
-    """True if the definitions may be unchanged although the statement was executed, so that they do not show its
-    outcome.
-    """
+    """True if the statement may leave the definitions `before` unchanged, so that they do not show its execution."""
     there = [definition for definition in before.values() if definition is not None]
     if affected.may_look_alike:
         return not all(definition.altered for definition in there)
@@ -133,7 +139,10 @@ def _identities(definitions: Definitions) -> dict[ServerObject, str | None]:
 
 
 def _renamed(affected: Affected, before: Definitions) -> dict[ServerObject, str | None]:
-    """Return the identity that each object has after the RENAME TABLE; None for a name that no object has."""
+    """Return the identity that each object has after the statement RENAME TABLE; None for a name without an object.
+
+    The identity of a table stays the same when the table gets another name (InnoDB's table id, for example).
+    """
     found = _identities(before)
     for old, new in affected.pairs:
         found[new], found[old] = found[old], None
@@ -141,13 +150,15 @@ def _renamed(affected: Affected, before: Definitions) -> dict[ServerObject, str 
 
 
 class StatementNotes:
-    """Reads and writes the statement note of one channel. `event`: the number of the current event in its
-    transaction.
+    """The reader and writer of one channel's note, which also executes the statements that need a note.
+
+    `event`: the number of the current event in its transaction, counted from 0. The caller sets it.
     """
 
     def __init__(self, target: StatementTarget, channel: str, info: RelayLogInfo, *, position_follows: bool) -> None:
-        """Remove an outdated note. `position_follows`: True if the position is not part of the target's transaction
-        (mode xa).
+        """Remove a note that is not for the position `info`, from which the applier starts.
+
+        `position_follows`: True if the position is stored after the target's transaction, not in it (mode xa).
         """
         self._target = target
         self._channel = channel
@@ -162,8 +173,10 @@ class StatementNotes:
         self._forget_old(info)
 
     def _forget_old(self, info: RelayLogInfo) -> None:
-        """Remove a note that is for another position. With GTIDs, a note of a transaction that is not executed yet is
-        kept.
+        """Remove a note that is for another position than `info`.
+
+        With GTIDs, the note is only removed if `info` has its transaction as executed, because another source has other
+        positions.
         """
         with self._target.mapped_errors(), self._target.engine.begin() as connection:
             note = kept_note(connection, self._channel)
@@ -182,8 +195,9 @@ class StatementNotes:
         return 0 if self._kept is None else self._kept.events_done
 
     def open(self, before: RelayLogInfo, after: RelayLogInfo, *, foreign_keys: bool) -> None:
-        """Begin a step from `before` to `after`, and read its note if there is one. The target's transaction is open,
-        and will move the position.
+        """Begin a step from `before` to `after`, and read its note, if an earlier attempt has left one.
+
+        The caller has begun the target's transaction that moves the position.
         """
         self._step, self._foreign_keys, self._answered = (before, after), foreign_keys, None
         if not self._is_known:
@@ -192,10 +206,10 @@ class StatementNotes:
             self._has_row, self._is_known = note is not None, True
 
     def carry_out(self, sql: bytes, affected: Affected, send: Callable[[bool], None]) -> None:
-        """Execute the statement, unless the note shows that it was executed. `send` executes it; the argument True
-        makes it DROP … IF EXISTS.
+        """Write the note and execute the statement. If an earlier note shows that it was executed, do neither.
 
-        Raises RplError 1593 if no decision is possible, and the errors of `send`.
+        `send` executes the statement; with the argument True, as DROP … IF EXISTS. Raises RplError 1593 if the
+        definitions do not show whether the statement was executed. The errors of `send` are also raised.
         """
         if self._step is None:  # not inside commit_after
             return send(False)
@@ -213,10 +227,10 @@ class StatementNotes:
         self._answered = self.event + 1
 
     def begin_kept(self, tables: Collection[TableName]) -> None:
-        """Write a note before the first event of a transaction that changes these nontransactional tables, because a
-        rollback keeps their changes.
+        """Write a note before the first event of a transaction that changes the nontransactional `tables`.
 
-        Raises RplError 1593 if an earlier applier ended in the middle of this transaction.
+        A crash or a rollback keeps the changes of such tables. Raises RplError 1593 if the note of an earlier applier
+        exists, and the target does not show that the tables are unchanged since.
         """
         now, kept = self._target.row_states(tables), self._kept
         if kept is None or (kept.state is NoteState.DONE and not kept.events_done):
@@ -231,7 +245,10 @@ class StatementNotes:
             )
 
     def nothing_kept(self) -> None:
-        """Note that the transaction has failed before it changed a row of a nontransactional table."""
+        """Record that the transaction has failed before it changed a row of a nontransactional table.
+
+        `failed` then writes to the note that no event is committed.
+        """
         if self._answered is None and self._kept is not None and self._kept.state is NoteState.CUT:
             self._answered = 0
 
@@ -255,8 +272,9 @@ class StatementNotes:
             raise
 
     def close(self) -> None:
-        """Remove the note, or in mode xa write that the whole is committed. Called after all changes, in the step's
-        last transaction.
+        """Remove the note in the step's last transaction, after all changes.
+
+        In mode xa, the note is not removed. It then says that the whole transaction is committed.
         """
         connection, self._is_known = self._target.connection, False
         if self._position_follows and not self.is_whole:
@@ -273,8 +291,9 @@ class StatementNotes:
         self._kept, self._has_row, self._is_known = None, False, True
 
     def failed(self) -> None:
-        """After a rollback, note how many events of the transaction are committed nevertheless, if the target still
-        answers.
+        """Write to the note how many events of the transaction are committed, although the rest is rolled back.
+
+        Called after the rollback. If the target does not answer, the old note remains.
         """
         self._is_known = False
         if self._step is not None and self._answered is not None:
@@ -284,8 +303,9 @@ class StatementNotes:
         self._step = None
 
     def _keep(self, state: NoteState, events_done: int, digest: str, definitions: Definitions) -> None:
-        """Write the note, and commit it with the changes of the transaction so far, which the statement would commit,
-        too.
+        """Write the note, commit it, and begin the next transaction.
+
+        This also commits the earlier changes of the transaction, as the statement itself would do.
         """
         note, is_first = self._note(state), not self._has_row
         self._has_row = True
@@ -319,8 +339,9 @@ class StatementNotes:
 
 
 def is_of(note: StatementNote, before: RelayLogInfo, after: RelayLogInfo) -> bool:
-    """True if the note is for the step from `before` to `after`: it has the same position, or the same GTID, because
-    positions differ between sources.
+    """True if the note is for the step from `before` to `after`: it has the same position or the same executed GTIDs.
+
+    The GTIDs are compared, too, because positions differ between sources.
     """
     return note.before == before.exec_position or (note.executed or None) == after.gtid_executed
 

@@ -1,10 +1,10 @@
-"""Commit mode `per-table` (design D23): the tables of a lake commit one by one, and the position moves last.
+"""Implements the commit mode `per-table` (design D23): a lake's tables commit one by one, and the position moves last.
 
-A batch is the changes between two positions. Batch n is committed in four steps. The crash points are the places where
-a test kills the process:
+Each batch of a channel has a number, n, which grows by one. The batch is committed in four steps. A test kills the
+process at each crash point:
 
-    1 one transaction of the internal tables: checks that the position is the expected one; stores the models that
-      DDL changed, and the intent, which has n, the two positions and the files of each table
+    1 one transaction of rplctl's internal tables: checks that the position is the expected one; stores the models that
+      DDL changed, and the intent: n, the positions before and after the batch, and the new files of each table
         inside: crash_before_update_pos, crash_after_apply, crash_commit_before; a crash here changes no table
         after it: crash_per_table_after_intent
     2 the lake itself records that this channel has claimed n
@@ -14,14 +14,14 @@ a test kills the process:
     4 one transaction of the internal tables: moves the position, and closes the intent
         after it: crash_commit_after
 
-Invariant: after step 1, batch n has the same positions and files, whichever process finishes it. A table that has the
-record of n is skipped, so each change is in each table once. Between steps 1 and 4, a reader may see the batch in some
-tables and not in others, so the mode is not called `transaction`. If a batch changes no table, step 1 also moves the
-position, and nothing follows.
+Invariant: after step 1, batch n has the same positions and files, whichever process finishes it. A table that already
+has the record of n is skipped, so no change is written twice. Between steps 1 and 4, a reader may see the batch in some
+tables and not in others. If a batch changes no table, step 1 also moves the position, and the other steps are omitted.
 
-Two instances cannot both write. Steps 1 and 4 move the position only if it is the expected one, and the lake accepts
-one claim for each n. An instance that works with a copy of these internal tables, and has other files for n, fails in
-step 2 and changes no table. A table with a number above n also shows that another instance writes to the lake.
+Two instances cannot both write. Steps 1 and 4 check that the position is the expected one, and the lake accepts one
+claim for each n. Suppose that a second instance works with a copy of these internal tables, and has other files for n.
+This instance fails in step 2 and changes no table. A table with a number above n also shows that another instance
+writes to the lake.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ log = logging.getLogger(__name__)
 
 
 class PerTablePositionStore(PositionStore):
-    """The position of mode per-table. `own`: the store for the position in the internal tables, of mode transaction or
-    marker.
+    """The position store of mode per-table, which also writes each decided batch to the lake's tables.
 
+    `own`: the store of mode transaction or marker that stores the position itself in the internal tables.
     `unfinished`: the batch that is decided, but not yet in all its tables; else None.
     """
 
@@ -72,9 +72,10 @@ class PerTablePositionStore(PositionStore):
         return f"rplctl/{self._channel}"
 
     def open(self) -> RelayLogInfo:
-        """Finish a batch that a crash has left in only some tables, then return the position. Raises LockBusy if
-        another rplctl writes to the same lake, TargetError if the lake reports an error, and RplError if the stored
-        position is not the one before that batch.
+        """Finish a batch that a crash has left in only some tables, then return the position.
+
+        Raises LockBusy if another rplctl writes to the same lake, and TargetError if the lake reports an error. Raises
+        RplError if the stored position is not the one before the unfinished batch.
         """
         info = self._own.open()
         with mapped_errors(self._engine.dialect.name), self._engine.begin() as connection:
@@ -117,8 +118,10 @@ class PerTablePositionStore(PositionStore):
             self._own.close(last)
 
     def decide(self, target: LakeTarget, step: CommitStep) -> None:
-        """Store the intent for the step's batch in the open transaction; if no table has changes, move the position
-        instead. Raises LockBusy if another rplctl writes to the same lake.
+        """Store the intent of the batch in the open transaction (step 1 of the module). Its COMMIT decides the batch.
+
+        If no table has changes, the position is moved instead. Raises LockBusy if another rplctl writes to the same
+        lake.
         """
         staged = target.take_staged()
         if not staged:
@@ -132,8 +135,9 @@ class PerTablePositionStore(PositionStore):
         self.unfinished = batch
 
     def finish(self, step: CommitStep) -> None:
-        """Write the decided batch to every table that lacks it, then move the position. May be interrupted and
-        repeated.
+        """Write the decided batch to every table that lacks it, then move the position (steps 2 to 4 of the module).
+
+        The work may be interrupted and repeated. Raises InDoubt if the batch that was decided is not the one of `step`.
         """
         batch = self.unfinished
         if batch is None or not batch.after.is_at(step.after):
@@ -156,8 +160,9 @@ class PerTablePositionStore(PositionStore):
         return self._tables.version(table.folder, self.app_id)
 
     def _refuse_stranger(self, where: str, found: int, most: int) -> None:
-        """Raise LockBusy if the batch number `found` in a table or the lake is above `most`, the last one that this
-        channel has written.
+        """Raise LockBusy if `found`, the last batch number in a table or in the lake, is greater than `most`.
+
+        `most` is the last number that this channel has written. `where`: the table or the lake, for the message.
         """
         if found > most:
             raise LockBusy(
@@ -169,10 +174,10 @@ class PerTablePositionStore(PositionStore):
 
 
 def commit_per_table(target: Target, store: PerTablePositionStore, step: CommitStep, apply: Callable[[], None]) -> None:
-    """Apply a step's changes and move its position in mode per-table, as transaction.commit_group does in one
-    transaction.
+    """Call `apply`, which writes the batch's files, then commit each table of the lake, and move the position.
 
-    If it is called again after an error that followed the decision, it finishes the step without applying it again.
+    An error before the decision undoes everything. After a later error, the caller calls this function again with the
+    same step. The step is then finished without applying it again.
     """
     lake = cast(LakeTarget, target)
     if store.is_decided():
@@ -182,7 +187,7 @@ def commit_per_table(target: Target, store: PerTablePositionStore, step: CommitS
     lake.begin(foreign_keys=True)
     try:
         crash_point("crash_before_update_pos")
-        store.advance(lake.connection, step.before, step.before)  # the fence; the position does not move yet
+        store.advance(lake.connection, step.before, step.before)  # only checks the position, and does not move it yet
         crash_point("crash_after_update_pos_before_apply")
         apply()
         crash_point("crash_after_apply")
@@ -211,8 +216,9 @@ def commit_per_table(target: Target, store: PerTablePositionStore, step: CommitS
 
 
 def _finish(store: PerTablePositionStore, step: CommitStep) -> None:
-    """Write the decided batch to its tables. If a table stays unavailable, raise InDoubt: the next start finishes the
-    batch.
+    """Write the decided batch to its tables, and move the position.
+
+    Raises InDoubt if a table stays unavailable. The next start then finishes the batch.
     """
     try:
         until_answered(lambda: store.finish(step))

@@ -1,4 +1,4 @@
-"""The applier's position: where it is stored, and how it moves with the data (design D3).
+"""Chooses where the applier's position is stored, and how it is committed together with the data (design D3).
 
     mode          repository              the position moves
     transaction   TABLE in the target     inside the data's transaction (WL#5125 case 4: no extra fsync)
@@ -7,11 +7,11 @@
                   transactions (MyISAM)   COMMIT (REQ-5: "positions are updated after processing the commit")
     per-table     any, target a lake      after all tables, each with a commit of its own (per_table.py)
 
-Invariant: `advance` is a compare-and-swap and the first statement of every transaction. If it does not change exactly
+Invariant: `advance` is a compare-and-swap, and the first statement of every transaction. If it does not change exactly
 one row, another process has moved or taken over the channel, and nothing may be applied (design D4).
 
-Each start checks again whether a table is transactional, because a super user may ALTER TABLE … ENGINE (REQ-1).
-Recovery of mode marker: see marker.py.
+Each start checks again whether the repository's table is transactional, because a super user may ALTER TABLE … ENGINE
+(REQ-1). The module marker.py explains the recovery of mode marker after a crash.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ log = logging.getLogger(__name__)
 
 
 def open_position_store(config: Config, channel: Channel, engine: Engine) -> PositionStore:
-    """Choose the commit mode by the options, the repository's kind and its current engine, and return the position
-    store of this mode.
+    """Choose the commit mode, and return its position store.
 
-    Raises UnfitTarget if the target does not belong to the stored position.
+    The mode depends on the options, on the kind of the repository, and on the storage engine of a repository in a
+    table. Transactions that a crash left prepared are committed or rolled back first. Raises UnfitTarget if the target
+    does not belong to the stored position, and ConfigError if the options exclude each other.
     """
     refuse_unfit(config, channel, lambda: engine)
     repository = open_relay_log_info(config, channel, lambda: engine)
@@ -87,10 +88,10 @@ def open_position_store(config: Config, channel: Channel, engine: Engine) -> Pos
 
 
 def open_branches(config: Config, channel: Channel, target: Target, store: PositionStore) -> Branches | None:
-    """Return the worker connections that commit one batch together; None if one connection commits.
+    """Return the worker connections that commit one batch together; None if the options choose one connection.
 
-    Raises ConfigError if the target does not support several connections, and TargetError if the target reports an
-    error.
+    Raises ConfigError if commit_mode=xa or the target excludes several connections. Raises TargetError if the target
+    reports an error.
     """
     count = config.replica_parallel_workers
     if count < 2:
@@ -129,19 +130,20 @@ def open_branches(config: Config, channel: Channel, target: Target, store: Posit
 
 
 def open_notes(store: PositionStore, target: StatementTarget, channel: Channel, info: RelayLogInfo) -> StatementNotes:
-    """Return the statement notes of a channel whose position is `info`. Raises TargetError if the target reports an
-    error.
+    """Return the channel's StatementNotes, which ensure that statements with an implicit commit run once (D28).
+
+    `info`: the channel's current position. Raises TargetError if the target reports an error.
     """
     return StatementNotes(target, channel.name, info, position_follows=store.mode is CommitMode.XA)
 
 
 def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:
-    """Return a function that keeps the applier from moving the position until the transaction of the given connection
-    ends; None in mode xa.
+    """Return a function that blocks the applier's commits; None if the target does not store the position (mode xa).
 
-    A program that writes to the target while the applier runs needs it. The function locks the row that each commit
-    moves first, and raises LockBusy if the row is missing. In mode xa the target has no such row. Raises TargetError if
-    the target reports an error.
+    `repair` needs the function, because it changes rows of the target while the applier runs. The function locks the
+    position's row in the target, which each commit of the applier changes first. The lock ends with the transaction of
+    the connection that the function gets. The function raises LockBusy if the row was removed meanwhile.
+    Raises TargetError if the target reports an error.
     """
     repository = open_relay_log_info(config, channel, lambda: engine)
     table = info_tables(engine.dialect.name)[RELAY_LOG_INFO.table]
@@ -174,8 +176,10 @@ class TablePositionStore(PositionStore):
         self._engine = engine
 
     def open(self) -> RelayLogInfo:
-        """Return the position to start from: the one in the table's row or, if an applier in mode marker crashed before
-        the switch to this table, the one in its marker.
+        """Return the position from which the applier starts. Normally, this is the position in the repository's table.
+
+        If an applier in mode marker crashed before the switch to this table, its marker may have a later position. This
+        later position is then written to the table and returned. In each case, the marker is removed.
         """
         info = self._repository.read()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
@@ -208,20 +212,24 @@ class TablePositionStore(PositionStore):
         """Do nothing, because the position is committed with the data (REQ-5; sync_relay_log_info has no effect)."""
 
     def close(self, last: RelayLogInfo) -> None:
-        """Do nothing, because the position is in the target (see `committed`)."""
+        """Do nothing, because the last transaction has already stored the position in the target."""
 
 
 def resolve(config: Config, channel: Channel, engine: Engine) -> None:
-    """Choose the position from file and marker, and write it to both, while no applier runs. A position that CHANGE
-    MASTER sets afterwards then counts.
+    """Store the valid position in the file and in the target's marker, while no applier runs.
+
+    A command such as CHANGE MASTER calls this before it edits the position in the file. Because both were equal before
+    the edit, the next start uses the edited position.
     """
     store = open_position_store(config, channel, engine)
     store.close(opened(store, channel))
 
 
 def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
-    """Open the store and return its position. Record on this host which source the owner's row in the
-    target now has.
+    """Open the store, and return the position from which the applier starts.
+
+    Opening writes the channel's source to the row in rplctl_channel_owner. This source is then also recorded on this
+    host, so that a later start can recognize a target from a backup (D29).
     """
     info = store.open()
     if store.owner is not None:
@@ -230,10 +238,10 @@ def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
 
 
 def name_source(store: PositionStore, config: Config, channel: Channel, engine: Engine) -> None:
-    """Write the source into the owner's row in the target, if the row lacks it. Raises TargetError if the target
-    reports an error.
+    """Add the source's identity to the channel's row in rplctl_channel_owner, if the row has none yet.
 
-    A first start writes the row before the receiver has connected, so the source is unknown then.
+    At the first start, the applier writes the row before the receiver has connected, so the source is still unknown.
+    Raises TargetError if the target reports an error.
     """
     owner = store.owner
     if owner is None or owner.Source_uuid or owner.Source_server_id:

@@ -1,8 +1,7 @@
-"""Commits or rolls back the transactions that a crash left between two phases, before anything else is applied or the
-position moves.
+"""Resolves the transactions that a crash left prepared, before anything else is applied or the position moves.
 
-Invariant: a transaction that a participant, or the binary log, has decided is committed; every other prepared
-transaction of this channel is rolled back. The work may be interrupted and repeated.
+Invariant: a transaction is committed if a participant of two-phase commit or the binary log has decided it. Every other
+prepared transaction of this channel is rolled back. The work may be interrupted and repeated.
 """
 
 from __future__ import annotations
@@ -42,11 +41,10 @@ log = logging.getLogger(__name__)
 def open_two_phase(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo]
 ) -> XaPositionStore | None:
-    """Commit or roll back prepared transactions, and return the position store of mode `xa`; None if the channel has
-    another mode.
+    """Resolve the channel's prepared transactions, and return the position store of mode xa; None in another mode.
 
-    Raises ConfigError if two-phase commit is requested and the target does not support it, and TargetError if the
-    target reports an error.
+    The transactions are also resolved if the channel has left mode xa. Raises ConfigError if an option requests
+    two-phase commit and the target does not support it. Raises TargetError if the target reports an error.
     """
     verbs, wanted = two_phase_verbs(engine.dialect.name), config.commit_mode == "xa"
     weaknesses = two_phases_for(config, engine) if wanted else []
@@ -75,12 +73,12 @@ def resolve_prepared(
     verbs: TwoPhaseVerbs,
     logged: str | None = None,
 ) -> None:
-    """Commit the prepared transactions that a participant has decided, and roll back all others: first in the target,
-    then in the position.
+    """Commit the prepared transactions that a participant has decided, and roll back all others.
 
-    `logged`: the name of the last transaction in the binary log, which decides if a binary log is written (WL#5125 8).
-    A position that was prepared before the log was written is rolled back, while the target still shows its transaction
-    as prepared. The work may be interrupted and repeated, because the decision is removed last.
+    The target comes first, then the participants' positions. `logged`: the name of the last transaction in the binary
+    log; None if no binary log is written. If there is a log, its record decides, not the participant (WL#5125 8). So a
+    prepared position whose transaction is not in the log is rolled back, while the target still has the transaction.
+    The work may be interrupted and repeated, because the decision is removed last.
     """
     decisions = {participant: participant.recover() for participant in participants}
     prepared = verbs.prepared_xids(engine, prefix)
@@ -102,8 +100,9 @@ def resolve_prepared(
 
 
 def finish_prepared(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Commit or roll back prepared positions before RelayLogInfo moves or is removed, so that the old repository has
-    none.
+    """Resolve the prepared transactions and positions of a stopped channel, before RelayLogInfo moves or is removed.
+
+    Otherwise, the decision about a prepared transaction would be lost together with the old repository.
     """
     verbs = two_phase_verbs(engine().dialect.name) if instance_name(channel.datadir) else None
     if verbs is None:
@@ -120,10 +119,10 @@ def finish_prepared(config: Config, channel: Channel, engine: Callable[[], Engin
 
 
 def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Raise NotRunning if a crash left transactions of a batch prepared: some tables may then be ahead of the position,
-    so their rows cannot be compared.
+    """Raise NotRunning if a crash left transactions of a batch prepared, so that rows cannot be compared or repaired.
 
-    Other processes may work on the channel, so the caller must not end these transactions itself.
+    Some tables may then be ahead of the stored position. Because other processes may work on the channel, the caller
+    must not resolve these transactions itself.
     """
     if not instance_name(channel.datadir) or (verbs := two_phase_verbs(engine().dialect.name)) is None:
         return
@@ -136,10 +135,10 @@ def refuse_half_committed(channel: Channel, engine: Callable[[], Engine]) -> Non
 
 
 def terminate_predecessor(channel: Channel, engine: Engine) -> None:
-    """Terminate a connection of this channel's earlier applier if it still hangs, because it holds the fence and
-    prepared rows.
+    """Terminate the connections of this channel's earlier applier that are still open in the target.
 
-    Called under the channel's lock, before the fence is taken.
+    Such a connection would hold the channel's lock in the target (D4), and locks on rows. The caller holds the
+    channel's lock on this host, and has not yet taken the lock in the target.
     """
     verbs = two_phase_verbs(engine.dialect.name)
     if verbs is not None and instance_name(channel.datadir):
@@ -147,7 +146,7 @@ def terminate_predecessor(channel: Channel, engine: Engine) -> None:
 
 
 def two_phases_for(config: Config, engine: Engine) -> list[str]:
-    """If an option requests two-phase commit, return the weaknesses that it has on this target, as texts.
+    """Return messages about settings of the target that weaken two-phase commit. An option must request this commit.
 
     Raises ConfigError if the target does not support two-phase commit, and TargetError if the target reports an error.
     """
@@ -158,10 +157,9 @@ def two_phases_for(config: Config, engine: Engine) -> list[str]:
 
 
 def verbs_for(config: Config, kind: str) -> TwoPhaseVerbs:
-    """Return the commands of two-phase commit for a target of that kind. The caller knows that `wants_two_phases` is
-    true.
+    """Return the commands of two-phase commit for a target of this kind, because an option requests two-phase commit.
 
-    Raises ConfigError if the kind does not support prepared transactions.
+    Raises ConfigError, with a hint about this option, if the kind does not support prepared transactions.
     """
     if (verbs := two_phase_verbs(kind)) is not None:
         return verbs
@@ -183,9 +181,9 @@ def verbs_for(config: Config, kind: str) -> TwoPhaseVerbs:
 
 
 def wants_two_phases(config: Config) -> bool:
-    """True if an option requests two-phase commit.
+    """True if an option requests two-phase commit: commit_mode=xa, or several parallel workers.
 
-    Several workers request it only if they do not preserve the commit order; otherwise one connection commits.
+    Workers that preserve the commit order do not request it, because one connection commits then.
     """
     return config.commit_mode == "xa" or (
         config.replica_parallel_workers > 1 and not config.replica_preserve_commit_order
@@ -197,8 +195,9 @@ def several_workers(config: Config) -> str:
 
 
 def _logged(config: Config, channel: Channel) -> str | None:
-    """Return the name of the last transaction in the binary log; None if the binary log decides nothing. Raises
-    ConfigError if the position was in a binary log that `log_bin` no longer names.
+    """Return the name of the last transaction in the binary log, which is decided; None if no binary log is written.
+
+    Raises ConfigError if the position was in a binary log that `log_bin` no longer names.
     """
     files = binary_log_files(config, channel)
     if files is None and logged_path(channel).exists():

@@ -1,7 +1,7 @@
-"""A step has the positions before and after one commit. A position store keeps the channel's position.
+"""Defines the interface of a position store, and the step by which one commit moves the channel's position.
 
-Invariant: a step is committed only if the channel's stored position is `before`. If it is not, nothing is applied, and
-the error is the one from `taken_over` (design D4).
+A step has the positions before and after the commit. Invariant: a step is committed only if the channel's stored
+position is `before`. Otherwise, nothing is applied, and `taken_over` returns the error (design D4).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class CommitMode(StrEnum):
-    """The ways in which the position moves with the data (position_store.py)."""
+    """The ways in which the position is committed together with the data (position_store.py)."""
 
     TRANSACTION = "transaction"
     MARKER = "marker"
@@ -39,14 +39,14 @@ class CommitStep(NamedTuple):
 
 
 class PositionStore(ABC):
-    """Stores the channel's position. Each commit mode has a subclass (position_store.py).
+    """The storage of one channel's executed position. Each commit mode has a subclass (position_store.py).
 
     `log`: the binary log of applied transactions; None if `log_bin` is off.
-    `branches`: the worker connections, if several commit one batch; else None. `notes`: the statement notes, if the
-    target executes statements; else None.
-    `guard`: held from COMMIT until `committed` returns, so that log-status never sees a GTID executed in one place
-    only.
-    `owner`: the owner of the channel's rows in the target, set by `open` (D29).
+    `branches`: the worker connections, if several commit one batch; else None.
+    `notes`: the notes about statements that commit by themselves (D28); None if the target executes no statements.
+    `guard`: a lock that is held from COMMIT until `committed` returns. Without it, log-status might show a GTID as
+    executed in the target but not in the repository.
+    `owner`: this instance and its source, which `open` writes to rplctl_channel_owner (D29).
     """
 
     mode: CommitMode
@@ -60,35 +60,40 @@ class PositionStore(ABC):
 
     @abstractmethod
     def open(self) -> RelayLogInfo:
-        """Return the position to start from, after recovery from a crash. Raises NotConfigured if no position is
-        stored, and RplError 1201 if its record is damaged.
+        """Recover from a crash if necessary, and return the position from which the applier starts.
+
+        Raises NotConfigured if no position is stored, and RplError 1201 if its record is damaged.
         """
 
     @abstractmethod
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Move the position inside the data's transaction.
+        """Move the stored position from `expected` to `new`, in the open transaction that also changes the data.
 
-        Raises LockBusy if the stored position is not `expected`, TargetError with MySQL's number if the target fails.
+        Raises LockBusy if the stored position is not `expected`, and TargetError with MySQL's number if the target
+        reports an error.
         """
 
     @abstractmethod
     def stored(self, connection: Connection) -> RelayLogInfo | None:
-        """Return the position that the target has now, which shows the outcome of an ambiguous COMMIT."""
+        """Return the stored position; None if there is none. It shows the outcome of a COMMIT without an answer."""
 
     @abstractmethod
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
-        """Record a committed position in the repository. `force`: write it at once, because relay logs are purged next,
-        and no repository may name a purged log.
+        """Write the position `new` to the repository, after the target has committed it.
+
+        `force`: True if the position must be durable at once. This is so before relay logs are purged, because no
+        repository may name a purged log.
         """
 
     @abstractmethod
     def close(self, last: RelayLogInfo) -> None:
-        """Store the last position in the repository at an orderly stop (REQ-5 ii)."""
+        """Store the position `last` durably in the repository, at an orderly stop of the applier (REQ-5 ii)."""
 
 
 def taken_over(expected: RelayLogInfo) -> LockBusy:
-    """Return the error if the stored position is not the one that this applier wrote, so another process uses the
-    channel (design D4).
+    """Return the error for a stored position that is not `expected`, the one that this applier wrote last (design D4).
+
+    Another process has then moved the position or uses the channel.
     """
     return LockBusy(
         f"the stored position of channel '{expected.channel_name}' is no longer {expected.exec_position}: "

@@ -1,20 +1,21 @@
-"""The transaction that commits both data and position.
+"""Commits the data and the position of a batch in one transaction of the target.
 
-Order, with the crash points of WL#3970 between the steps: BEGIN → compare-and-swap the position → apply → COMMIT → the
-file follows (mode marker).
+These are the steps, with the crash points of WL#3970 between them:
+BEGIN → compare-and-swap the position → apply → COMMIT → in mode marker, write the position to the file.
 
-With `log_bin` the binary log of applied transactions follows COMMIT. Everything from COMMIT on is under the position
-store's guard (WL#9452 F-2.2): a reader of the state of the logs sees both or neither.
+With `log_bin`, the binary log of applied transactions is written after COMMIT. The position store's guard is held from
+COMMIT until the end (WL#9452 F-2.2). So a command that reads the state of the logs sees both the commit and its record,
+or neither.
 
-A group has another order if it has DDL on a target whose DDL ends the transaction (MySQL, MariaDB), or changes a
-nontransactional table: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). Its statements
-that commit by themselves are recorded first, so that each is executed once (noted.py). Rows of MyISAM tables with a key
-share a commit with many others (own_tables/group_begun.py). If several connections commit a batch
-(`commit_in_branches`), the steps are those of branches.py.
+Two kinds of batches have the order: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). One
+kind contains DDL, and the target's DDL ends the transaction (MySQL, MariaDB). The other changes nontransactional
+tables. Each statement that commits by itself is first recorded, so that it is executed once (noted.py). Rows of MyISAM
+tables with a key share a commit with many others (own_tables/group_begun.py). If several connections commit a batch
+(`commit_in_branches`), branches.py explains the steps.
 
-An error during COMMIT is ambiguous: the transaction may be durable although the client got an error. The stored
-position decides. It is read on a new connection, and the applier waits until the target accepts one. So a transaction
-is never blindly repeated or skipped.
+An error during COMMIT is ambiguous: the transaction may be durable although the client got an error. The applier then
+waits until the target accepts a new connection, and reads the stored position. The position shows whether the
+transaction is committed. So the applier never repeats or skips a transaction by a guess.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ from rplctl.target.base import Target
 def commit_group(
     target: Target, store: PositionStore, step: CommitStep, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Move the position by `step`, and call `apply`, in one transaction. An error undoes both."""
+    """Move the position by `step` and call `apply`, which changes the rows, in one transaction of the target.
+
+    An error undoes both. In the modes xa and per-table, two_phase.py and per_table.py commit in their own way.
+    """
     if isinstance(store, XaPositionStore):
         commit_in_two_phases(target, store, step, apply, foreign_keys=foreign_keys)
         return
@@ -60,10 +64,10 @@ def commit_group(
 def commit_after(
     target: Target, store: PositionStore, step: CommitStep, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Call `apply`, then move the position, for groups that may commit by themselves (WL#2775: "non-transactional").
+    """Call `apply`, then move the position. This order is for changes that commit by themselves: DDL, MyISAM (REQ-5).
 
-    Changes that the target can roll back are still committed together with the position. After a crash in between, the
-    next start finds out from the statement notes which changes were committed (noted.py).
+    Changes that the target can roll back are still committed together with the position. If a crash comes before this
+    commit, the next start finds out from the statement notes which changes are committed (noted.py).
     """
     expected, new = step
     notes = store.notes
@@ -99,8 +103,10 @@ def commit_after(
 def commit_in_branches(
     target: Target, store: PositionStore, step: CommitStep, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Move the position by `step`, and call `apply`, in the transactions of several connections. An error undoes
-    everything, as in commit_group.
+    """Move the position by `step` and call `apply`, which changes rows over several connections.
+
+    Each connection has a transaction of its own, and all of them commit together (branches.py). An error undoes
+    everything. The caller has set `store.branches`.
     """
     branches = store.branches
     assert branches is not None
@@ -142,8 +148,9 @@ def _move_and_apply(target: Target, store: PositionStore, step: CommitStep, appl
 
 
 def _commit_logged(target: Target, store: PositionStore, step: CommitStep) -> None:
-    """Commit, then write the binary log of applied transactions. If the step changes no data, write the log first
-    (binary_log.py).
+    """Commit the open transaction, and write the binary log of applied transactions, if `log_bin` is on.
+
+    The log is written after the commit. If the step changes no data, it is written before (binary_log.py).
     """
     if store.log is None:
         _commit(target, store, step.after)
@@ -156,7 +163,10 @@ def _commit_logged(target: Target, store: PositionStore, step: CommitStep) -> No
 
 
 def _commit(target: Target, store: PositionStore, new: RelayLogInfo) -> None:
-    """Commit the open transaction. An error is raised only if the target does not have the new position."""
+    """Commit the open transaction, which moves the position to `new`.
+
+    If the COMMIT fails but the target has the position `new`, the transaction is committed and the error is ignored.
+    """
     try:
         target.commit()
     except TargetError:
@@ -165,8 +175,9 @@ def _commit(target: Target, store: PositionStore, new: RelayLogInfo) -> None:
 
 
 def _is_committed(target: Target, store: PositionStore, new: RelayLogInfo) -> bool:
-    """True if the target has the position `new` although COMMIT reported an error. Reconnects, and rolls back an open
-    transaction.
+    """True if the target has the position `new`, so that a COMMIT which reported an error has succeeded.
+
+    This opens a new connection to the target, and leaves no transaction open.
     """
     target.reconnect()
     stored = store.stored(target.connection)

@@ -1,16 +1,19 @@
-"""Commit mode `xa` (WL#3970, design D3): the target and a position outside it commit together, in two phases.
+"""Implements the commit mode `xa` (WL#3970, design D3): target and position commit together, in two phases.
 
-    1 XA START … changes … XA PREPARE        undone at the next start: crash_commit_before, crash_commit_after_prepare
-    2 position prepared, durable             the decision; finished from here on: crash_commit_after_log
-      with `log_bin`: then binary log        the decision is its record, whatever the position says (WL#5125 8)
+In this mode, the position is stored outside the target's transactions. The object that stores it is called a
+participant (participants/). The right column shows the crash points, and the effect of a crash there.
+
+    1 XA START … changes … XA PREPARE        the next start undoes it: crash_commit_before, crash_commit_after_prepare
+    2 position prepared, durable             this decides; the next start finishes it: crash_commit_after_log
+      with `log_bin`: then binary log        the record in this log decides, whatever the position says (WL#5125 8)
     3 XA COMMIT                              crash_commit_between_engines, crash_commit_before_unlog
     4 position committed                     crash_commit_after
 
-Invariant: a prepared transaction of this channel is committed if a participant's `recover` names it, else rolled back,
-before anything else is applied or the position moves (resolve.py). Transactions with another prefix are never changed.
-An error after step 2 is not a failure: the transaction is finished on another connection, at the latest by the next
-start. DDL, groups on nontransactional tables and groups without changes have no prepare (`commit_after`): their
-position is written after them.
+Invariant: before a start applies anything or moves the position, it resolves each prepared transaction of this channel
+(resolve.py). It commits the transaction that a participant's `recover` names, and rolls back the others. It never
+changes a transaction with another prefix. An error after step 2 does not undo the transaction. It is finished on
+another connection, at the latest by the next start. Some groups have no prepare (`commit_after`): DDL, groups on
+nontransactional tables, and groups without changes. Their position is written after them.
 """
 
 from __future__ import annotations
@@ -57,11 +60,13 @@ class XaPositionStore(PositionStore):
         self.decided = ""  # the name of a transaction that may be decided but is not finished, so no other may begin
         self._repository = repository
         self._engine = engine
-        self._claimed: object = None  # the driver's connection that has this instance's mark
+        self._claimed: object = None  # the driver's connection on which `begin` has called `verbs.claim`
 
     def open(self) -> RelayLogInfo:
-        """Return the position from the participant. If the target has a marker, from mode `marker` or from a backup of
-        that time, choose between both as mode `marker` does.
+        """Return the position that the participant has stored.
+
+        If the channel used mode `marker` before, the target may still have its marker. The position is then chosen from
+        both, by the rules of mode `marker` (marker.py), and the marker is removed.
         """
         info = self.participant.open()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:
@@ -71,7 +76,7 @@ class XaPositionStore(PositionStore):
             info = one_that_counts(info, marker, in_step)
         with mapped_errors(self._engine.dialect.name):
             claim_alone(self._engine, info.channel_name, self.owner, self.mode)
-        if not info.left_at:  # from here on the position needs the owner's row in the target (D29)
+        if not info.left_at:  # a set `left_at` shows that the target must have a row in rplctl_channel_owner (D29)
             info = replace(info, left_at=info.place)
         if info is not before:
             self.participant.write(info, durable=True)
@@ -80,10 +85,9 @@ class XaPositionStore(PositionStore):
         return info
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Check that the stored position is `expected`, for groups without a prepare. The position moves later, in
-        `committed`.
+        """Check that the stored position is `expected`, before a group without a prepare is committed.
 
-        Raises LockBusy if another process has moved it.
+        The position moves later, in `committed`. Raises LockBusy if another process has moved the position.
         """
         if not self._repository.read().is_at(expected):
             raise taken_over(expected)
@@ -98,10 +102,11 @@ class XaPositionStore(PositionStore):
         self.participant.close(last)
 
     def begin(self, target: Target, xid: str, *, foreign_keys: bool) -> None:
-        """Begin the transaction named `xid`, on a connection that has this instance's mark.
+        """Begin the transaction named `xid` in the target.
 
-        A new connection first rolls back a transaction that the last connection prepared before it broke, because this
-        transaction still holds its locks. It is not decided: a decided transaction is finished before.
+        A new connection is first marked as this channel's, so that a later start can find and terminate it. If the last
+        connection broke, its prepared transaction still holds locks and is rolled back. This transaction is not
+        decided, because a decided one is finished before the next one begins.
         """
         driver = target.connection.connection.driver_connection
         if driver is not self._claimed:
@@ -113,8 +118,10 @@ class XaPositionStore(PositionStore):
         cast(TwoPhaseTarget, target).begin(foreign_keys=foreign_keys, xid=xid)
 
     def decide(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Make the participant store the prepared position, which decides that the transaction is committed. If this
-        fails and cannot be undone, the next start reads the outcome.
+        """Store the prepared position, and with `log_bin` the record in the binary log. The last of them decides.
+
+        From then on, the transaction `xid` counts as committed. If storing fails, the prepared position is rolled back.
+        If this rollback fails, too, the next start reads the outcome.
         """
         self.decided = xid
         try:
@@ -133,9 +140,10 @@ class XaPositionStore(PositionStore):
 def commit_in_two_phases(
     target: Target, store: XaPositionStore, step: CommitStep, apply: Callable[[], None], *, foreign_keys: bool = True
 ) -> None:
-    """Apply a step's changes and move its position in two phases, as transaction.commit_group does in one transaction.
+    """Call `apply` in a transaction of the target, and commit it together with the position, in two phases.
 
-    If it is called again after an error that followed the decision, it finishes the step without applying it again.
+    An error before the decision undoes both. After a later error, the caller calls this function again with the same
+    step. The step is then finished without applying it again.
     """
     xid = xid_of(store.prefix, step.after)
     if store.decided:
@@ -178,7 +186,10 @@ def _decide(target: Target, store: XaPositionStore, xid: str, step: CommitStep) 
 
 
 def _carry_out(target: Target, store: XaPositionStore, xid: str) -> None:
-    """Commit the decided transaction on the connection that prepared it."""
+    """Commit the decided transaction on the connection that prepared it, then the position.
+
+    If this connection fails, the transaction is committed over another connection.
+    """
     try:
         target.commit()
     except TargetError:
@@ -192,15 +203,16 @@ def _carry_out(target: Target, store: XaPositionStore, xid: str) -> None:
 
 
 def _finish_elsewhere(store: XaPositionStore, engine: Engine, xid: str) -> None:
-    """Commit the decided transaction on another connection, because its own one did not confirm the COMMIT."""
+    """Commit the decided transaction over another connection, because the one that prepared it did not confirm."""
     store.verbs.end_prepared(engine, "COMMIT", xid)
     store.participant.commit_by_xid(xid)
     store.decided = ""
 
 
 def _undo(target: Target) -> None:
-    """Roll back the target's transaction. If a deadlock has already ended it, open a new connection, because only that
-    helps.
+    """Roll back the target's transaction. If the rollback fails, for example after a deadlock, open a new connection.
+
+    The end of a connection rolls back its transaction.
     """
     try:
         target.rollback()

@@ -1,8 +1,8 @@
-"""The source that this instance last wrote into the owner's row of a channel in the target (design D29).
+"""Records on this host which source this instance last wrote into the channel's owner row in the target (design D29).
 
-The run folder has a record of this source. If the owner's row has neither the recorded source nor the channel's present
-source, the target was restored from a backup. Invariant: the record is written after the owner's row and never before
-it. After a crash between the two, the row has the channel's present source.
+The owner row is the channel's row in the table rplctl_channel_owner. If it has neither the recorded source nor the
+channel's present source, the target was restored from a backup. Invariant: the record, a file in the run folder, is
+written after the owner row. After a crash between the two, the owner row has the channel's present source.
 """
 
 from __future__ import annotations
@@ -18,24 +18,23 @@ from rplctl.plain_file import parsed_json, read_plain
 
 
 def note_written(channel: Channel, owner: Owner) -> None:
-    """Record the source that the owner's row in the target has now."""
+    """Record the source of `owner`, which was just written into the channel's owner row in the target."""
     if _written(channel) != (wanted := _source(owner)):
         private_folder(channel.run_folder)
         replace_file(_path(channel), json.dumps(wanted).encode() + b"\n")
 
 
 def was_written_last(channel: Channel, owner: Owner, *, default: bool) -> bool:
-    """True if `owner`, the row in the target, has the source that this instance wrote last. Without a record of that
-    source, return `default`.
+    """True if `owner`, the channel's owner row in the target, has the source that this instance wrote last.
+
+    If no source is recorded, the result is `default`.
     """
     written = _written(channel)
     return default if written is None else written == _source(owner)
 
 
 def forget_written(channel: Channel) -> None:
-    """Remove the record of the source that this instance wrote last, because RESET REPLICA removes the
-    owner's row too.
-    """
+    """Remove the record, because RESET REPLICA also removes the channel's owner row in the target."""
     remove_file(_path(channel))
 
 

@@ -1,4 +1,4 @@
-"""The participants of two-phase commit that have the position: one for each kind of its storage (WL#3970).
+"""Stores the position as a participant in two-phase commit, with one class for each kind of storage (WL#3970).
 
 base     the interface of a participant
 line     FILE: a `prepared:` line after relay-log.info's record

@@ -1,13 +1,13 @@
-"""The interface of a participant, which has the channel's position in two-phase commit: prepare, commit, rollback,
-recover (WL#3970).
+"""Defines the interface of a participant, which stores the channel's position in two-phase commit (WL#3970).
 
-The target prepares first, then the participant. A durable `prepare` of the participant decides that the transaction is
-committed, unless a binary log is written: then its record is the decision. At the next start, a prepared transaction in
-the target is committed if `recover` names it; otherwise, it is rolled back. Invariant: only `commit` and
-`commit_by_xid` move the position, to the prepared log name *and* offset (the draft of WL#3970 kept the old name).
-`rollback` does not move the position: it is for a stopped or failed transaction. A ROLLBACK that the source has logged,
-because its group changed nontransactional tables, is applied as an ordinary change: the position is written after it
-(`commit_after`).
+First the target prepares the transaction, then the participant prepares the new position. As soon as the prepared
+position is durable, the transaction counts as committed. If a binary log is written, its record decides instead. At the
+next start, the transaction that `recover` names is committed, and other prepared transactions are rolled back.
+
+Invariant: only `commit` and `commit_by_xid` move the position, to the prepared log name *and* offset (the draft of
+WL#3970 kept the old name). `rollback` is for a stopped or failed transaction, and does not move the position. The
+source may also log a ROLLBACK, because the group changed nontransactional tables. This ROLLBACK is applied as an
+ordinary change, and the position is written after it (`commit_after`).
 """
 
 from __future__ import annotations
@@ -20,42 +20,52 @@ from rplctl.repository.base import InfoRepository, RepositoryKind
 
 
 class PositionParticipant(ABC):
-    """The position of one channel as a participant in two-phase commit. `xid`: the transaction's name (xid.py)."""
+    """The storage of one channel's position, as a participant in two-phase commit.
+
+    In all methods, `xid` is the name of the transaction that moves the position (xid.py).
+    """
 
     def __init__(self, repository: InfoRepository[RelayLogInfo]) -> None:
         self._repository = repository
 
     def open(self) -> RelayLogInfo:
-        """Return the RelayLogInfo with the committed position. A start calls this after `recover`."""
+        """Return the RelayLogInfo with the committed position, after a start has resolved the prepared one."""
         return self._repository.read()
 
     @abstractmethod
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Store the position `new` durably as prepared under the name `xid`. Raises LockBusy if the stored position is
-        not `expected`, and RplError or TargetError if the position cannot be written.
+        """Store the position `new` durably as the prepared position of the transaction `xid`.
+
+        Raises LockBusy if the stored position is not `expected`, and RplError or TargetError if the position cannot be
+        written.
         """
 
     @abstractmethod
     def commit(self) -> None:
-        """Make the prepared position the committed one. The transaction is already decided, so an error here does not
-        undo it.
+        """Make the prepared position the committed one, after the target has committed the transaction.
+
+        The transaction is already decided, so an error here does not undo it.
         """
 
     @abstractmethod
     def rollback(self) -> None:
-        """Forget the prepared position, if there is one. Called before the target's rollback."""
+        """Remove the prepared position, if there is one. Called before the target's rollback."""
 
     @abstractmethod
     def recover(self) -> str | None:
-        """Return the name of the transaction that is prepared, and therefore decided; None if there is none."""
+        """Return the name of the transaction whose position is prepared; None if there is none.
+
+        This transaction is decided: it must be committed.
+        """
 
     @abstractmethod
     def commit_by_xid(self, xid: str) -> None:
         """Commit the prepared position of the transaction `xid`. Nothing changes if `recover` returns another name."""
 
     def rollback_by_xid(self, xid: str) -> None:
-        """Roll back the prepared position of the transaction `xid`. Raises RplError if `recover` returns
-        another name.
+        """Roll back the prepared position of the transaction `xid`.
+
+        Raises RplError if `recover` returns another name.
         """
         stored = self.recover()
         if xid != stored:
@@ -63,14 +73,18 @@ class PositionParticipant(ABC):
         self.rollback()
 
     def write(self, info: RelayLogInfo, *, durable: bool) -> None:
-        """Write the position without a prepare, after a group that is not committed in two phases."""
+        """Write the position without a prepare, after a group that was not committed in two phases.
+
+        `durable`: True if the position must be on disk when the call returns.
+        """
         is_table = self._repository.kind is RepositoryKind.TABLE  # a table has no cache of the operating system
         self._repository.flush(info, force=durable or is_table, events=0)
 
     @abstractmethod
     def close(self, last: RelayLogInfo) -> None:
-        """Store the position in the repository at an orderly stop. After this call, only the repository's position
-        counts.
+        """Store the position `last` in the repository at an orderly stop.
+
+        After this call, the repository alone has the position, and other storage of the participant is removed.
         """
 
 

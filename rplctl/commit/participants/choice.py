@@ -1,7 +1,7 @@
-"""Chooses the participant that stores the position, and finds participants that stored it earlier, which may still have
-a decision.
+"""Chooses the participant that stores the position in two-phase commit, and finds the participants of earlier options.
 
-Invariant: a participant that is no longer chosen is first brought to its decision, and then removed.
+An earlier participant may still have the decision about a prepared transaction. Invariant: this decision is carried out
+before the earlier participant is removed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each state
 def chosen_participant(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo], prefix: str
 ) -> PositionParticipant | None:
-    """Return the participant that the options choose. None if the position is in the target's transactions, or if its
-    table cannot take part in two phases.
+    """Return the participant that the options choose; None if the channel cannot have the mode xa.
+
+    This is so for a position in a table that is part of the target's transactions. It is also so for a table whose
+    storage engine is not crash-safe (MyISAM). Raises ConfigError for prepared_position=binlog without `log_bin`.
     """
     files = binary_log_files(config, channel)
     in_log = BinlogParticipant(repository, files, logged_path(channel)) if files is not None else None
@@ -55,11 +57,14 @@ def chosen_participant(
         engine_name = dialect_of(engine.dialect.name).engine_of(connection, RELAY_LOG_INFO.table)
     if engine_name.lower() not in CRASH_SAFE_ENGINES:
         return None
-    return in_log or RowPosition(repository, engine, prefix)  # a row cannot wait for the log's decision
+    return in_log or RowPosition(repository, engine, prefix)  # a row cannot wait until the binary log has decided
 
 
 def possible_participants(config: Config, channel: Channel, engine: Engine, prefix: str) -> list[PositionParticipant]:
-    """Return all participants that may have the decision about a prepared transaction, whatever the current options."""
+    """Return all participants that may have the decision about a prepared transaction.
+
+    The options may have changed since the crash, so these are more than the participant that the options choose.
+    """
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, lambda: engine)
     stored = open_relay_log_info(config, channel, lambda: engine)
     found = [LinePosition(file), *_outside(config, channel, lambda: engine)]
@@ -71,8 +76,9 @@ def possible_participants(config: Config, channel: Channel, engine: Engine, pref
 def forget_others(
     config: Config, channel: Channel, engine: Callable[[], Engine], chosen: PositionParticipant | None = None
 ) -> None:
-    """Bring the repository to the position in the shadow-page file or the binary log, then stop using these two, unless
-    one of them is `chosen`.
+    """Write the position from a shadow-page file or a binary log to the repository, and no longer use this participant.
+
+    The participant `chosen` stays as it is.
     """
     for position in _outside(config, channel, engine):
         if type(position) is not type(chosen):
@@ -80,8 +86,9 @@ def forget_others(
 
 
 def _outside(config: Config, channel: Channel, engine: Callable[[], Engine]) -> list[PositionParticipant]:
-    """Return the participants outside of the repository that are in use: those whose position counts while the
-    repository only follows.
+    """Return the participants that store the position outside of the repository: a shadow-page file, a binary log.
+
+    A participant is returned if its file exists. Its position is then the valid one, and the repository may be older.
     """
     found: list[PositionParticipant] = []
     if pages_path(channel).exists():

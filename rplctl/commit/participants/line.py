@@ -1,7 +1,8 @@
-"""Prepares the position in a FILE as a `prepared:` line after relay-log.info's record; the whole file is replaced.
+"""Stores the prepared position in the file relay-log.info, as a line `prepared:` after the record.
 
-`prepare` needs two fsyncs, for the file and its name, and `commit` needs none. So the last durable file may still say
-`prepared` after a commit. If the target then has no such prepared transaction, the transaction is committed.
+Each change replaces the whole file. `prepare` needs two fsyncs, for the file and its name. `commit` needs none, so the
+last durable file may still have the line `prepared:` after a commit. If the target no longer has the prepared
+transaction at the next start, the transaction was committed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rplctl.info import RelayLogInfo
 
 
 class LinePosition(PositionParticipant):
-    """The position in a FILE in line format."""
+    """The participant that stores the position in relay-log.info, a file in line format."""
 
     def prepare(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         stored = self._repository.read()

@@ -1,8 +1,9 @@
-"""The position is in the binary log's last record, which the repository follows (WL#5125 variant 1).
+"""Reads the position from the last record of the binary log of applied transactions (WL#5125 variant 1).
 
-This needs `log_bin` and prepared_position=binlog. Invariant: the record is durable with the decision, so the repository
-need not be: it is at the record's position or before it. While the empty file `flag` exists, the record counts, and
-without it the repository. The file exists only while an applier runs, and after a crash.
+This participant needs `log_bin` and prepared_position=binlog. The record becomes durable when it decides the
+transaction. The repository is written later, and need not be durable. Invariant: the repository has the position of
+the record or an earlier one. An empty file, `flag`, shows that the record has the valid position. The file exists while
+an applier runs, and after a crash. Without the file, the repository has the valid position.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class BinlogParticipant(PositionParticipant):
         record = self._record()
         if record is not None and info.exec_position.is_before(record.after.exec_position):
             info = info.moved_to(record.after)
-        self._repository.flush(info, force=True)  # its content may not be durable yet
+        self._repository.flush(info, force=True)  # the file may have been written without an fsync
         replace_file(self._flag, b"")
         return info
 
@@ -49,8 +50,9 @@ class BinlogParticipant(PositionParticipant):
         """Do nothing, because `prepare` has written nothing."""
 
     def recover(self) -> str | None:
-        """Return the name of the last transaction in the binary log, whether or not the target has committed it
-        already.
+        """Return the name of the last transaction in the binary log; None if no applier has crashed or is running.
+
+        The target may have committed the transaction already.
         """
         record = self._record()
         return (record.xid or None) if record else None

@@ -1,6 +1,7 @@
-"""Prepares the position in a shadow-page file (`prepared_position=pages`), which the FILE relay-log.info follows.
+"""Stores the prepared and the committed position in a shadow-page file (`prepared_position=pages`).
 
-Invariant: the file exists only while an applier runs and after a crash; relay-log.info is at its position or before it.
+relay-log.info is written after each commit, but without an fsync. Invariant: the shadow-page file exists while an
+applier runs, and after a crash. relay-log.info then has the same committed position or an earlier one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rplctl.repository.shadow_page import ShadowPageFile
 
 
 class PagePosition(PositionParticipant):
-    """The position in a shadow-page file. relay-log.info follows it, as it would follow a marker."""
+    """The participant that stores the position in a shadow-page file, next to relay-log.info."""
 
     def __init__(self, repository: InfoRepository[RelayLogInfo], path: Path) -> None:
         super().__init__(repository)

@@ -1,7 +1,7 @@
-"""The position in a TABLE whose engine is not the data's, and whose single statements are crash-safe (Aria).
+"""Stores the position in a table whose storage engine makes single statements crash-safe, without transactions (Aria).
 
-Invariant: the row is the last participant. After the target has prepared, one UPDATE of the row, on a connection of its
-own, is both prepare and commit (WL#5125 variant 5).
+After the target has prepared the transaction, one UPDATE of the position's row is both prepare and commit (WL#5125
+variant 5). A connection of its own executes the UPDATE. Invariant: no other participant prepares after the row.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ class RowPosition(PositionParticipant):
         """Do nothing, because `prepare` has already moved the row's position."""
 
     def rollback(self) -> None:
-        """Do nothing, because a prepared transaction is already committed: the row has its position."""
+        """Do nothing, because a prepared position is already the committed one in the row."""
 
     def recover(self) -> str | None:
-        """Return the name of the transaction that ended at the row's position, whether or not the target has committed
-        it already.
+        """Return the name of the transaction that ends at the row's position; None if there is no row.
+
+        The target may have committed the transaction already.
         """
         return xid_of(self._prefix, self._repository.read()) if self._repository.exists() else None
 
