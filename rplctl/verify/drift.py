@@ -1,9 +1,9 @@
-"""Differences between the table definitions of a target server and of the source, as ALTER TABLE statements.
+"""Finds differences between a table's definitions on the source and on a target server, as ALTER TABLE statements.
 
 Only properties that affect values and keys count: types, lengths, signedness, character sets, labels, NULL, plain
-defaults, the table's character set, and keys. Additional columns and plain indexes of the target are left to its
-operator. Invariant: different spellings of the same column by the two vendors (integer widths, JSON, defaults) are not
-differences.
+defaults, the table's character set, and keys. Additional columns and plain indexes of the target are the operator's
+choice and not reported. Invariant: MySQL and MariaDB spell some columns differently (integer widths, JSON, defaults).
+Such spellings are not differences.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _KEY = re.compile(r"(?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY ")
 def drift_of(source: TableModel, create: str, target: TableModel) -> Iterator[Sql]:
     """Yield the statements that change the target's table to the source's definition.
 
-    `create`: the text of SHOW CREATE TABLE on the source. An operator may execute the statements, so RplError is raised
-    for a text that is more than a table definition.
+    `create`: the text of SHOW CREATE TABLE on the source. Raises RplError if this text is more than a table definition,
+    because parts of it become statements that an operator may execute.
     """
     elements = table_definition(create, source.name).elements
     columns = {element.column: element.text for element in elements if element.column}
@@ -58,8 +58,10 @@ def _are_alike(one: Column, other: Column) -> bool:
 
 
 def _default(column: Column) -> str | None:
-    """Return the default of a column as text to compare; None for NULL or no default. The text of an expression, which
-    each vendor prints differently, contains a parenthesis.
+    """Return the default of a column as text to compare; None if the default is NULL or missing.
+
+    The text of an expression contains a parenthesis. The caller does not compare such texts, because MySQL and MariaDB
+    print expressions differently.
     """
     text = column.default
     if text is None or text.upper() == "NULL":

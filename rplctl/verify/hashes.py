@@ -1,9 +1,9 @@
-"""Computes 64-bit hashes of rows. Each row belongs to a bucket, by the hash of its key, and a bucket has the sum of its
-rows' hashes and the number of its rows.
+"""Computes 64-bit hashes of rows, and sums them in buckets, so that both sides of a table can be compared.
 
-The order, collation and chunks in which the two sides are read do not matter: equal buckets contain the same rows,
-except with a probability of 2^-64. Invariant: the hash of a cell depends only on its bytes, or for an integer
-only on its value, whatever its width.
+The hash of its key puts a row into one of 4,096 buckets. A bucket has the number of its rows, and the sum of their
+hashes. So it does not matter in which order, collation or chunks the two sides are read. If a bucket is equal on both
+sides, it contains the same rows, except with a probability of 2^-64. Invariant: the hash of a cell depends only on its
+bytes. The hash of an integer depends only on the value, not on the width.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """The sum of the hashes, and the number of rows, in each bucket of one side of a table."""
+    """The sum of the rows' hashes, and the number of rows, for each bucket of one side of a table."""
 
     sums: Hashes = field(default_factory=lambda: np.zeros(BUCKETS, np.uint64))
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))
@@ -49,8 +49,9 @@ def bucket_of(keys: Hashes) -> npt.NDArray[np.int64]:
 
 
 def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) -> Hashes:
-    """Return one hash for each row, computed from its cells in `columns`. `modes`: RAW, SIGNED or UNSIGNED for each
-    column.
+    """Return one hash for each row, computed from the row's cells in the columns with these indexes.
+
+    `modes`: for each column, SIGNED or UNSIGNED for an integer, and RAW for other types.
     """
     out = np.empty(len(images.cell_start), np.uint64)
     numbers, how = np.array(columns, np.int64), np.array(modes, np.int64)
@@ -59,7 +60,10 @@ def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) ->
 
 
 def hash_values(rows: Iterable[object]) -> Hashes:
-    """Return one hash for each row of plain values (`key_values`); Python prints each such value in only one way."""
+    """Return one hash for each row of plain values (`key_values`).
+
+    The hash is that of the row's `repr`, because Python prints equal plain values in the same way.
+    """
     digests = b"".join(hashlib.blake2b(repr(row).encode(), digest_size=8).digest() for row in rows)
     return np.frombuffer(digests, np.uint64)
 

@@ -1,7 +1,8 @@
-"""Converts a key's values between the report (JSON), plain values (`target.compared`), and SQL literals for both sides.
+"""Converts the values of a key between three forms: JSON in a report, plain values, and SQL literals for both sides.
 
-Invariant: a literal finds the row from whose key it is made, and perhaps others that the column's collation treats as
-equal. Keys for which this is uncertain are not looked up (`why_no_key`).
+A plain value is the form in which `target.compared` returns values. Invariant: a literal finds the row whose value it
+represents. It may also find rows with other values that the column's collation treats as equal. If this is not certain
+for the type of a column, the key is not used (`why_no_key`).
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ _ZERO_DATE: Final = "-infinity"  # the zero date on PostgreSQL and DuckDB target
 
 
 def why_no_key(columns: Sequence[Column]) -> str:
-    """Return the reason why SQL literals may not find the rows with values of these key columns; '' if they
-    find them.
-    """
+    """Return the reason why SQL literals may fail to find rows by these key columns; '' if they find all rows."""
     odd = [
         f"{column.name} is {column.type}" for column in columns if column.type in ("float", "double", *GEOMETRY_TYPES)
     ]
@@ -35,7 +34,7 @@ def why_no_key(columns: Sequence[Column]) -> str:
 
 
 def to_json(value: Plain) -> KeyValue:
-    """Return a key's value in the form that the report has. A key has no NULL."""
+    """Return a key's value in the form for the report (report_file.py). The value is not NULL."""
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     text = str(value)
@@ -47,8 +46,9 @@ def to_json(value: Plain) -> KeyValue:
 
 
 def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
-    """Return a key's value from the report as a plain value for targets of `kind`. Raises ValueError if it is not a
-    value of the column.
+    """Return a key's value from the report as a plain value for targets of `kind`.
+
+    Raises ValueError if the column cannot have this value.
     """
     if isinstance(value, dict):
         raw = bytes.fromhex(value["hex"])
@@ -65,9 +65,10 @@ def from_json(value: KeyValue, column: Column, kind: str) -> Plain:
 
 
 def literal(value: Plain, column: Column) -> Sql:
-    """Return the value as a literal for a MySQL or MariaDB session with `result_set.columns.SESSION`.
+    """Return the value as an SQL literal for a MySQL or MariaDB session with `result_set.columns.SESSION`.
 
-    The value may come from a report, which is a file, so RplError is raised for a value that the column cannot have.
+    Raises RplError for a value that the column cannot have. The value may come from a report, which somebody may have
+    edited.
     """
     if isinstance(value, bytes):
         return hex_literal(value)
@@ -79,8 +80,9 @@ def literal(value: Plain, column: Column) -> Sql:
 
 
 def where_keys(columns: Sequence[Column], keys: Sequence[Key]) -> Sql:
-    """Return ` WHERE …` that selects the rows with these keys, for MySQL and MariaDB. It may also select rows with
-    other keys, which the column's collation treats as equal.
+    """Return the text ` WHERE …` that selects the rows with these keys, for MySQL and MariaDB.
+
+    It may also select rows with other keys, which the column's collation treats as equal.
     """
     if len(columns) == 1:
         found = joined(", ", [literal(value, columns[0]) for (value,) in keys])

@@ -1,12 +1,12 @@
-"""The keys of a table that the relay log changes after a position: these rows change during a verify, so they cannot be
-compared yet.
+"""Collects the keys of a table that the relay log changes after a position.
 
-Invariant: in doubt all keys count as changed. This applies after
+The rows with these keys change during a verify, so they must be compared later. Invariant: if the changed keys are
+uncertain, all keys count as changed. This happens after
 
-* DDL that names the table or cannot be parsed, and statements
-* changes of a table whose foreign keys act on this one
-* images that cannot be read
-* changes of a table that is logged under the same name in other letters
+* a statement, and DDL that names the table or cannot be parsed
+* a change of a parent table whose foreign key actions may change this table
+* row images that cannot be read
+* a change of a table whose name differs from this table's only in upper and lower case
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 
 
 class ChangedKeys:
-    """The keys of one table that the relay log has changed since `received` began, in transactions after the position
-    `low` (None: all) that are not in `seen`.
+    """The keys of one table that the relay log has changed since the reader `received` began.
 
-    `kept`: the transactions that changed a key of `keeps`, in the order of the log: end position, rows, and the key of
-    each image. `is_all`: True if any key may have changed.
+    Only transactions after the position `low` (None: all) whose GTIDs are not in `seen` count. `kept`: the transactions
+    that changed a key of `keeps`, in the order of the log. Each has its end position, its rows, and the key of each row
+    image. `is_all`: True if any key may have changed.
     """
 
     def __init__(
@@ -64,28 +64,30 @@ class ChangedKeys:
         self.is_all = False
 
     def take(self, end: BinlogPosition) -> list[tuple[TableRows, list[Key]]]:
-        """Remove the kept transactions up to the position `end`, and return their rows with the keys."""
+        """Return the rows and keys of the transactions in `kept` up to the position `end`, and remove them from `kept`.
+
+        A repair calls this to apply the changes to the source's rows that it has read.
+        """
         found = [kept for kept in self.kept if not end.is_before(kept[0])]
         self.kept = self.kept[len(found) :]
         return [(rows, keys) for _, rows, keys in found]
 
     def look(self) -> None:
-        """Examine the groups that have arrived in the relay log since the last call."""
+        """Add the keys that the new transactions in the relay log change, those since the last call."""
         self._look(self._received.new())
 
     def look_until(self, end: BinlogPosition, patience_s: float, stopped: Callable[[float], bool]) -> None:
-        """Examine the groups up to `end`.
+        """Add the keys that the transactions in the relay log change up to the position `end`. Wait for them if needed.
 
-        Raises SourceError if nothing arrives for `patience_s` seconds, and NotRunning if `stopped` returns True.
+        `stopped` waits for the given seconds, and returns True if verify must end. Raises NotRunning then, and
+        SourceError if nothing arrives for `patience_s` seconds.
         """
         self._look(self._received.until(end, patience_s, lambda seconds: stopped(seconds) or self._received.is_lost))
         if stopped(0):
             raise NotRunning("the verify was stopped")
 
     def _look(self, found: Iterable[RelayGroups]) -> None:
-        """Add the keys that these groups change. If groups were purged before they were read, any key may
-        have changed.
-        """
+        """Add the keys that these groups change. `is_all` is set if groups were purged before they were read."""
         try:
             for groups in found:
                 self._add(groups)
@@ -96,7 +98,7 @@ class ChangedKeys:
         self.is_all = self.is_all or self._received.is_lost
 
     def has_all(self, keys: Sequence[Key]) -> bool:
-        """True if all these keys have changed; False if `keys` is empty."""
+        """True if all these keys have changed, or if any key may have changed. False for an empty `keys` otherwise."""
         return self.is_all or (bool(keys) and self.keys.issuperset(keys))
 
     def __contains__(self, key: Key) -> bool:
@@ -111,7 +113,10 @@ class ChangedKeys:
                 self.is_all = not (self._is_of_others(groups, number) or self._has_read(groups, number))
 
     def _is_of_others(self, groups: RelayGroups, number: int) -> bool:
-        """True if the group is DDL that names neither this table nor one whose foreign keys act on it."""
+        """True if the group is DDL that cannot change this table's rows.
+
+        Such DDL names neither this table nor a parent table whose foreign key actions may change this one.
+        """
         scan, description = groups.scan, groups.format_description
         if scan.kind[number] != GroupKind.QUERY or description is None:
             return False
@@ -151,7 +156,7 @@ class ChangedKeys:
 
 
 def keys_of_rows(rows: TableRows, pair: Pair) -> list[Key]:
-    """Return the key of each row image. If an after image lacks a key column, the before image has its value."""
+    """Return the key of each row image. An after image without a key column has its before image's value."""
     keys = keys_of_images(rows.images, rows.formats, pair, np.arange(len(rows.images.cell_start)))
     return [
         tuple(old if value is None else value for value, old in zip(key, keys[b], strict=True)) if b >= 0 else key

@@ -1,9 +1,10 @@
-"""Computes rows of the source at a later position than the one at which they were read, from the relay log's changes.
+"""Computes the source's rows at a later position than the one at which they were read, from the relay log's changes.
 
-A row was read at some position between L and H. If all changes after L are applied to it, it is the source's row at any
-position from H on: values that the changes set are the last ones, and all others are unchanged. Invariant: no row is
-returned if this is uncertain (a partial image of a row that moved to another key, or that is unknown; a default that
-only a server knows).
+A row was read at an unknown position between L and H. Apply all changes after L to the row, up to a position P, which
+is H or later. The result is the source's row at P. The row may already include some of the changes, but the last change
+of a column sets its value, and all other columns are unchanged. Invariant: if the result is uncertain, no row is
+returned. This is so for a partial image of an unknown row, or of a row that got another key. It is also so for a
+default value that only a server knows.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ Rows = dict[Key, Row | None]  # key → the source's row; None: there is no row
 def moved_rows(
     kept: Iterable[tuple[TableRows, list[Key]]], pair: Pair, rows: Mapping[Key, Row], wanted: Collection[Key]
 ) -> Rows:
-    """Return those of the `wanted` keys that the transactions in `kept` changed, each with its new row in the target's
-    form. The row is None if it was deleted, and NOT_KNOWN if it is uncertain.
+    """Return the new row for each of the `wanted` keys that the transactions in `kept` changed.
 
+    The row has the values that the target stores. It is None if the row was deleted, and NOT_KNOWN if it is uncertain.
     `rows`: the rows before these transactions.
     """
     found: Rows = {}
@@ -46,8 +47,9 @@ def moved_rows(
 
 
 def _changes(rows: TableRows, keys: list[Key], pair: Pair) -> Iterator[tuple[Key, Key, RowSet | None]]:
-    """Yield each change as three values: the row's key before it and the key after it (() if there is no row), and the
-    values that it sets.
+    """Yield each change as three values: the key before it, the key after it, and the values that it sets.
+
+    A key is () if the row does not exist before or after the change. The values are None for a DELETE.
     """
     images = rows.images
     ours = replace(

@@ -1,9 +1,13 @@
-"""A stopped source (`verify --offline-source`): a temporary server on a copy of its data folder or backup, and the log
-position of its rows.
+"""Runs a temporary server on a copy of a stopped source's data folder or backup (`verify --offline-source`).
 
-Invariant: nothing is written to the original folder. The copy follows symbolic links, its binary log index names no
-file outside of it, relay logs are not copied, and a tablespace elsewhere is refused. So the temporary server, which
-recovers as after a crash, cannot reach the original files. It listens on a socket that only this user can reach.
+This module also finds the log position of the rows in the folder. Invariant: nothing is written to the original folder.
+The temporary server recovers as after a crash, but it cannot reach the original files:
+
+* The copy contains files in place of symbolic links, and no relay logs.
+* The index of its binary logs names only files in the copy.
+* A folder with a tablespace in another place is refused.
+
+The temporary server listens on a socket that only this user can reach.
 """
 
 from __future__ import annotations
@@ -49,10 +53,11 @@ _POLL_S: Final = 0.1
 
 
 def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
-    """Return the log position of the rows in a stopped source's folder: `given`, unless it is None; else the position
-    that a backup has recorded; else the end of the last transaction in the binary logs.
+    """Return the position in the source's log that the rows in a stopped source's folder have.
 
-    Raises UsageError if the folder is not a server's data folder, is a backup that is not prepared, or has no position.
+    This is `given`, if the operator has given it. Otherwise, it is the position that a backup has recorded, or else the
+    end of the last transaction in the binary logs. Raises UsageError if the folder is not a server's data folder, is a
+    backup that is not prepared, or does not show the position.
     """
     try:
         (folder / "ibdata1").stat()
@@ -92,10 +97,10 @@ def _last_transaction(path: Path) -> BinlogPosition | None:
 
 @contextmanager
 def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config) -> Iterator[MasterInfo]:
-    """Run the temporary server during the block, and yield the settings to connect to it. `work`: the folder for the
-    copy.
+    """Run a temporary server on a copy of `folder` during the `with` block, and yield the settings to connect to it.
 
-    Raises UsageError if a server runs in the original folder, SourceError if the temporary server does not answer, and
+    `work`: the folder for the copy, which is deleted at the end. `master`: the settings of the real source, for its
+    server id. Raises UsageError if a server runs in `folder`, SourceError if the temporary server does not answer, and
     OSError if the copy fails.
     """
     if is_in_use(folder / "ibdata1"):
@@ -121,8 +126,10 @@ def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config)
 
 
 def _copy(folder: Path, copy: Path) -> None:
-    """Copy the files of a data folder. The copies share their blocks with the originals if the file system supports
-    this.
+    """Copy the files of a data folder, and remove names of files elsewhere from the index of the binary logs.
+
+    If the file system supports it, the copies share their blocks with the originals. Raises UsageError for a tablespace
+    outside of the folder, and SourceError if a file cannot be copied.
     """
     if found := next(folder.rglob("*.isl"), None):
         raise UsageError(
@@ -153,7 +160,7 @@ def _copy_file(source: str, target: str) -> None:
         try:
             while os.copy_file_range(read.fileno(), written.fileno(), 1 << 30):
                 pass
-        except OSError:  # another file system; both files are positioned after the copied part
+        except OSError:  # between two file systems; the copy continues after the part that is already copied
             shutil.copyfileobj(read, written, 1 << 20)
 
 
@@ -185,14 +192,19 @@ def _command(copy: Path, work: Path, socket: Path, master: MasterInfo) -> list[s
 
 
 def _ends_with_us() -> None:
-    """Make the kernel kill this process, the temporary server, when rplctl ends. The next verify then
-    deletes the copy.
+    """Make the kernel kill the temporary server when rplctl ends. The server's new process calls this function.
+
+    If rplctl was killed, the next verify deletes the copy.
     """
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config, log: Path, folder: Path) -> None:
-    """Wait until the temporary server answers; its recovery may take long. `folder`: the original of its copy."""
+    """Wait until the temporary server answers, however long its recovery takes.
+
+    `log`: the server's error log. `folder`: the original folder, for the message. Raises SourceError if the server ends
+    instead.
+    """
     while process.poll() is None:
         try:
             with survey(reached, "", config) as query:

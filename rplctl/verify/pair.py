@@ -1,7 +1,7 @@
-"""One table with its models on the source and the target, and its rows in a comparable form.
+"""Defines the columns of a table that are compared, and reads its rows on both sides in a comparable form.
 
-Invariant: columns are compared as the applier applies them: by name on kinds of targets that do not speak MySQL, by
-position on servers, either of which may have more columns at the end.
+Invariant: the columns of both sides are matched as the applier matches them. On a MySQL or MariaDB target, they are
+matched by position, and each side may have additional columns at the end. On other targets, they are matched by name.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _PIECE_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A table's models on both sides. `target`: the model that the applier uses. Only the first `width` columns are
-    compared.
+    """A table to compare, with its models on the source and on the target.
 
-    `key`: indexes of the columns that identify a row. It is () without such columns, or if SQL literals cannot find
-    their values (`why_keyless` has the reason).
+    `target`: the model that the applier uses. `kind`: the kind of the target. Only the first `width` columns are
+    compared. `key`: the indexes of the columns that identify a row. It is () for a table without a key, and if SQL
+    literals cannot find rows by the key. In the second case, `why_keyless` has the reason.
     """
 
     source: TableModel
@@ -69,14 +69,14 @@ class Pair:
         return [column.name for column in self.target.columns[: self.width]]
 
     def selected(self) -> list[SelectedColumn]:
-        """Return the columns to select on the source, in the form that the applier's encoders take."""
+        """Return the columns to select on the source, in the form that the applier's encoders expect."""
         return selected_columns(self.source.columns[: self.width], takes_numbers=self.is_of_servers)
 
     def hashed(self, *, of_target: bool) -> tuple[list[SelectedColumn], list[int]]:
-        """Return the columns to select for hashing rows of one side, and the hash mode of each.
+        """Return the columns to select for hashing rows of one side, and the mode of hash_images for each column.
 
-        On servers, columns are selected so that equal values have equal bytes. For other targets, the source's rows are
-        selected in the form in which the target will return them, and there are no modes.
+        If the target is MySQL or MariaDB, the columns are selected so that equal values have equal bytes. For other
+        targets, the rows are hashed as plain values, so the list of modes is empty.
         """
         if not self.is_of_servers:
             return self.selected(), []
@@ -95,8 +95,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowHashes:
-    """Hashes of some rows and of their keys. `keys_of`: returns the keys of the rows with these indexes; each is () for
-    a table without a key.
+    """The hashes of some rows of one side, and the hashes of their keys.
+
+    `keys_of` returns the keys themselves, for the rows with the given indexes. In a table without a key, each key is
+    (), and the hash of a key is that of the row.
     """
 
     keys: Hashes
@@ -105,7 +107,7 @@ class RowHashes:
 
 
 def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> RowHashes:
-    """Return the hashes of row images, if both sides are servers."""
+    """Return the hashes of row images, if the target is MySQL or MariaDB. `columns`, `modes`: see Pair.hashed."""
     rows = hash_images(images, range(len(columns)), modes)
     keys = hash_images(images, pair.key, [modes[c] for c in pair.key]) if pair.key else rows
     formats = [column.format for column in columns]
@@ -113,14 +115,17 @@ def batch_of_images(images: Images, pair: Pair, columns: Sequence[SelectedColumn
 
 
 def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn], modes: Sequence[int]) -> RowHashes:
-    """Return the hashes of the source's rows. `columns`, `modes`: see Pair.hashed."""
+    """Return the hashes of rows of the source, computed in the same way as those of the target.
+
+    `columns`, `modes`: see Pair.hashed.
+    """
     if pair.is_of_servers:
         return batch_of_images(images, pair, columns, modes)
     return batch_of_values(plain_rows(images, pair, columns), pair)
 
 
 def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> RowHashes:
-    """Return the hashes of rows with plain values, for targets that are not servers."""
+    """Return the hashes of rows with plain values, for targets other than MySQL and MariaDB."""
     hashes = hash_values(rows)
     if not pair.key:
         return RowHashes(keys=hashes, rows=hashes, keys_of=lambda numbers: [()] * len(numbers))
@@ -133,13 +138,16 @@ def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> RowHashes:
 def keys_of_images(
     images: Images, formats: Sequence[ColumnFormat], pair: Pair, numbers: npt.NDArray[np.int64]
 ) -> list[Key]:
-    """Return the keys of the images with these numbers. A key has None for a column that the image lacks."""
+    """Return the keys of the row images with the indexes `numbers`. A key has None for a column that the image lacks.
+
+    `formats`: the formats of the image's columns. Without a key, each result is ().
+    """
     columns = [plain_column(images, formats[c], pair.source.columns[c], pair.kind, numbers, c) for c in pair.key]
     return list(zip(*columns, strict=True)) if columns else [()] * len(numbers)
 
 
 def plain_rows(images: Images, pair: Pair, columns: Sequence[SelectedColumn]) -> list[tuple[Any, ...]]:
-    """Return the source's rows in the form in which the target will return them."""
+    """Return rows of the source as plain values, in the form in which the target returns the same rows."""
     everything = np.arange(len(images.cell_start))
     cells = [
         plain_column(images, how.format, pair.source.columns[c], pair.kind, everything, c)
@@ -151,15 +159,16 @@ def plain_rows(images: Images, pair: Pair, columns: Sequence[SelectedColumn]) ->
 def plain_column(  # noqa: PLR0913 - where the cells are, and what they are
     images: Images, fmt: ColumnFormat, column: Column, kind: str, numbers: npt.NDArray[np.int64], at: int
 ) -> list[Any]:
-    """Return one column's plain values from the images with these numbers. Raises RplError for a value that cannot be
-    read.
+    """Return the values of the column with index `at`, from the row images with the indexes `numbers`.
+
+    The values have the form in which a target of `kind` returns them. Raises RplError for a value that cannot be read.
     """
     values, compared = value_form(kind).stored(decode_column(images, numbers, at, fmt)), compared_rows(kind)
     return values if compared is None else compared.of_source(values, column)
 
 
 def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
-    """Return the images of the rows with these numbers only."""
+    """Return only the images of the rows with the indexes `numbers`, as after images of inserted rows."""
     count = len(numbers)
     starts, lengths = (
         np.ascontiguousarray(images.cell_start[numbers]),
@@ -179,8 +188,9 @@ def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
 
 
 def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iterator[Images]:
-    """Yield all rows of a SELECT as images, some megabytes at a time. Raises SourceError if the source reports an
-    error, and BinlogFormatError if a row is damaged.
+    """Yield all rows of a SELECT as row images, about 8 MiB at a time.
+
+    Raises SourceError if the source reports an error, and BinlogFormatError if a row is damaged.
     """
     held = bytearray()
     for piece in rows.pieces():
@@ -194,7 +204,10 @@ def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iter
 
 @lean_kernel
 def end_of_rows(packets: Any) -> Any:
-    """Return the offset after the last complete row in these packets."""
+    """Return the offset after the last complete row in these packets.
+
+    A packet has a length of three bytes, a number, and its data. A row may continue after a packet of 0xFFFFFF bytes.
+    """
     at = np.int64(0)
     end = np.int64(0)
     while at + 4 <= len(packets):

@@ -1,9 +1,9 @@
-"""The progress of a verify, stored in the channel's folder.
+"""Stores the progress of a verify in the channel's folder, so that an interrupted verify can be resumed.
 
-It has the finished tables with their totals and differences. For a large table it also has the pieces that both servers
-have summed. Invariant: a table's totals are stored when it is finished, after its differences. If a verify was killed,
-another one with the same request resumes after the finished tables, and inside a table after its last piece if the
-table's definition is unchanged.
+The progress has the finished tables with their totals and differences. For a large table, it also has the pieces whose
+checksums both servers have computed. Invariant: when a table is finished, its differences are stored before its totals.
+After a verify was killed, the next one with the same options skips the finished tables. If a table's definition is
+unchanged, it continues after the table's last finished piece.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ from rplctl.verify.report_file import Difference, Header, Totals, last_verified,
 
 
 class Progress:
-    """The progress of one verify. `request`: the verify's options as text. `done`: the totals of the finished tables,
-    by their names on the target.
+    """The stored progress of one verify. `request`: the options of the verify as text.
+
+    `header`: the header of its report; None if no progress for this request is stored. `done`: the totals of the
+    finished tables, by database and name on the target.
     """
 
     def __init__(self, channel: Channel, request: str) -> None:
@@ -57,8 +59,9 @@ class Progress:
 
     @contextmanager
     def table(self, name: tuple[str, str]) -> Iterator[Callable[[Iterable[Difference]], None]]:
-        """Yield a function that stores differences of the table. The differences that an earlier attempt stored are
-        discarded.
+        """Yield a function that stores differences of the table `name` (database and name on the target).
+
+        Differences that an earlier, unfinished verify stored for the table are discarded first.
         """
         replace_file(self._differences(name), b"", durable=False)  # 0600: keys are data
         with self._differences(name).open("wb") as file:
@@ -73,10 +76,10 @@ class Progress:
         return PiecesDone(self._of_table(name, "pieces"), hashlib.sha256(definition.encode()).hexdigest())
 
     def finish(self, paths: Sequence[Path], *, is_whole: bool) -> None:
-        """Write the report to these paths. If the verify did not compare all tables (`is_whole` is False), the report
-        keeps the time of the last verify that did.
+        """Write the report to these paths, and discard the progress.
 
-        Raises OSError if a report cannot be written.
+        `is_whole`: True if this verify compared all tables of the channel. If it is False, the report keeps the time of
+        the last verify that did. Raises OSError if a report cannot be written.
         """
         assert self.header is not None
         verified = self.header.time if is_whole else last_verified(self._report)
@@ -108,9 +111,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnequalRows:
-    """A selection of rows that differ: those with keys after `after`, up to `upto`, in one of the `buckets` (() = any).
+    """A selection of rows among which some differ: keys after `after`, up to `upto`, in one of the `buckets`.
 
-    `rows`: their number on both sides together. SQL from a file must not be executed, so this record has none.
+    None as a bound means the end of the table, and () as `buckets` means all buckets. `rows`: the number of these rows
+    on both sides together. The record has no SQL, because it is stored in a file, and SQL from a file must not be
+    executed.
     """
 
     after: Bound | None
@@ -120,9 +125,10 @@ class UnequalRows:
 
 
 class PiecesDone:
-    """The finished part of one table: all rows up to the key `upto` were compared.
+    """The part of one table that a verify has finished: the checksums of all rows up to the key `upto`.
 
-    `rows`: the number of the source's rows in this part; `unlike`: the selections of rows that differ.
+    `upto`: None if no part is finished. `rows`: the number of the source's rows in this part. `unlike`: the selections
+    of rows with unequal checksums.
     """
 
     def __init__(self, path: Path, definition: str) -> None:
@@ -141,7 +147,10 @@ class PiecesDone:
         self.upto, self.rows, self.unlike = None, 0, []
 
     def keep(self, upto: Bound, rows: int, unlike: list[UnequalRows]) -> None:
-        """Store how far the table was compared. Raises OSError if the file cannot be written."""
+        """Store the key `upto` to which the table is finished, with the results. Raises OSError if this fails.
+
+        `rows`, `unlike`: the results, as in the class.
+        """
         state = {"definition": self._definition, "upto": upto, "rows": rows, "unlike": [asdict(one) for one in unlike]}
         replace_file(self._path, json.dumps(state).encode(), durable=False)
 
@@ -151,8 +160,9 @@ def _bound(stored: Any) -> Bound | None:
 
 
 def _unequal_rows(stored: Any) -> UnequalRows:
-    """Return a selection of rows from parsed JSON. Raises ValueError, KeyError and TypeError if the JSON has another
-    form.
+    """Return the selection of rows from a parsed JSON object of the progress file.
+
+    Raises ValueError, KeyError or TypeError if the object has another form.
     """
     buckets = tuple(map(int, stored["buckets"]))
     return UnequalRows(

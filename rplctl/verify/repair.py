@@ -1,23 +1,26 @@
-"""Repairs keys that differ: the target's rows become the source's, while the channel runs.
+"""Repairs rows that differ, while the channel runs: the target's rows become equal to the source's rows.
 
-The source's rows are read at a position L of its log, and loaded into a stage, a temporary table, as in a verify
-(`resolve`). Then, on the target:
+The source's rows are read at a position L of its log. As in a verify (`resolve`), they are loaded into a temporary
+table of the target, which is called the stage. Then rplctl executes one transaction on the target:
 
-    1  the row with the channel's position is locked: the applier, whose commits move it first, waits (design D4)
-    2  the stage gets the relay log's changes of the rows between L and the channel's position A (`log_rows`)
-    3  the target compares the stage with the table; rows that are equal are not changed
-    4  the undo SQL is written to a durable file
-    5  extra rows are deleted, different ones updated in the columns that differ, missing ones inserted, in strict mode
+    1  lock the row with the channel's position, so that the applier waits before its next commit (design D4)
+    2  apply the relay log's changes between L and the channel's position A to the rows in the stage (`log_rows`)
+    3  compare the stage with the table; rows that are equal are not changed
+    4  write the undo SQL to a durable file
+    5  delete extra rows, update the differing columns of different rows, and insert missing rows, in strict mode
     6  COMMIT
 
-A is after L, and the relay log has everything up to A, so a key that changes all the time is repaired as soon as any
-other. The source never waits, and the applier waits no longer than one transaction. Keys whose rows the log does not
-show (DDL, statements, partial images without a row) are tried again. In mode xa the position is outside the target, so
-the applier cannot be made to wait: all keys that were changed after L are tried again, and a change during the repair
-rolls it back. Invariant: a row is written only while the target is at a position for which the stage has the source's
-row. So the applier need not stop, and a repair that is killed has done some of its transactions completely. Foreign
-keys are not checked, because the source's rows already include their effects. If they must be checked, the caller
-excludes tables whose rows cascade to others.
+A is after L, and the relay log has everything up to A. So a row that changes all the time can be repaired, too. The
+source never waits, and the applier waits at most for this transaction. If the log does not show a row at A (DDL,
+statements, partial images without a row), the key is tried again.
+
+In mode xa, the target has no row with the position, so the applier cannot be made to wait. Then all keys that were
+changed after L are tried again, and a change during the transaction rolls it back.
+
+Invariant: a row is written only while the target is at a position for which the stage has the source's row. So the
+applier need not stop, and a killed repair has completed some of its transactions. Foreign keys are not checked, because
+the source's rows already include their effects. If they must be checked, the caller excludes tables whose rows cascade
+to others.
 """
 
 from __future__ import annotations
@@ -65,8 +68,9 @@ Cells = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A row to repair. `row`: the row on the source; None if the target's row is extra. `columns`: the columns that
-    differ.
+    """A row of the target to repair. `row`: the row on the source; None if only the target has the row.
+
+    `columns`: the indexes of the columns that differ, if both sides have the row.
     """
 
     key: Key
@@ -79,8 +83,8 @@ class Fault:
 class RepairOutcome:
     """The outcome of a repair for one table, in numbers of keys.
 
-    `equal`: keys that needed no repair. `blocked`: keys that were refused because another row has their unique values.
-    `left`: each reason why keys were not repaired, with the number of these keys.
+    `equal`: the keys that needed no repair. `blocked`: the keys that the target refused, because another row has the
+    same values of a unique key. `left`: each reason why keys were not repaired, with the number of these keys.
     `statements`: the first statements, which a dry run shows instead of executing them.
     """
 
@@ -101,10 +105,11 @@ class RepairOutcome:
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """The source's rows that one round of a repair uses.
+    """The source's rows that one attempt of a repair uses.
 
-    `rows`: the rows with these `keys`, in the target's form. `delete_first`: True to delete and insert differing rows
-    instead of updating them. `unknown`: keys whose rows on the source are not known any more.
+    `rows`: the rows with these `keys`, with the values that the target stores. `changed`: the keys that the relay log
+    has changed since. `delete_first`: True to delete and insert differing rows instead of updating them. `unknown`: the
+    keys whose present rows on the source are not known.
     """
 
     pair: Pair
@@ -129,11 +134,11 @@ class _KeysChanged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Repairer:
-    """Repairs the rows of tables on the target.
+    """The repair of the target's rows, table by table, while the channel runs.
 
-    `target`: a connection of its own, without the fence. `hold`: a function from commit.position_store.position_holder,
-    which makes the applier wait, or None. `lock`: held during each transaction.
-    `dry_run`: None, or the number of statements per table to show instead of writing.
+    `target`: a connection without the channel's lock in the target, which the applier has. `hold`: a function that
+    locks the position in the target, so that the applier waits; None in mode xa. `lock`: is held, shared, during each
+    transaction. `dry_run`: None to repair, or the number of statements per table to show instead.
     """
 
     resolver: Resolver
@@ -146,9 +151,10 @@ class Repairer:
     def repair(self, pair: Pair, keys: Suspects, out: RepairOutcome, *, delete_first: bool = False) -> None:
         """Repair the rows with these keys, and add the result to `out`.
 
-        Raises Altered if a table's definition changes, SourceError if the source and TargetError if the target reports
-        an error, LockBusy if the stored position was removed, WaitTimeout if the target does not catch up, and
-        NotRunning on STOP.
+        `keys`: each key with its kind of difference in the report. `delete_first`: True to delete and insert differing
+        rows instead of updating them. Raises DefinitionChanged if the table's definition has changed, and LockBusy if
+        the stored position was removed. Raises SourceError if the source and TargetError if the target reports an
+        error, WaitTimeout if the target does not catch up, and NotRunning on STOP.
         """
         for _ in range(self.resolver.rounds):
             if not keys:
@@ -157,8 +163,9 @@ class Repairer:
         out.left[_IN_MOTION] += len(keys)
 
     def finish(self, pair: Pair, out: RepairOutcome) -> None:
-        """Repair the rows that `repair` has left as blocked: delete the differing rows first, then insert them.
+        """Repair the rows that `repair` has stored in `out.blocked`, because other rows have their unique values.
 
+        The differing rows are now deleted first and then inserted. This is repeated as long as it repairs some of them.
         Raises the errors of `repair`.
         """
         while out.blocked:
@@ -171,7 +178,10 @@ class Repairer:
                 out.blocked = {}
 
     def _round(self, pair: Pair, keys: Suspects, out: RepairOutcome, *, delete_first: bool) -> Suspects:
-        """Repair the rows with these keys once, and return the keys that the source has changed meanwhile."""
+        """Try once to repair the rows with these keys, and return the keys that must be tried again.
+
+        These are the keys that the source has changed meanwhile, and keys whose present rows are not known.
+        """
         images: list[Images] = []
 
         def rows(locking: Sql) -> Iterator[Images]:
@@ -208,8 +218,9 @@ class Repairer:
         return {}
 
     def _halves(self, staged: _Staged, left: dict[Key, Kind], out: RepairOutcome, error: RplError) -> Suspects:
-        """Repair the rows of a refused COMMIT in two separate halves, to find the row that violates a foreign key.
-        Return the keys to try again.
+        """Repair the rows in two transactions instead of one, after a foreign key has made the target refuse them.
+
+        The last half, with one row, is the row that violates the foreign key. Return the keys to try again.
         """
         if len(left) == 1:
             out.left[f"{error.message} {error.hint}".strip()] += 1
@@ -220,8 +231,9 @@ class Repairer:
         return {key: kind for part in parts for key, kind in self._repaired(staged, part, out).items()}
 
     def _transact(self, staged: _Staged, keys: Suspects, out: RepairOutcome) -> Suspects:
-        """Repair the rows in one transaction. Return the keys that must be tried again, because the source has changed
-        them or their rows are not known.
+        """Repair the rows in one transaction of the target, and return the keys that must be tried again.
+
+        The source has changed these keys, or their present rows on the source are not known.
         """
         changed = staged.changed
         with self.lock.shared():
@@ -252,20 +264,21 @@ class Repairer:
         return again
 
     def _show(self, pair: Pair, faults: Iterable[Fault], out: RepairOutcome) -> None:
-        """Add to `out` the statements that a dry run shows, deletes first."""
+        """Add the statements that a dry run shows to `out`: DELETE first, then INSERT, then UPDATE."""
         sql, room = undo_sql(self.target.kind), (self.dry_run or 0) - len(out.statements)
         for fault in sorted(faults, key=lambda one: (one.row is not None, bool(one.columns)))[:room]:
             out.statements.append(shown_statement(sql, pair, fault.key, fault.row, fault.columns))
 
     def _follow(self, staged: _Staged) -> None:
-        """Apply the relay log's changes up to the target's position to the stage. The position cannot move
-        meanwhile.
+        """Apply the relay log's changes up to the target's position to the source's rows, here and in the stage.
+
+        The caller has locked the position, so it does not move meanwhile.
         """
         kept = staged.changed.take(self.resolver.look(staged.changed))
         moved = moved_rows(kept, staged.pair, staged.rows, staged.keys)
         if not moved:
             return
-        staged.unknown.update(moved)  # removed again once the stage has these rows
+        staged.unknown.update(moved)  # until the stage has these rows
         gone = [key for key in moved if staged.rows.pop(key, None) is not None]
         known = {key: row for key, row in moved.items() if row != NOT_KNOWN}
         staged.rows.update((key, row) for key, row in known.items() if row)
@@ -273,8 +286,10 @@ class Repairer:
         staged.unknown.difference_update(known)
 
     def _write(self, staged: _Staged, faults: Sequence[Fault]) -> None:
-        """Write the undo SQL and then the rows, without a COMMIT. Raises _Refused if the target refuses a row, and
-        _KeysChanged if the source has changed a written row. Before an error, the undo SQL is removed.
+        """Write the undo SQL to a file, and then the rows to the target, without a COMMIT.
+
+        Raises _Refused if the target refuses a row, and _KeysChanged if the source has changed a written row. If an
+        error is raised, the undo file is removed first.
         """
         inserted, deleted, updated = (
             [fault for fault in faults if fault.kind == kind] for kind in ("missing", "extra", "different")
@@ -318,8 +333,10 @@ class Repairer:
 
 
 def _leave(left: dict[Key, Kind], refused: _Refused, out: RepairOutcome, *, puts_off: bool) -> None:
-    """Move a key that the target refused from `left` into `out`. `puts_off`: after each _MOST_REFUSED duplicate keys,
-    postpone the other keys of the transaction, too.
+    """Move the key of a refused row from `left`, the keys to repair, into `out`.
+
+    `puts_off`: True to also postpone all other keys of the transaction, after each _MOST_REFUSED rows that were refused
+    because of a duplicate key.
     """
     kind = left.pop(refused.key)
     if refused.error.errno != er.DUP_ENTRY:
@@ -334,8 +351,10 @@ def _leave(left: dict[Key, Kind], refused: _Refused, out: RepairOutcome, *, puts
 def _faults(
     staged: _Staged, keys: Suspects, wanted: Mapping[Key, list[Cells]], found: Mapping[Key, list[Cells]]
 ) -> tuple[list[Fault], int]:
-    """Return the rows to repair, and the number of keys that are not repaired because they do not match the report. A
-    row is deleted only if the report calls it extra.
+    """Return the rows to repair, and the number of keys that are skipped because they no longer match the report.
+
+    `wanted`, `found`: the rows of the source and of the target by their keys. A row is deleted only if the report calls
+    it extra.
     """
     faults, odd = [], 0
     for key, kind in keys.items():
@@ -355,7 +374,7 @@ def _faults(
 
 
 def source_rows(pair: Pair, images: Sequence[Images], kind: str) -> dict[Key, Row]:
-    """Return the source's rows by their keys, converted to the values that the target stores."""
+    """Return the source's rows by their keys, with the values that a target of `kind` stores."""
     columns = pair.selected()
     formats, found = [column.format for column in columns], dict[Key, Row]()
     for some in images:

@@ -1,10 +1,16 @@
-"""The report of a verify, which `rplctl repair` and people read.
+"""Writes and reads the report of a verify, which `rplctl repair` and people use.
 
-It has JSON lines: a header, a line for each differing key, the totals of each table, and a last line that marks the
-report as complete and has the offset of the totals. Invariant: a report replaces its file atomically, with mode 0600
-because keys are data, and a reader refuses an incomplete report. The differences, which may be gigabytes, are read on
-demand. A key's values are lossless and, with the column's type, usable in a WHERE on either side: text as text, bytes
-as {"hex": "…"}, numbers as decimal strings, dates and times as text (TIMESTAMP in UTC).
+The report has lines of JSON:
+
+    header         the time, the source and its position
+    differences    one line for each key whose rows differ
+    totals         one line for each table
+    last line      marks the report as complete, and has the offset of the totals
+
+Invariant: a new report replaces the old one atomically. It has the mode 0600, because keys are data. A reader refuses
+an incomplete report. The differences may be gigabytes, so they are read on demand. A key's values are lossless, and
+together with the column's type, they can be used in a WHERE on both sides. Text is stored as text, bytes as
+{"hex": "…"}, numbers as decimal strings, and dates and times as text (TIMESTAMP in UTC).
 """
 
 from __future__ import annotations
@@ -29,12 +35,12 @@ _LAST_BYTES: Final = 1 << 10  # bytes at the end of the file, which include the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The header of a report.
+    """The header of a report: when and with which source the verify ran.
 
     `time`: the start of the verify, in seconds since 1970. `position`, `gtids`: the end of the source's log at that
-    time.
-    `server_id`, `uuid`: the source's (uuid is '' for MariaDB). `tables`: the target's names, `db.table`.
-    `verified`: the start of the last verify that compared all tables of the channel; 0.0 if there was none.
+    time. `server_id`, `uuid`: the source's (uuid is '' for MariaDB). `tables`: the compared tables, as `db.table` on
+    the target. `verified`: the start of the last verify that compared all tables of the channel, in seconds since 1970;
+    0.0 if there was none.
     """
 
     channel: str
@@ -49,9 +55,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One key whose rows differ, with the names of its table and columns on the target.
+    """One key whose rows differ between source and target, with the names that the target has.
 
-    `kind`: `missing` or `extra` on the target, or `different` in `columns`.
+    `kind`: `missing` if only the source has the row, `extra` if only the target has it, else `different`. `columns`:
+    the columns with different values.
     """
 
     database: str
@@ -63,9 +70,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The totals of one table. `rows`: the number of rows on the source. `in_motion`: the number of keys that changed
-    during each attempt to compare them.
+    """The result of the comparison of one table, in numbers of rows.
 
+    `rows`: the rows on the source. `in_motion`: the keys that changed during each attempt to compare them.
     `not_comparable`: the reason why the table, or a part of it, was not compared; '' if all was compared.
     `drift`: statements that give the target the source's definition, or differences that no statement describes.
     """
@@ -88,14 +95,14 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """The content of a complete report."""
+    """A complete report. The header and the totals are in memory, and the differences stay in the file."""
 
     path: Path
     header: Header
     totals: tuple[Totals, ...]
 
     def differences(self) -> Iterator[Difference]:
-        """Yield the differences from the file, in the order of the tables."""
+        """Yield the differences of all tables, which are read from the file one after another."""
         with self.path.open("rb") as file:
             file.readline()
             for text in file:
@@ -106,7 +113,7 @@ class VerifyReport:
 
 
 def first_differences(report: VerifyReport, count: int) -> Iterator[str]:
-    """Yield the first differences of each table as text, at most `count` for each."""
+    """Yield the first differences of each table as text for people, at most `count` for each table."""
     left = {(table.database, table.table): min(count, table.differences) for table in report.totals}
     differences = report.differences()
     while any(left.values()) and (found := next(differences, None)):
@@ -120,7 +127,7 @@ def first_differences(report: VerifyReport, count: int) -> Iterator[str]:
 
 
 def write_report(path: Path, header: Header, differences: Iterable[Difference], totals: Sequence[Totals]) -> None:
-    """Write a report into a new file. Raises OSError if the file cannot be written."""
+    """Write a complete report to `path`, in place of an older one. Raises OSError if the file cannot be written."""
     with replacing(path) as descriptor:
         held, written = bytearray(line({"format": FORMAT, **asdict(header)})), 0
         for difference in differences:
@@ -135,9 +142,9 @@ def write_report(path: Path, header: Header, differences: Iterable[Difference], 
 
 
 def read_report(path: Path) -> VerifyReport:
-    """Return the report; its differences stay in the file.
+    """Read the header and the totals of a report, and return it. Its differences stay in the file.
 
-    Raises UsageError for a file that is not a report, is of a later format, or is incomplete, and OSError if the file
+    Raises UsageError if the file is not a report, has another format, or is incomplete. Raises OSError if the file
     cannot be read.
     """
     try:
@@ -161,7 +168,10 @@ def _read(path: Path) -> VerifyReport:
 
 
 def last_verified(path: Path) -> float:
-    """Return the time of the last verify that compared all tables, from this report; 0.0 without a readable report."""
+    """Return the start of the last verify that compared all tables, in seconds since 1970, from this report.
+
+    The result is 0.0 if the report is missing or cannot be read.
+    """
     try:
         return read_report(path).header.verified
     except (OSError, UsageError):
@@ -173,8 +183,9 @@ def line(record: Mapping[str, Any]) -> bytes:
 
 
 def of_record(kind: Callable[..., T], record: Mapping[str, Any]) -> T:
-    """Return an object of `kind` from a record that `asdict` made, with tuples for its lists. Raises TypeError for any
-    other record.
+    """Return an object of the dataclass `kind` from its JSON form, in which tuples have become lists.
+
+    Raises TypeError if the record has other fields than `kind`.
     """
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in record.items()})
 

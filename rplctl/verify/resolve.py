@@ -1,12 +1,13 @@
-"""Compares suspects, which are rows that may differ: the source's rows at a position of its log with the target's rows
-at or after that position.
+"""Compares suspects, which are rows that may differ, on both sides at known positions of the source's log.
 
-Rows that the relay log changes between the two positions are compared again, up to MOST_ROUNDS times, and then count as
-`in motion`, never as different. If the relay log has changed all of the rows before the applier arrives, verify does
-not wait. If the target does not change (no applier runs), all rows that the relay log changes after the target's
-position are in motion. The target itself compares the other rows: the source's rows go through the applier's encoder
-into a temporary table, and both tables are read in the same way. Invariant: a row is reported as different only if no
-event for it was on its way to the target.
+The source's rows are read first, and loaded with the applier's encoder into a temporary table of the target. When the
+target has reached the position of these rows, the temporary table and the table itself are read in the same way.
+
+A row that the relay log changes between the two positions cannot be compared. It is tried again, up to MOST_ROUNDS
+times, and then counts as `in motion`, never as different. If the relay log has changed all of the rows, verify does not
+wait for the applier. If no applier runs, the target does not change. Then all rows that the relay log changes after the
+target's position are in motion. Invariant: a row is reported as different only if no event for the row was on its way
+to the target.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from rplctl.verify.source_side import SourceSessions, rows_of_keys, rows_with_ha
 from rplctl.verify.target_side import Row, TargetSide
 
 MOST_ROUNDS: Final = 5
-_SOURCE_S: Final = 30.0  # for received transactions to be visible on the source, and for later ones to be received
+_SOURCE_S: Final = 30.0  # the longest wait until the source shows a received transaction, or the receiver has a new one
 _STILL_S: Final = 600.0  # the longest wait without any progress of the applier
 _REPORT_S: Final = 2.0
 _POLL_S: Final = 0.02
@@ -47,20 +48,22 @@ class DefinitionChanged(Exception):
 
 
 class Unjudged(Exception):
-    """The error if the relay logs between the positions of both sides are purged, so that nobody knows which rows
-    changed in between.
+    """The error if relay logs between the positions of both sides are purged.
+
+    Nobody knows then which rows have changed between these positions.
     """
 
 
 class AppliedTransactions(Protocol):
-    """The transactions that the channel has applied."""
+    """The part of the source's log that the channel has applied to the target."""
 
     def has(self, position: BinlogPosition) -> bool:
-        """True if all transactions before this position are applied."""
+        """True if all transactions before this position of the source's log are applied."""
 
     def executed(self) -> BinlogPosition:
-        """Return a position of the source's log that the target has reached: it includes all transactions that earlier
-        reads of the target have shown.
+        """Return the position of the source's log that the target has reached.
+
+        A read of the target before this call has shown no transaction after the position.
         """
 
     def runs(self) -> bool: ...
@@ -68,7 +71,10 @@ class AppliedTransactions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The result of a comparison of suspects. `again`: keys that were changed during each attempt."""
+    """The result of a comparison of suspects, which are rows that may differ.
+
+    `again`: the keys of rows that the source changed during each attempt.
+    """
 
     differences: list[Difference]
     again: list[Key]
@@ -76,30 +82,31 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolver:
-    """Compares the suspects of a table on the source with the target."""
+    """The comparison of suspects, which are rows that may differ, on the source and on the target."""
 
     source: SourceSessions
     side: TargetSide
     received: Received
     applied: AppliedTransactions
     stopped: Callable[[float], bool]  # waits so many seconds; True if verify must end
-    tells: Callable[[str], None] = lambda _: None  # shows the reason for a wait; '' after it
+    tells: Callable[[str], None] = lambda _: None  # shows the reason for a wait; '' removes the reason after the wait
     holds_still: bool = False  # True if the target does not change, because no applier runs
     receives: bool = True  # True if a receiver runs; only used if the target holds still
 
     @property
     def rounds(self) -> int:
-        """The number of attempts for rows that change meanwhile. If the target does not change, another attempt does
-        not help.
+        """The number of attempts to compare rows that change meanwhile.
+
+        It is 1 if the target does not change, because another attempt has the same result then.
         """
         return 1 if self.holds_still else MOST_ROUNDS
 
     def resolve(self, pair: Pair, keys: list[Key]) -> Resolution:
         """Compare the rows with these keys on both sides.
 
-        Raises Altered if a table's definition changes, Unjudged if relay logs are purged too early, SourceError if the
-        source and TargetError if the target reports an error, WaitTimeout if the target does not catch up, and
-        NotRunning on STOP.
+        Raises DefinitionChanged if the table's definition has changed, and Unjudged if relay logs are purged too early.
+        Raises SourceError if the source and TargetError if the target reports an error, WaitTimeout if the target does
+        not catch up, and NotRunning on STOP.
         """
         found: list[Difference] = []
         for _ in range(self.rounds):
@@ -114,8 +121,10 @@ class Resolver:
         return Resolution(found, keys)
 
     def resolve_hashes(self, pair: Pair, hashes: set[int]) -> tuple[int, int, bool]:
-        """Compare the rows with these hashes in a table without a key. Return the number of missing rows, the number of
-        extra rows, and True if the table was changed during each attempt.
+        """Compare the rows with these hashes in a table without a key, on both sides.
+
+        Return the number of missing rows, the number of extra rows, and True if the table was changed during each
+        attempt. Raises the errors of `resolve`.
         """
         for _ in range(self.rounds):
             with self.staged(pair, partial(rows_with_hashes, self.source, pair, hashes)) as changed:
@@ -127,8 +136,9 @@ class Resolver:
         return 0, 0, True
 
     def look(self, changed: ChangedKeys) -> BinlogPosition:
-        """Add the changes of the relay log up to the target's position to `changed`, and return this position. Raises
-        Unjudged if the relay logs before this position are purged.
+        """Add the keys that the relay log changes up to the target's position to `changed`, and return this position.
+
+        Raises Unjudged if the relay logs before this position are purged.
         """
         place, at = self.applied.executed(), self.source.at
         if self.holds_still:  # `staged` has examined everything after the target's position
@@ -150,10 +160,11 @@ class Resolver:
         *,
         keys: Sequence[Key] = (),
     ) -> Iterator[ChangedKeys]:
-        """Load the source's rows into the target's temporary table, and wait until the target has passed the position
-        of these rows, or until all `keys` have changed. Yield the keys that the log changes.
+        """Load the source's rows into the target's temporary table, and yield the keys that the log changes meanwhile.
 
-        `keeps`: the parameter of ChangedKeys.
+        Before that, wait until the target has passed the position of these rows, or until all `keys` have changed.
+        `rows`: a function that reads the rows on the source. Its argument is the end of the SELECT, which may take
+        locks. `keeps`: keys whose transactions are kept for a repair (see ChangedKeys).
         """
         if at := self.source.at:
             self.side.stage(pair, rows(NOTHING))
@@ -208,11 +219,10 @@ class Resolver:
             )
 
     def catch_up(self) -> None:
-        """Wait until the target has everything that is in the source's log at the time of the call. If the target does
-        not change, return at once.
+        """Wait until the target has everything that the source's log has at the time of the call.
 
-        Raises SourceError if the source reports an error, WaitTimeout if the target makes no progress, and NotRunning
-        if the applier does not run.
+        If the target does not change, because no applier runs, do nothing. Raises SourceError if the source reports an
+        error, WaitTimeout if the target makes no progress, and NotRunning if the applier has stopped.
         """
         if not self.holds_still:
             self._wait(self.source.at or log_end(self.source.about))
@@ -249,8 +259,9 @@ def _not_running(why: str) -> NotRunning:
 def _compared(
     pair: Pair, staged: Sequence[Row], rows: Sequence[Row], keys: Iterable[Key], changed: ChangedKeys
 ) -> Iterator[Difference]:
-    """Yield the differences between the staged rows of the source and the target's rows, without changed keys. Several
-    rows may have one key, if the key is unique only on the source.
+    """Yield the differences between the source's rows (`staged`) and the target's rows, except for changed keys.
+
+    Several rows may have the same key, if the key is unique only on the source.
     """
     wanted, found = by_key(staged), by_key(rows)
     for key in dict.fromkeys([*keys, *wanted]):

@@ -1,13 +1,14 @@
-"""Checksums of a table that both servers compute, if both define it alike, so that the rows of equal pieces need not be
-read.
+"""Compares checksums that both servers compute, so that verify need not read the rows of equal pieces of a table.
+
+This works if the source and the target define the table alike.
 
     row      CRC32 of its cells as text × (CRC32 of its key + 1), so that two rows that swap a value do not cancel out
-    piece    the number of its rows, and the XOR of their checksums; for an unequal piece also in 4,096 buckets of the
-             key's CRC32
+    piece    the number of its rows, and the XOR of their checksums. For an unequal piece, both are also computed for
+             each of 4,096 buckets; the CRC32 of the key selects the bucket
 
-Both servers read a piece at the same time, so that few rows change in between. A value that the servers print
-differently only costs time: rows of unequal buckets are read. Invariant: no type is printed with a loss, so a differing
-row is missed only with a probability of 2^-32.
+Both servers compute a piece at the same time, so that few rows change in between. If the servers print an equal value
+differently, the rows of the bucket are read and compared, which only costs time. Invariant: no type is printed with a
+loss, so a differing row is missed only with a probability of 2^-32.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ class RowSum:
 
     @classmethod
     def of(cls, pair: Pair) -> RowSum | None:
-        """Return the expressions for a table; None if the two servers do not define it alike, or have no common indexed
-        key.
+        """Return the expressions for a table; None if the servers cannot compute comparable checksums.
+
+        They can if both are MySQL or MariaDB, define the compared columns alike, and have the same indexed key.
         """
         columns = list(zip(pair.source.columns[: pair.width], pair.target.columns, strict=False))
         texts = [_text(one, other) if _are_alike(one, other) else NOTHING for one, other in columns]
@@ -53,8 +55,9 @@ class RowSum:
         return cls(pair=pair, row=row, key=number)
 
     def where(self, unequal: UnequalRows) -> Sql:
-        """Return ` WHERE …` that selects these rows on either side. Raises RplError if a bound does not
-        match the key.
+        """Return the text ` WHERE …` that selects these rows on the source and on the target.
+
+        Raises RplError if a bound of the selection does not match the key.
         """
         piece = condition(chunk_key(self.pair.source), Chunk(unequal.after, unequal.upto))
         if not unequal.buckets:
@@ -67,11 +70,12 @@ class RowSum:
 def unequal_rows(  # noqa: PLR0913 - what a comparison takes
     source: SourceSessions, target: Ask, by: RowSum, max_load: int, moved: Callable[[int], None], done: PiecesDone
 ) -> tuple[int, list[UnequalRows]]:
-    """Compare the checksums of all pieces of a table. Return the number of the source's rows, and the selections of
-    rows that differ.
+    """Compare the checksums of all pieces of a table.
 
-    `moved`: called with the number of rows that were read. `done`: the part that an earlier verify has finished. Raises
-    SourceError if the source and TargetError if the target reports an error.
+    Return the number of the source's rows, and selections that contain all rows with different checksums. `target` runs
+    a query on the target. `max_load`: see `pieces`. `moved` is called with the number of rows that both servers
+    summed. `done`: the part of the table that an earlier verify has finished. Raises SourceError if the source and
+    TargetError if the target reports an error.
     """
     pair = by.pair
     forget_foreign_bounds(by, done)
@@ -100,7 +104,10 @@ def unequal_rows(  # noqa: PLR0913 - what a comparison takes
 
 
 def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
-    """Discard the finished part of the table if a bound in its file is not in the form that rplctl writes."""
+    """Discard the finished part of the table if its file has a bound that rplctl would not write.
+
+    Somebody may have edited the file, and its bounds become part of SQL statements.
+    """
     try:
         for unequal in (UnequalRows(after=None, upto=done.upto, buckets=(), rows=0), *done.unlike):
             by.where(unequal)
@@ -111,8 +118,10 @@ def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
 def _unequal(
     ours: Iterable[tuple[Any, ...]], theirs: Iterable[tuple[Any, ...]], piece: TablePiece
 ) -> list[UnequalRows]:
-    """Compare the buckets of a piece, and return the selection of rows that differ; [] if the piece has
-    become equal.
+    """Compare the buckets of a piece, and return a selection of the unequal buckets' rows.
+
+    The result is [] if the piece has become equal meanwhile. `ours`, `theirs`: the bucket, the number of rows and the
+    checksum, for each bucket of the source and of the target.
     """
     one, other = ({int(bucket): found for bucket, *found in side} for side in (ours, theirs))
     buckets = [bucket for bucket in one.keys() | other.keys() if one.get(bucket) != other.get(bucket)]
@@ -129,8 +138,9 @@ def _are_alike(one: Column, other: Column) -> bool:
 
 
 def _text(column: Column, other: Column) -> Sql:
-    """Return SQL for a text that is different for different values and contains no '#'; '' if the type has no such
-    text.
+    """Return SQL that converts a column's value to text; '' if this is not possible for the column's type.
+
+    Different values have different texts (long ones: different CRC32). No text contains '#', which separates columns.
     """
     name, kind = quote(column.name), column.type
     if kind in ("enum", "set", "bit"):

@@ -1,5 +1,6 @@
-"""Shows the changes of a repair as SQL statements for people: long values are cut, and text that a driver returns as
-bytes is shown as text.
+"""Writes the changes of a repair as SQL statements that a dry run shows to people.
+
+Long values are cut, and text that a driver returns as bytes is shown as text. So the statements are not for execution.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ _LONGEST: Final = 60  # characters of a value
 
 
 def shown_statement(sql: UndoSql, pair: Pair, key: Key, row: Row | None, changed: Sequence[int]) -> str:
-    """Return the statement that repairs one key: a DELETE if `row` is None, an INSERT of the row if no column is in
-    `changed`, else an UPDATE of these columns.
+    """Return the statement that repairs the target's row with this key, for people to read.
+
+    It is a DELETE if `row` is None, an UPDATE if `changed` has the indexes of columns, and otherwise an INSERT. `row`:
+    the source's row.
     """
     columns, name = pair.target.columns, sql.table(pair.target)
 

@@ -1,8 +1,7 @@
-"""Reads a table's rows on the source: all rows, for hashes, and the rows with some keys, at a known position of the
-log.
+"""Reads a table's rows on the source: all rows for hashes, or the rows with given keys at a known position of the log.
 
-Invariant: nothing is locked and nothing is written. The only exception is a source without GTIDs, when suspects are
-read: the SELECT takes share locks while it runs. No snapshot is held between two pieces of a table.
+Invariant: nothing is written, and nothing is locked. The only exception is a source without GTIDs: the SELECT of
+suspects (rows that may differ) takes share locks while it runs. No snapshot stays open between two pieces of a table.
 """
 
 from __future__ import annotations
@@ -39,9 +38,11 @@ _AGAIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSessions:
-    """Two sessions on the source: `query` reads rows, and `about` is for other queries meanwhile.
+    """Two sessions on the source: `query` reads rows, and `about` is for other queries at the same time.
 
-    `at`: for a stopped source, the log position of all its rows; else None.
+    `select` reads the rows of a SELECT in the session of `query`. `step`: the method by which a snapshot with a known
+    position is opened. `server_id`, `uuid`: the source's ('' for MariaDB). `at`: for a stopped source, the log position
+    of all its rows; else None.
     """
 
     query: Ask
@@ -55,7 +56,11 @@ class SourceSessions:
 
 @contextmanager
 def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = None) -> Iterator[SourceSessions]:
-    """Open sessions on the source. Raises SourceError if the source does not answer or rejects rplctl."""
+    """Open two sessions on the source, for use in the `with` block.
+
+    `at`: for a stopped source, the log position of its rows. Raises SourceError if the source does not answer or
+    rejects rplctl.
+    """
     password = reveal(master.user_password, config.datadir)
     with session(master, password, config) as (mysql, query), survey(master, password, config) as about:
         query(SESSION)
@@ -77,8 +82,9 @@ def open_source(config: Config, master: MasterInfo, at: BinlogPosition | None = 
 def scan_source(
     source: SourceSessions, pair: Pair, max_load: int, wheres: Iterable[Sql] | None = None
 ) -> Iterator[RowHashes]:
-    """Yield hashes of the table's rows: of all rows, or of those that the conditions `wheres` select.
+    """Yield hashes of the source's rows: of all rows, or of those that the conditions `wheres` select.
 
+    If all rows are read, the source may have at most `max_load` running threads (0: no limit) before each piece.
     Raises SourceError if the source reports an error, and RplError for a value that cannot be read.
     """
     columns, modes = pair.hashed(of_target=False)
@@ -89,7 +95,7 @@ def scan_source(
 
 @dataclass(frozen=True, slots=True)
 class TablePiece:
-    """A piece of a table. `where`: ` WHERE …` that selects its rows."""
+    """A piece of a table, about 256 MiB of rows between two keys. `where`: the text ` WHERE …` that selects them."""
 
     where: Sql
     chunk: Chunk
@@ -98,10 +104,10 @@ class TablePiece:
 def pieces(
     source: SourceSessions, model: TableModel, max_load: int, after: Bound | None = None
 ) -> Iterator[TablePiece]:
-    """Yield the pieces of a table that follow the key `after`. Each is yielded when the source has at most `max_load`
-    running threads.
+    """Yield the pieces of a table that follow the key `after`; None means all pieces.
 
-    Only the session `about` is used. Raises SourceError if the source reports an error.
+    Before each piece, wait until the source has at most `max_load` running threads (0: no limit). Only the session
+    `about` is used. Raises SourceError if the source reports an error.
     """
     one, size = row_bytes(source.about, model)
     key = chunk_key(model)
@@ -121,7 +127,10 @@ def _select(
 
 
 def rows_of_keys(source: SourceSessions, pair: Pair, keys: Sequence[Key], locking: Sql) -> Iterator[Images]:
-    """Yield the rows that have exactly these keys."""
+    """Yield the source's rows that have exactly these keys, as row images for the applier's encoders.
+
+    `locking`: the end of the SELECT, for example ` FOR SHARE`; '' for a consistent snapshot.
+    """
     columns, wanted = pair.selected(), set(keys)
     formats = [column.format for column in columns]
     for at in range(0, len(keys), _KEYS_AT_ONCE):
@@ -136,10 +145,13 @@ def rows_of_keys(source: SourceSessions, pair: Pair, keys: Sequence[Key], lockin
 
 
 def rows_with_hashes(source: SourceSessions, pair: Pair, wanted: set[int], locking: Sql) -> Iterator[Images]:
-    """Yield the rows with these hashes in a table without a key, in the form that the applier's encoders take."""
+    """Yield the source's rows with these hashes in a table without a key, as row images for the applier's encoders.
+
+    More rows may be yielded, if a column is selected in different forms for hashing and for the encoders.
+    """
     plain = pair.selected()
     columns, modes = pair.hashed(of_target=False)
-    is_alike = [how.expression for how in columns] == [how.expression for how in plain]  # if not, all rows are taken
+    is_alike = [how.expression for how in columns] == [how.expression for how in plain]  # if not, all rows are yielded
     for images in _select(source, pair.source, plain, NOTHING, locking):
         if not is_alike:
             yield images
@@ -151,6 +163,6 @@ def rows_with_hashes(source: SourceSessions, pair: Pair, wanted: set[int], locki
 
 
 def wait_for_load(query: Ask, max_load: int) -> None:
-    """Wait until the source has at most `max_load` running threads; 0 means no limit."""
+    """Wait until the source has at most `max_load` running threads (Threads_running); 0 means no limit."""
     while max_load and int(query(written("SHOW GLOBAL STATUS LIKE 'Threads_running'"))[0][1]) > max_load:
         time.sleep(_AGAIN_S)

@@ -1,8 +1,8 @@
-"""Finds the suspects among the rows of unequal buckets. Their hashes and keys are stored in files, and joined one part
-of the buckets at a time.
+"""Finds the suspects, which are rows that may differ, among the rows of unequal buckets.
 
-numpy sorts and joins, without Spark: a part has some hundred thousand rows. Invariant: memory holds one part, however
-many rows differ; the files are removed when the block ends.
+The hashes and keys of these rows are stored in files, divided into parts by their buckets. Then the two sides of one
+part after the other are compared in memory. A part has some hundred thousand rows, so numpy is enough, without Spark.
+Invariant: only one part is in memory, however many rows differ. The files are removed at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ _MOST_PARTS: Final = 200
 
 
 class Spool:
-    """The files of one side of a table: for each part, a file of hashes (16 bytes per row) and a file of keys."""
+    """The files of one side of a table: for each part, a file with hashes and a file with keys.
+
+    The first has the hashes of a row's key and of the row (16 bytes per row), the second one line of text per row.
+    `unequal`: True for each bucket whose rows are stored.
+    """
 
     def __init__(self, folder: Path, parts: int, unequal: npt.NDArray[np.bool_], opened: ExitStack) -> None:
         self._folder, self._parts, self._unequal = folder, parts, unequal
@@ -69,9 +73,10 @@ class Spool:
 
 @contextmanager
 def spools(folder: Path, rows: int, unequal: npt.NDArray[np.bool_]) -> Iterator[tuple[Spool, Spool, int]]:
-    """Open the spools of the source and of the target, and yield both with the number of their parts.
+    """Open the files of the source's side and of the target's side, and yield both with the number of their parts.
 
-    `rows`: the expected number of rows, from which the number of parts follows.
+    `rows`: the expected number of rows on both sides together, which determines the number of parts. `unequal`: True
+    for each bucket whose rows are stored.
     """
     parts = min(_MOST_PARTS, 1 + rows // _ROWS_OF_A_PART)
     shutil.rmtree(folder, ignore_errors=True)
@@ -84,8 +89,9 @@ def spools(folder: Path, rows: int, unequal: npt.NDArray[np.bool_]) -> Iterator[
 
 
 def suspects(source: Spool, target: Spool, part: int) -> list[Key]:
-    """Return the keys of the rows in this part that have no equal row on the other side: first the keys of the source's
-    rows, then those of the target's.
+    """Return the keys of the rows in this part that have no equal row on the other side.
+
+    The keys of the source's rows come before those of the target's rows. Each key is returned once.
     """
     ours, theirs = (_joined(side.hashes(part)) for side in (source, target))
     found: dict[Key, Any] = dict.fromkeys(source.keys(part, ~np.isin(ours, theirs)))
@@ -94,7 +100,7 @@ def suspects(source: Spool, target: Spool, part: int) -> list[Key]:
 
 
 def uneven(source: Spool, target: Spool, part: int) -> set[int]:
-    """Return the hashes of rows in a table without a key that one side has more often than the other."""
+    """Return the hashes of rows that one side has more often than the other, for a table without a key."""
     ours, theirs = (_counts(side.hashes(part)[:, 1]) for side in (source, target))
     return {value for value in ours.keys() | theirs.keys() if ours.get(value) != theirs.get(value)}
 

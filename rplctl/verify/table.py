@@ -1,8 +1,8 @@
-"""Compares one table, and returns its totals: first the hashes or checksums of both sides, then the rows of unequal
-buckets.
+"""Compares the rows of one table on both sides, and returns the numbers of equal and differing rows.
 
-Invariant: hashes only select the rows to examine. A row is reported as different only after `resolve` has compared it
-on both sides, each at a known position of the source's log.
+First, hashes or checksums of the rows are compared. Rows are grouped in buckets by their key, so only the rows of
+unequal buckets are read again. Invariant: hashes only select the rows to examine. A row is reported as different only
+after `resolve` has compared it on both sides, each at a known position of the source's log.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rplctl.verify.target_side import ServerSide
 
 _BYTES_AT_ONCE: Final = 8 << 20  # the size of the rows that are resolved together
 _MOST_AT_ONCE: Final = 2000
-_FEW: Final = 20_000  # so few rows are resolved in a few steps
+_FEW: Final = 20_000  # fewer rows than this are resolved in a few steps, without waiting for the target first
 _MOST_UNEVEN: Final = 200_000
 
 
@@ -43,10 +43,11 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     moved: Callable[[int], None],
     done: PiecesDone,
 ) -> Totals:
-    """Compare one table, and return its totals. Raises the errors of `Resolver`.
+    """Compare one table, and return its totals. Raises the errors of `Resolver.resolve`.
 
-    `write`: stores differences. `moved`: called with the number of rows that were read. `done`: the part that an
-    earlier verify has finished.
+    `max_load`: the number of running threads on the source above which verify waits; 0 means no limit. `spool`: a
+    folder for temporary files. `write` stores differences. `moved` is called with the number of rows that were read.
+    `done`: the part of the table that an earlier verify has finished.
     """
     source, side = resolver.source, resolver.side
 
@@ -73,7 +74,7 @@ def verify_table(  # noqa: PLR0913 - what one table takes
     with spools(spool, expected, unequal) as (one, other, parts):
         if expected < _FEW:
             _together(lambda: one.add_all(scans[0]()), lambda: other.add_all(scans[1]()))
-        else:  # after catching up, rows that a lagging target had not received yet are not suspects
+        else:  # first let the applier catch up, so that rows which the target has not received are no suspects
             one.add_all(scans[0]())
             resolver.catch_up()
             other.add_all(scans[1]())

@@ -1,9 +1,9 @@
-"""Reads a table's rows on the target: all rows, for hashes, and the rows with some keys, next to the staged rows of the
-source.
+"""Reads a table's rows on the target: all rows for hashes, or the rows with given keys for a comparison.
 
-`stage` writes rows of the source with the applier's own encoder to a temporary table with the same columns, and both
-tables are read in the same way: any conversion by the target affects both. Invariant: nothing is written except the
-temporary table, on a connection of its own without the fence.
+For a comparison, `stage` first writes the source's rows to a temporary table with the same columns, with the applier's
+own encoder. Then both tables are read in the same way. So each conversion by the target affects both of them.
+Invariant: nothing is written except the temporary table. The connection does not have the channel's lock in the target,
+which the applier has.
 """
 
 from __future__ import annotations
@@ -46,11 +46,14 @@ _NOT_STAGED: Final = re.compile(
 _CHARSET: Final = re.compile(r"DEFAULT CHARSET=\w+( COLLATE=\w+)?")
 _KEYS_AT_ONCE: Final = 500
 _CURRENT: Final = frozenset({END_OF_TIME, LATER_END_OF_TIME, str(2**64 - 1)})
-Row = tuple[Key, tuple[Any, ...]]  # (key, cells); equal cells mean equal values on the target
+Row = tuple[Key, tuple[Any, ...]]  # (key, cells); values are equal on the target if their cells are equal
 
 
 class TargetSide(ABC):
-    """The target's side of a comparison, for one thread. `scan` opens a connection of its own."""
+    """The target's side of a comparison: a connection that reads a table, and loads rows of the source.
+
+    An object is for one thread. Only `scan` opens a connection of its own, so it may run in another thread.
+    """
 
     _stage_commits = True  # loading the stage needs a transaction
 
@@ -67,24 +70,31 @@ class TargetSide(ABC):
 
     @abstractmethod
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
-        """Return the differences between the table's definitions on the source and the target, each as text. `source`,
-        `create`: the source's definition, as a model and as the text of SHOW CREATE TABLE. `known`: the definition
-        that the applier uses. A text is a statement that repairs the difference, or a comment after `--`.
+        """Return the differences between the table's definitions on the source and the target, each as text.
+
+        A text is a statement that repairs the difference, or a comment after `--`. `source`, `create`: the source's
+        definition, as a model and as the text of SHOW CREATE TABLE. `known`: the definition that the applier uses.
         """
 
     @abstractmethod
     def scan(self, pair: Pair) -> Iterator[RowHashes]:
-        """Yield hashes of all rows of the table. Raises TargetError if the target reports an error."""
+        """Yield hashes of all rows of the table on the target, to compare them with those of the source.
+
+        Raises TargetError if the target reports an error.
+        """
 
     @abstractmethod
     def stage(self, pair: Pair, rows: Iterable[Images]) -> None:
-        """Create the temporary table, and load these rows of the source into it. Raises TargetError if the target
-        reports an error, and RplError for a value that the target cannot store.
+        """Create the temporary table, even if one exists, and load these rows of the source into it.
+
+        Raises TargetError if the target reports an error, and RplError for a value that the target cannot store.
         """
 
     def restage(self, pair: Pair, gone: Iterable[Key], rows: Iterable[TargetRow]) -> None:
-        """In the temporary table, delete the rows with the keys `gone`, and insert `rows`. Raises TargetError if the
-        target reports an error.
+        """Delete the rows with the keys `gone` from the temporary table, and insert `rows` into it.
+
+        A repair calls this for rows that the source has changed since `stage`. Raises TargetError if the target reports
+        an error.
         """
         model, target, whole = self._stage, self.target, tuple(range(pair.width))
         with self._staging():
@@ -117,23 +127,23 @@ class TargetSide(ABC):
 
     @abstractmethod
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
-        """Return the rows of the temporary table, and those rows of the table that have one of `keys` or the key of a
-        staged row.
+        """Return the rows of the temporary table, and the rows of the table itself that are compared with them.
 
-        Raises TargetError if the target reports an error.
+        The latter have one of `keys`, or the key of a row in the temporary table. Raises TargetError if the target
+        reports an error.
         """
 
     @abstractmethod
     def count(self, pair: Pair, hashes: set[int]) -> tuple[Counter[Any], Counter[Any]]:
-        """Return how often each row of a table without a key is in the temporary table, and how often it is in the
-        table. Raises TargetError if the target reports an error.
+        """Count each row in the temporary table, and each row in the table itself, for a table without a key.
 
-        Only rows with one of the hashes, or with the hash of a staged row, are counted.
+        In the table, only rows with one of the hashes, or with the hash of a row in the temporary table, are counted.
+        Raises TargetError if the target reports an error.
         """
 
 
 class ValuesSide(TargetSide):
-    """The target's side if the target does not speak MySQL: its rows are plain values."""
+    """The target's side for targets other than MySQL and MariaDB. Its rows are read as plain values."""
 
     def __init__(self, url: str, compared: type[ComparedRows]) -> None:
         super().__init__(url)
@@ -173,7 +183,7 @@ class ValuesSide(TargetSide):
 
 
 def _is_current(row: Sequence[Any], pair: Pair) -> bool:
-    """True unless the row is an old version in a system-versioned table, which a SELECT on the source does not show."""
+    """True if a SELECT on the source shows the row; False for an old version in a system-versioned table."""
     if not pair.target.system_versioned:
         return True
     end = row_end(pair.target) or ROW_END
@@ -182,13 +192,13 @@ def _is_current(row: Sequence[Any], pair: Pair) -> bool:
 
 
 class ServerSide(TargetSide):
-    """The target's side if the target is MySQL or MariaDB: its rows have the same form as the source's."""
+    """The target's side for MySQL and MariaDB. Its rows have the same form as the source's rows."""
 
     def drift(self, source: TableModel, create: str, known: TableModel) -> tuple[str, ...]:
         return tuple(drift_of(source, create, known))
 
     def scan(self, pair: Pair, wheres: Iterable[Sql] = (NOTHING,)) -> Iterator[RowHashes]:
-        """Yield hashes of all rows, or of the rows that the conditions `wheres` select."""
+        """Yield hashes of all rows of the table, or of the rows that the conditions `wheres` select."""
         columns, modes = pair.hashed(of_target=True)
         with self._session() as driver:
             for where in wheres:
@@ -197,10 +207,10 @@ class ServerSide(TargetSide):
 
     @contextmanager
     def asked(self) -> Iterator[Ask]:
-        """Yield a function that runs queries in a session with the same settings as the source's, for use in one
-        thread.
+        """Yield a function that runs queries on the target, in a session with the same settings as on the source.
 
-        Both this method and the function raise TargetError if the target reports an error.
+        The function is for use in one thread. Both this method and the function raise TargetError if the target reports
+        an error.
         """
         with self._session() as driver:
 
@@ -268,8 +278,9 @@ class ServerSide(TargetSide):
 
     @contextmanager
     def _raw(self) -> Iterator[GuardedConnection]:
-        """Set the session to return text unconverted and to read one snapshot during the block; restore the session
-        after it.
+        """Let the session return text without conversion, and read one snapshot, during the `with` block.
+
+        Afterwards, the settings of the session are restored.
         """
         driver = self._driver
         with mapped_errors(self.target.kind):
@@ -286,11 +297,10 @@ class ServerSide(TargetSide):
 
 
 def stage_of(create: str, model: TableModel) -> Sql:
-    """Return the statement that creates a temporary table with the table's columns, made from the text of SHOW CREATE
-    TABLE.
+    """Return the end of the statement CREATE TEMPORARY TABLE, from the columns on, for a copy of the table's columns.
 
-    CREATE TABLE … LIKE does not work for tables with partitions, system versioning or a FULLTEXT key. Raises RplError
-    for a text that is more than a table definition.
+    `create`: the table's text from SHOW CREATE TABLE. CREATE TABLE … LIKE cannot be used, because it fails for tables
+    with partitions, system versioning or a FULLTEXT key. Raises RplError if `create` is more than a table definition.
     """
     made = table_definition(create, model.name)
     kept = [one.text for one in made.elements if one.column or one.text.startswith("PRIMARY KEY")]
@@ -318,9 +328,7 @@ def _name(pair: Pair) -> Sql:
 
 
 def _of_target(pair: Pair) -> Pair:
-    """Return the pair with the target's columns as both sides, because rows of the target are read by its
-    own columns.
-    """
+    """Return the pair with the target's model on both sides, because the target's rows have the target's columns."""
     return replace(pair, source=pair.target)
 
 

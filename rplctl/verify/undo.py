@@ -1,8 +1,8 @@
-"""The undo of a repair: SQL that reverts a change, written before the change is made.
+"""Writes the undo of a repair: SQL that reverts the changes of a transaction.
 
-Each transaction has a file, and the names of the files put the last transaction first. Invariant: before the first row
-is changed, a file is complete, durable and readable by its owner alone. It may be executed again, and if its
-transaction was not committed, it changes nothing.
+Each transaction has a file. In the order of their names, the file of the last transaction is the first. Invariant:
+before a transaction changes the first row, its file is complete, durable, and readable only by its owner. The file may
+be executed more than once. If its transaction was not committed, it changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST: Final = 999_999_999
 
 
 class NoUndo(Exception):
-    """The error for a row that no undo can restore, with its key and the reason."""
+    """The error for a row that undo SQL cannot restore, with the row's key and the reason."""
 
     def __init__(self, key: Key, why: str) -> None:
         super().__init__(why)
@@ -31,7 +31,7 @@ class NoUndo(Exception):
 
 
 class UndoFolder:
-    """The folder of undo files. The folder `path` is created with the first file."""
+    """The folder with the undo files of one repair. The first `write` creates the folder `path`."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._count = path, 0
@@ -54,17 +54,21 @@ class UndoFolder:
 
 @dataclass(frozen=True, slots=True)
 class UndoText:
-    """The undo SQL of one transaction, for one table. The keys are the target's values of the columns in `Pair.key`."""
+    """The writer of the undo SQL for one transaction of a repair, which changes one table.
+
+    In its methods, a key has the target's values of the columns in `Pair.key`.
+    """
 
     sql: UndoSql
     target: Target
     pair: Pair
 
     def of(self, inserted: Iterable[Key], deleted: Iterable[Key], updated: Iterable[Key]) -> str:
-        """Return the SQL that reverts the inserts, deletes and updates of the rows with these keys. The keys in
-        `deleted` include rows that were deleted and then inserted again.
+        """Return the SQL that reverts the inserts, deletes and updates of the rows with these keys.
 
-        Raises NoUndo if a row cannot be restored, and TargetError if the target reports an error.
+        It must be called before the changes, because it reads the present rows. `deleted` also has the keys of rows
+        that will be deleted and inserted again. Raises NoUndo if a row cannot be restored, and TargetError if the
+        target reports an error.
         """
         name = self.sql.table(self.pair.target)
         literals = self.sql.literals(self.target, self.pair.target)
