@@ -1,9 +1,14 @@
-"""The keys of the rows that the relay log changes between two positions of the source's log.
+"""Collects the keys of the rows that the relay log changes between two positions of the source's log.
 
-A snapshot at the second position needs these keys if it reuses rows that were read at the first one: all other rows are
-unchanged. Invariant: the result lacks a table if its changes are uncertain. They are uncertain if foreign keys act on
-the table, if its key has an unsupported type or too long values, or if an event other than a plain rows event changed
-it. A condition matches one key: if a collation treats two keys as equal, a row is still not read twice.
+A snapshot at the second position needs these keys if it reuses rows that were read at the first position. All other
+rows are unchanged. Invariant: if the changes of a table are uncertain, the table is not in the result. They are
+uncertain in these cases:
+
+* Foreign key actions may change the table.
+* The table's key has a type that is not supported, or too long values.
+* An event other than a plain rows event has changed the table.
+
+Each SQL condition matches exactly one key, even if a collation treats two keys as equal. So no row is read twice.
 """
 
 from __future__ import annotations
@@ -45,12 +50,13 @@ _SURE: Final = (
 
 
 class Unsure(Exception):
-    """The error if rplctl cannot determine which rows of the tables have changed."""
+    """The error if it is uncertain which rows have changed, so that no part of a snapshot can be reused."""
 
 
 def key_columns(model: TableModel) -> tuple[int, ...]:
-    """Return the indexes of the key's columns; () if events may not show their exact values, or if foreign keys may
-    change rows.
+    """Return the indexes of the columns of the table's key; () if rows cannot be found by it with certainty.
+
+    This is so if events may not show the exact values of a column, or if foreign key actions may change rows.
     """
     columns = key_of(model)
     if any(key.acts for key in model.foreign_keys) or not all(map(_is_sure, columns)):
@@ -71,11 +77,11 @@ def changed_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
     *,
     folds_names: bool,
 ) -> dict[TableName, ChangedKeys]:
-    """Return the keys of each table that were changed after `low` up to and including `high`, as targets of `kind`
-    store them.
+    """Return the keys of each table that were changed after the position `low`, up to and including `high`.
 
-    `folds_names`: the source's names are case-insensitive. Raises Unsure if the changes of all tables are uncertain,
-    and the errors of `batches`.
+    The keys have the values that targets of `kind` store. A table with uncertain changes is not in the result.
+    `batches`: groups of the relay log from `low` or earlier. `folds_names`: True if the source's names are
+    case-insensitive. Raises Unsure if the changes of all tables are uncertain, and the errors of `batches`.
     """
     logged: Callable[[TableName], TableName] = alike if folds_names else lambda name: name
     tables = {logged((model.database, model.name)): model for model in models if key_columns(model)}
@@ -119,10 +125,10 @@ def _has_added(  # noqa: PLR0913 - as `changed_keys`
 
 
 def _keys(formats: list[ColumnFormat], images: Images, model: TableModel, kind: str) -> Iterator[tuple[Key, Sql]]:
-    """Yield the key of each image, with the SQL condition that finds the row on the source. A key column that an after
-    image lacks (MINIMAL) has the value of the before image.
+    """Yield the key of each row image, with the SQL condition that finds the row on the source.
 
-    The condition is '' if a key is incomplete or too long. Raises BinlogFormatError if a value is damaged.
+    If an after image lacks a key column (binlog_row_image=MINIMAL), the before image has its value. The condition is ''
+    if the key is incomplete or too long. Raises BinlogFormatError if a value is damaged.
     """
     form, before_of = value_form(kind), images.before_of_image
     for image in range(len(images.cell_start)):

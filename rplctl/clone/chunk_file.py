@@ -1,4 +1,4 @@
-"""A chunk file: the rows of a part of a table as the source sent them, and their position in its log.
+"""Writes and reads chunk files, which have the rows of a part of a table, and their position in the source's log.
 
     8       magic
     4       length of the head, little-endian
@@ -8,11 +8,11 @@
     4 8 4   length of the tail, length of the packets, CRC32 of all bytes before it
     8       magic of the end
 
-L and H are the positions in the source's log between which the rows were read; with a snapshot, both are its position.
-Invariant: a file with any changed or missing byte is refused, never loaded in part, and the values of a file with a
-valid checksum still have the right types. A killed process leaves no incomplete file, but a power failure may. Files
-are not synced, because most are loaded and removed before they reach the disk. Rows are written piece by piece, so the
-memory holds one piece.
+L and H are the positions in the source's log between which the rows were read. With a snapshot, both are the position
+of the snapshot. Invariant: a file with a changed or missing byte is refused, and never loaded in part. The types of the
+values are checked even if the checksum is valid. After a killed process, there is no incomplete file, but after a power
+failure there may be one. Files are not synced, because most of them are loaded and removed before they reach the disk.
+Rows are written piece by piece, so only one piece is in memory.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _LAST: Final = struct.Struct("<IQI8s")
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPosition:
-    """A position in the source's log: FILE:POS and GTIDs, each '' if unknown."""
+    """A position in the source's log, as FILE:POS and as the GTIDs before it, each '' if unknown."""
 
     position: str = ""
     gtids: str = ""
 
     @classmethod
     def from_json(cls, stored: Any) -> Self:
-        """Return the position that a parsed JSON value has. Raises TypeError if the value has another form."""
+        """Return the position from its parsed JSON object. Raises TypeError if the object has another form."""
         found = cls(**stored)
         all_of(str, (found.position, found.gtids))
         return found
@@ -65,10 +65,12 @@ class SnapshotPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkHead:
-    """The head of a chunk file. `digest`: the digest of the table's definition (`digest_of`); `low`: the position in
-    the source's log to which the rows belong.
+    """The head of a chunk file: the table, the part of the table, and the position of the rows.
 
-    `gone`: keys whose rows are deleted before these rows are inserted.
+    `epoch`: the number of the snapshot. `chunk`: the number of the chunk in the table. `after`, `upto`: the keys after
+    which and up to which rows were read; None for the ends of the table. `digest`: the digest of the table's definition
+    (`digest_of`). `wire_types`: the type code of each column in the packets. `low`: the position L. `gone`: the keys of
+    rows that are deleted before these rows are inserted.
     """
 
     database: str
@@ -85,7 +87,7 @@ class ChunkHead:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """Return the head from its JSON text. Raises ValueError, KeyError and TypeError if the text is not a head."""
+        """Return the head from its JSON text. Raises ValueError, KeyError or TypeError if the text is not a head."""
         found = parsed_json(text)
         if found["format"] != FORMAT:
             raise ValueError(f"format {found['format']}")
@@ -101,8 +103,10 @@ class ChunkHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFile:
-    """A complete chunk file. `packets`: the mapped file, with the rows from `offset` on; it stays valid while it is
-    used.
+    """A complete chunk file, with its head and its rows. `high`: the position H. `rows`: the number of rows.
+
+    `packets`: the packets of the rows, mapped from the file. They stay valid if the file is removed. `offset`: the
+    offset of the packets in the file.
     """
 
     head: ChunkHead
@@ -115,7 +119,7 @@ class ChunkFile:
 
 
 class ChunkWriter:
-    """Writes a chunk file: call `add` for each piece, then set `high` and `rows`."""
+    """The writer of one chunk file. Call `add` for each piece of packets, set `high` and `rows`, then call `end`."""
 
     def __init__(self, descriptor: int, head: ChunkHead) -> None:
         self._descriptor = descriptor
@@ -144,8 +148,10 @@ class ChunkWriter:
 
 @contextmanager
 def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
-    """Write a chunk file with the head and the pieces that the block adds. The file gets its name when the block ends
-    without an error. Raises OSError if the file cannot be written.
+    """Write a chunk file with the head, and with the pieces that the `with` block adds to the yielded writer.
+
+    The block also sets the writer's `high` and `rows`. If it ends without an error, the file gets its name. Raises
+    OSError if the file cannot be written.
     """
     with replacing(path) as descriptor:
         writer = ChunkWriter(descriptor, head)
@@ -154,8 +160,10 @@ def write_chunk(path: Path, head: ChunkHead) -> Iterator[ChunkWriter]:
 
 
 def read_chunk(path: Path) -> ChunkFile:
-    """Return a complete chunk file. Raises RelayLogError 1594 if it is damaged, OSError if it cannot be read, and
-    UnfitFile if it is not a regular file.
+    """Return the chunk file at `path`, after checking it completely.
+
+    Raises RelayLogError 1594 if the file is damaged, OSError if it cannot be read, and UnfitFile if it is not a regular
+    file.
     """
     with closing_descriptor(open_plain(path)) as descriptor:
         size, inode = os.fstat(descriptor).st_size, os.fstat(descriptor).st_ino
@@ -190,7 +198,7 @@ def _parsed(view: ByteArray) -> ChunkFile:
 
 
 def all_of(kind: type[T], values: Any) -> tuple[T, ...]:
-    """Return values from JSON as a tuple. Raises TypeError if a value has another type than `kind`."""
+    """Return a list of values from JSON as a tuple. Raises TypeError if a value has another type than `kind`."""
     if not isinstance(values, list | tuple) or not all(type(value) is kind for value in values):
         raise TypeError(f"{str(values)[:100]} instead of values of type {kind.__name__}")
     return tuple(values)
@@ -205,8 +213,9 @@ def _from_json(value: Any) -> Any:
 
 
 def digest_of(create_table: str) -> str:
-    """Return a digest of the text of SHOW CREATE TABLE without the next AUTO_INCREMENT value, which every insert
-    changes.
+    """Return a digest of the text of SHOW CREATE TABLE, which changes if the table's definition changes.
+
+    The next AUTO_INCREMENT value is ignored, because every insert changes it.
     """
     plain = re.sub(r"(?m)^(\).*?) AUTO_INCREMENT=\d+", r"\1", create_table)
     return hashlib.sha256(plain.encode()).hexdigest()

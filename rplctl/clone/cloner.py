@@ -1,11 +1,13 @@
-"""Reads the source for a copy: one snapshot for each table group of the plan, whose rows it writes to chunk files.
+"""Reads the source for a copy: it opens a snapshot of each table group, and writes the rows to chunk files.
 
-The cloner runs in the receiver's process, on a session of its own. It stops and starts with the receiver, but its
-errors never stop the receiver. Invariant: all chunk files of a snapshot show the source at one position of its log. The
-exact method of `source.snapshot` reports this position. Other methods have a window of positions. If the relay log has
-no change of the table group in the window, the snapshot counts as positioned at the end of the window; otherwise
-another snapshot is opened. If DDL names a table before it is completely read, its table group begins again. No table is
-locked; between two chunks not even a DDL statement waits for the cloner.
+A table group has the tables that foreign keys link. The cloner runs in the receiver's process, in sessions of its own.
+It starts and stops with the receiver, but its errors never stop the receiver.
+
+Invariant: all chunk files of a snapshot show the source at one position of its log. MariaDB reports this position
+(method Exact). With other methods, the position is inside a window. If the relay log has no change of the table group
+in the window, the end of the window is the position. Otherwise, another snapshot is opened. If DDL names a table that
+is not completely read, its table group is read again. InnoDB tables are not locked, and between two chunks, not even a
+DDL statement waits for the cloner.
 """
 
 from __future__ import annotations
@@ -80,10 +82,10 @@ from rplctl.target import dialect_of, open_engine, target_kind
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-MOST_WAITING: Final = 2 << 30  # most bytes of chunk files that are not loaded yet
-MOST_AHEAD: Final = 20  # most snapshots that are not loaded yet
-KEPT_S: Final = 60.0  # an unfinished snapshot, at which the applier waits, is kept for so long
-LEFT_FREE: Final = 1 << 30  # bytes of the disk that stay free, or a tenth of it if that is less
+MOST_WAITING: Final = 2 << 30  # the limit for bytes of chunk files that are not loaded yet
+MOST_AHEAD: Final = 20  # the limit for snapshots that are not loaded yet
+KEPT_S: Final = 60.0  # an unfinished snapshot, for which the applier waits, is removed after so long an interruption
+LEFT_FREE: Final = 1 << 30  # the bytes of the disk that stay free; a tenth of the disk if that is less
 _POLL_S: Final = 0.5
 _SOON_S: Final = 0.1  # between checks for a plan or for the receiver's connection, which are cheap
 _STABLE_S: Final = 0.1
@@ -97,7 +99,7 @@ _WRITTEN_HINT: Final = (
     "If a table is not in InnoDB, or the source has neither GTIDs nor binlog_order_commits=ON, pause the writes until "
     "the tables are read. To see when they are read, run: rplctl show-clone"
 )
-_RECEIVER_S: Final = 60.0  # for the receiver to receive events after all tables are read
+_RECEIVER_S: Final = 60.0  # the longest wait for events from the receiver, after all tables are read
 
 log = logging.getLogger("rplctl.cloner")
 
@@ -131,7 +133,7 @@ class Cloner:
                 log.info("%s: the table group is read again", reason)
             except HistoryGrows as reason:
                 log.info("%s: the snapshot is given up, and another one continues it", reason)
-            except (RplError, OSError) as error:  # such as a full disk; the receiver goes on
+            except (RplError, OSError) as error:  # for example a full disk; the receiver continues
                 shown = as_rpl_error(error)
                 log.warning("the copy waits %g s: %s%s", _PAUSE_S, shown.message, f" ({shown.hint})" * bool(shown.hint))
                 self._report.failed(shown)
@@ -152,7 +154,7 @@ class Cloner:
         there = {found.table_group for found in self._folder.snapshots()}
         begun = {group for group in there if self._folder.unfinished(group) is not None}
         for group in [*sorted(begun.intersection(plan)), *(group for group in plan if group not in there)]:
-            if group not in begun:  # the applier waits for an unfinished snapshot, so it must not wait for the applier
+            if group not in begun:  # an unfinished snapshot is continued at once, because the applier waits for it
                 while len(self._folder.snapshots()) >= MOST_AHEAD and not self.stop.wait(_POLL_S):
                     self._report.state(_FULL)
                 self._wait_for_room()
@@ -183,13 +185,15 @@ class Cloner:
                 self._folder.let_go()
 
     def asked(self, names: list[TableName], source: CopySource) -> TableGroup:
-        """Return these tables as a group for which a snapshot is to be opened."""
+        """Return a TableGroup of these tables, for which a snapshot can be opened."""
         read_tables = partial(self._tables, names, source)
         return TableGroup(names=names, source=source, read_tables=read_tables, stop=self.stop)
 
     def _method(self, group: TableGroup) -> SnapshotMethod | None:
-        """Return the method that opens a snapshot of the tables; None if they have no snapshots and must be read with
-        row locks.
+        """Return the method that opens a snapshot of the tables; None if they must be read with row locks.
+
+        A table that is not in InnoDB needs row locks. A source without GTIDs needs them, too, if the row of the last
+        change is unknown. Raises SourceError if a replica is read and has a table that is not in InnoDB.
         """
         source = group.source
         if not show_snapshots(group.names, source):
@@ -201,8 +205,10 @@ class Cloner:
         return method_of(group, self._last_row(group.names, source) if source.step is SnapshotKind.SHARE_LOCK else None)
 
     def _last_row(self, names: list[TableName], source: CopySource) -> LastRow | None:
-        """Return the row that the last change of these tables wrote, as a row to lock. None if that row cannot be
-        determined, or if the source shows transactions in another order than it logs them.
+        """Return the row that the last change of these tables wrote. A lock on this row begins a snapshot's window.
+
+        None if the row cannot be determined. Also None if transactions become visible in another order than that of the
+        log (binlog_order_commits=OFF).
         """
         if not orders_commits(source.query):
             return None
@@ -231,8 +237,10 @@ class Cloner:
             begun.complete(counts)
 
     def _go_on(self, begun: StoredSnapshot, reader: SnapshotReader, source: CopySource) -> StoredSnapshot:
-        """Take over the usable part of the table group's unfinished snapshot into `begun`, and remove the unfinished
-        one if it has no such part. Return the snapshot to read.
+        """Continue the table group's unfinished snapshot, if there is one, with the new snapshot `begun`.
+
+        Return `begun`, with the number of chunks that it reuses. If no part of the unfinished snapshot can be reused,
+        remove it.
         """
         old = self._folder.unfinished(begun.table_group)
         if old is None:
@@ -256,8 +264,9 @@ class Cloner:
         return begun
 
     def _read_locked(self, group: int, asked: TableGroup) -> None:
-        """Read the tables without a snapshot, with row locks. The copy shows the position after the last read, and it
-        is valid only if nothing changed the tables meanwhile; otherwise raise _Written.
+        """Read the tables without a snapshot, with row locks. The copy has the position after the last read.
+
+        Raises _Written if the tables were changed meanwhile.
         """
         names, source = asked.names, asked.source
         with locked_rows(source.query, source.step, SOURCE_S) as held:
@@ -280,10 +289,10 @@ class Cloner:
     def opened_snapshot(
         self, names: list[TableName], method: SnapshotMethod
     ) -> Iterator[tuple[SnapshotPosition, list[CopiedTable]]]:
-        """Open a snapshot that shows the tables at one position of the log. Yield the position, and those tables that
-        exist there.
+        """Open a snapshot that shows the tables at one position of the log, for the `with` block.
 
-        Raises _Written if every attempt failed because the tables were changed.
+        Yield this position, and the tables that exist at this position. Raises _Written if all attempts failed because
+        the tables were changed.
         """
         self._hold()
         for _ in range(_MOST_TRIES):
@@ -349,8 +358,9 @@ class Cloner:
             )
 
     def _records(self) -> tuple[MasterInfo, RelayLogInfo]:
-        """Read the connection settings and the applier's stored position. The applier itself may be further than this
-        position.
+        """Return the connection settings, and the applier's stored position.
+
+        The running applier may be further than its stored position.
         """
         with ExitStack() as opened:
 
@@ -371,9 +381,9 @@ class Cloner:
         return [table for table in found if table is not None]
 
     def _wait_for_purge(self, source: CopySource) -> None:
-        """Wait, without a snapshot, until the source has purged old row versions.
+        """Wait, while no snapshot is open, until the source has purged enough old row versions (`--max-history`).
 
-        Unfinished snapshots are given up after KEPT_S.
+        After KEPT_S seconds, remove the unfinished snapshots, because the applier waits for them.
         """
         began = time.monotonic()
         while self._throttle.has_history(source.about):
@@ -393,8 +403,9 @@ class Cloner:
             raise CopyStopped
 
     def _lacks_room(self) -> str:
-        """Return the reason why a chunk must not be written yet, or ''. A part of the disk is reserved for the relay
-        logs, which are more important.
+        """Return the reason why the next chunk must not be written yet; '' if it may be written.
+
+        A part of the disk stays free for the relay logs, which are more important.
         """
         if self._folder.size() > MOST_WAITING:
             return _FULL
@@ -422,8 +433,9 @@ def _kept(parts: Sequence[Part | None], begun: StoredSnapshot) -> str:
 
 @contextmanager
 def _worthless_after_error(begun: StoredSnapshot) -> Iterator[None]:
-    """Remove the snapshot if the block fails, unless the snapshot is claimed and can be continued later (STOP, source
-    unavailable).
+    """Remove the snapshot if the `with` block raises an error after which the snapshot cannot be continued.
+
+    A claimed snapshot can be continued after STOP, after HistoryGrows, and if the source was unavailable.
     """
     try:
         yield

@@ -1,21 +1,23 @@
-"""The files that the cloner and the loader (in the applier) share: the cloner writes chunk files, the loader removes
-them.
+"""Manages the folder of files that the cloner and the applier share during a copy.
 
-    plan.json               by the loader: the table groups that are not copied yet
-    hold                    by the cloner, while it opens a snapshot: the applier must wait
-    GROUP-EPOCH/            by the cloner: one snapshot of a table group (tables that foreign keys link, or one table)
-        claim.json          the table definitions and the snapshot's position: the applier waits there for the rows
+The part of the applier that loads the copy is called the loader. The cloner writes chunk files, and the loader loads
+and removes them.
+
+    plan.json               written by the loader: the table groups that are not copied yet
+    hold                    written by the cloner: the applier must wait while a snapshot is opened
+    GROUP-EPOCH/            created by the cloner: one snapshot of a table group (tables that foreign keys link)
+        claim.json          the table definitions and the snapshot's position, where the applier waits for the rows
         TABLE.CHUNK.rows    chunk files, numbered in the order in which they are loaded
-        read.json           how much of each table is read, so that another process can continue
+        read.json           the part of each table that was read, so that another process can continue
         complete.json       the number of chunks of each table: all of them are in the folder, or loaded
 
-A snapshot may continue an unfinished one (`continues`). It then reuses the rows that the old snapshot has read, and
-continues its chunk numbers; the old snapshot is loaded first. Rows that changed between the positions of the two
-snapshots are in the first files of the new snapshot, which are written before its claim.
+A snapshot may continue an unfinished snapshot (`continues`). It then reuses the rows that the old snapshot has read,
+and continues the chunk numbers. The old snapshot is loaded first. The first files of the new snapshot have the rows
+that changed between the positions of the two snapshots. They are written before its claim.
 
-Invariant: a file has its name when it is complete and, except for chunk files and read.json, durable. A snapshot counts
-only while it has a claim: without claim.json none of its chunks are loaded, and its table group is read again. The
-folder may be lost: only the clone state in the target decides which chunks are loaded.
+Invariant: a file gets its name when it is complete. Except for chunk files and read.json, it is also durable then. A
+snapshot counts only while it has the file claim.json. Without this file, its chunks are not loaded, and its table group
+is read again. The folder may be lost, because the clone state in the target decides which chunks are loaded.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ Plan = dict[int, list[TableName]]  # table group → the source's names of its t
 
 @dataclass(frozen=True, slots=True)
 class CopiedTable:
-    """A table of the source that is copied, with the source's names. `create`: the text of SHOW CREATE TABLE."""
+    """The definition of a table to copy, with the source's names. `create`: the text of SHOW CREATE TABLE."""
 
     model: TableModel
     database: DatabaseModel
@@ -76,11 +78,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSnapshot:
-    """A snapshot of a table group, as its folder describes it. `tables`: the tables of the group that exist on the
-    source; the others were dropped.
+    """A snapshot of a table group (tables that foreign keys link), as its folder describes it.
 
-    `counts`: for each table, the number of its chunks that are in the snapshot named by `continues`; 0 if this snapshot
-    has all chunks of the table.
+    `epoch`: the time when the snapshot was begun, in microseconds since 1970; with the group, it identifies the
+    snapshot. `low`: its position. `tables`: the tables of the group that exist on the source; the others were dropped.
+    `continues`: the epoch of the unfinished snapshot that this one continues; 0 if there is none. `counts`: for each
+    table, the number of chunks that it reuses from that snapshot.
     """
 
     folder: Path
@@ -88,7 +91,7 @@ class StoredSnapshot:
     epoch: int
     low: SnapshotPosition
     tables: tuple[CopiedTable, ...]
-    server_id: int = 0  # of the source in whose log the position is
+    server_id: int = 0  # the server id of the source to whose log the position belongs
     continues: int = 0
     counts: tuple[int, ...] = ()
 
@@ -102,7 +105,7 @@ class StoredSnapshot:
     def chunk_counts(self) -> list[int] | None:
         """Return the number of chunks of each table; None if the snapshot is not completely read yet.
 
-        Raises RelayLogError 1594 if the file with the numbers is damaged.
+        Raises RelayLogError 1594 if complete.json is damaged.
         """
         path = self.folder / "complete.json"
         if (found := stored_json(path)) is None:
@@ -124,7 +127,7 @@ class StoredSnapshot:
         replace_file(self.folder / "read.json", text.encode(), durable=False)
 
     def parts(self) -> list[Part]:
-        """Return, for each table, the part that was read so far; [] if unknown.
+        """Return the part of each table that was read so far; [] if read.json is missing.
 
         Raises RelayLogError 1594 if read.json is damaged.
         """
@@ -144,7 +147,7 @@ class StoredSnapshot:
         return (self.folder / "claim.json").exists()
 
     def remove(self) -> None:
-        """Remove the snapshot's folder, the claim first: after a crash, a folder without a claim is not a snapshot."""
+        """Remove the snapshot's folder. The claim is removed first, so that a crash leaves no incomplete snapshot."""
         (self.folder / "claim.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -154,9 +157,7 @@ class CloneFolder:
         self.path, self._plan = channel.clone_folder, channel.clone_plan
 
     def read_plan(self) -> Plan:
-        """Return the table groups that are still to be copied; {} if there are none, or if the file of the plan is
-        damaged.
-        """
+        """Return the table groups that are not copied yet; {} if there are none, or if plan.json is damaged."""
         stored = stored_json(self._plan)
         with suppress(AttributeError, TypeError, ValueError):
             return {int(table_group): [(str(d), str(t)) for d, t in tables] for table_group, tables in stored.items()}
@@ -170,7 +171,7 @@ class CloneFolder:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def hold(self) -> None:
-        """Make the applier wait until `let_go` is called, for at most HOLD_S seconds."""
+        """Make the applier wait until `let_go` is called, but at most for HOLD_S seconds. May be called again."""
         replace_file(self.path / "hold", b"", durable=False)
 
     def let_go(self) -> None:
@@ -186,14 +187,14 @@ class CloneFolder:
     def begin(
         self, table_group: int, epoch: int, low: SnapshotPosition, tables: list[CopiedTable], server_id: int = 0
     ) -> StoredSnapshot:
-        """Create a snapshot, which the loader ignores until it is claimed."""
+        """Create the folder of a new snapshot, and return the snapshot. The loader ignores it until it is claimed."""
         folder = private_folder(self.path / f"{table_group}-{epoch}")
         return StoredSnapshot(
             folder=folder, table_group=table_group, epoch=epoch, low=low, tables=tuple(tables), server_id=server_id
         )
 
     def unfinished(self, table_group: int) -> StoredSnapshot | None:
-        """Return the newest snapshot of a table group if it is not completely read, else None."""
+        """Return the newest snapshot of a table group if it is not completely read; otherwise None."""
         found = max(
             (one for one in self.snapshots() if one.table_group == table_group), key=lambda one: one.epoch, default=None
         )
@@ -207,7 +208,7 @@ class CloneFolder:
                     found.remove()
 
     def sweep(self) -> None:
-        """Remove the snapshots that an earlier cloner has begun but not claimed."""
+        """Remove the folders of snapshots that an earlier cloner has begun but not claimed."""
         for path in self.path.glob("*/"):
             if not (path / "claim.json").exists():
                 StoredSnapshot(folder=path, table_group=0, epoch=0, low=SnapshotPosition(), tables=()).remove()
@@ -224,7 +225,7 @@ class CloneFolder:
                 yield found
 
     def size(self) -> int:
-        """Return the total bytes of the chunk files that are not loaded yet."""
+        """Return the total size in bytes of the chunk files that are not loaded yet."""
         return sum(map(size_of, self.path.glob("*/*.rows")))
 
 
@@ -255,8 +256,9 @@ def _claimed(folder: Path, stored: Any) -> StoredSnapshot:
 
 @contextmanager
 def _content_of(path: Path) -> Iterator[None]:
-    """Turn an error of the block, which reads values from the JSON of the file `path`, into an error that names the
-    file.
+    """Convert an error of the `with` block, which reads values from the JSON file `path`, into RelayLogError 1594.
+
+    The message of RelayLogError names the file.
     """
     try:
         yield

@@ -1,11 +1,16 @@
 """Finds the part of an unfinished snapshot that a new snapshot reuses, after a killed cloner or an unavailable source.
 
-The unfinished snapshot has chunks that were read at the position L; the new snapshot is at L'. The chunks of L are
-kept. Then the rows that the log changed in (L, L'] are deleted, and inserted as they are at L' if their keys are in the
-part that was read. The rest of the table is read at L', so the result is the table at L'. Invariant: the keys to delete
-include those of before and after images. If these keys may be incomplete, or are many, the table is read from its first
-key on. A chunk is never reused if another table has taken the name meanwhile: the statement that renamed it is in (L,
-L'], and is not a plain change of rows.
+The unfinished snapshot has chunks that were read at the position L. The new snapshot is at a later position L'. The
+table at L' is put together from three parts:
+
+1. The chunks that were read at L are loaded.
+2. The rows that the log changed between L and L' are deleted. If their keys are in the part that was read, the rows
+   are inserted as they are at L'.
+3. The rest of the table is read at L'.
+
+Invariant: the keys to delete include the keys of before images and after images. If these keys may be incomplete, or
+are too many, the table is read from its first key on. A chunk is not reused if another table has got the name
+meanwhile. The log then has a RENAME between L and L', which is not a plain change of rows.
 """
 
 from __future__ import annotations
@@ -21,18 +26,19 @@ from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
 from rplctl.relay_log.received import Received
 
-_PATIENCE_S: Final = 10.0  # for the receiver to fetch the log between the positions
-_FEW: Final = 1000  # so many changed keys are always worth it; more must be at most a tenth of the rows read
+_PATIENCE_S: Final = 10.0  # the longest wait for the log between the positions
+_FEW: Final = 1000  # the limit for changed keys of a table, or a tenth of the rows that were read if that is more
 
 
 def taken_over(
     old: StoredSnapshot, new: StoredSnapshot, log: Iterable[RelayGroups], kind: str, *, folds_names: bool
 ) -> tuple[list[Part | None], list[ChangedKeys]]:
-    """Return, for each table, the part of the `old` snapshot that the `new` one reuses (None: nothing), and the keys
-    that the log changed in between, as targets of `kind` store them.
+    """Return the parts of the tables in the `old` snapshot that the `new` one reuses, and the keys to read again.
 
-    `log`: the groups that `between` yields; `folds_names`: see `changed_keys`. Raises Unsure if nothing can be reused,
-    and SourceError if the log does not arrive.
+    The first list has the part of each table; None if nothing is reused. The second list has the keys that the log
+    changed between the snapshots, as targets of `kind` store them. `log`: the groups that `between` yields.
+    `folds_names`: True if the source's names are case-insensitive. Raises Unsure if nothing can be reused, and
+    SourceError if the log does not arrive.
     """
     parts = _parts(old)
     names = [[table.name for table in found.tables] for found in (old, new)]
@@ -57,8 +63,9 @@ def taken_over(
 
 
 def _parts(old: StoredSnapshot) -> list[Part]:
-    """Return the part of each table that the snapshot has read, with a last chunk whose file is complete but not
-    recorded yet.
+    """Return the part of each table that the snapshot has read.
+
+    This includes a last chunk whose file is complete, although a crash came before it was recorded in read.json.
     """
     parts = old.parts()
     for number, part in enumerate(parts):
@@ -75,10 +82,11 @@ def _parts(old: StoredSnapshot) -> list[Part]:
 def between(
     old: StoredSnapshot, new: StoredSnapshot, received: Received, applied: RelayLogInfo, wait: Callable[[float], bool]
 ) -> Iterator[RelayGroups]:
-    """Yield the groups of the log between the positions of both snapshots, and perhaps more before and after them. The
-    caller passes a `received` that has not begun.
+    """Yield the groups of the relay log between the positions of both snapshots, and perhaps some before and after.
 
-    Raises Unsure if the relay log lacks a part of that log, and SourceError if nothing has arrived for too long.
+    `received`: a reader of the relay log that has not begun. `applied`: the applier's position. `wait` waits for the
+    given seconds, and returns True if the copy must end. Raises Unsure if the relay log lacks a part between the
+    positions, and SourceError if nothing has arrived for too long.
     """
     if not received.begin_at(applied) or old.position.is_before(received.position):
         raise Unsure(f"the relay log begins at {received.position}, after {old.position}")

@@ -1,7 +1,7 @@
-"""The lag of the source's replicas, for a copy that waits for them (`clone --lag-of`).
+"""Queries the lag of the source's replicas, for a copy that pauses while they are behind (`clone --lag-of`).
 
-Each replica is queried with the channel's account, in a session of its own. Invariant: a replica whose lag is unknown
-(it has stopped, is unreachable, or does not report its lag) counts as too far behind.
+Each replica is queried with the channel's account, in a session of its own. Invariant: a replica counts as too far
+behind if its lag is unknown, because it has stopped, is unreachable, or does not report the lag.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rplctl.sql_text import written
 # The index of the column Seconds_Behind_Master, the same in all versions of MySQL and MariaDB (see their manuals).
 _SECONDS_BEHIND: Final = 32
 _OF_ALL: Final = _SECONDS_BEHIND + 2
-_STATEMENTS: Final = (  # the first one that the server supports is used
+_STATEMENTS: Final = (  # the first statement that the server supports is used
     (written("SHOW ALL SLAVES STATUS"), _OF_ALL),
     (written("SHOW REPLICA STATUS"), _SECONDS_BEHIND),
     (written("SHOW SLAVE STATUS"), _SECONDS_BEHIND),
@@ -30,7 +30,10 @@ log = logging.getLogger("rplctl.cloner")
 
 
 def lag_of(config: Config, source: MasterInfo, password: str, address: str) -> int | None:
-    """Return the seconds by which the replica at `address` is behind its source; None if they are unknown."""
+    """Return the seconds by which the replica at `address` is behind its source; None if the lag is unknown.
+
+    `address`: HOST or HOST:PORT. An error of the replica is logged, not raised.
+    """
     try:
         return asked_lag(config, source, password, address)
     except SourceError as error:
@@ -39,10 +42,10 @@ def lag_of(config: Config, source: MasterInfo, password: str, address: str) -> i
 
 
 def refuse_no_replica(config: Config, source: MasterInfo, password: str, addresses: str) -> None:
-    """Check that each address is that of a replica.
+    """Check that there is a replica at each of the addresses, which are separated by commas.
 
-    Raises UsageError for an invalid address, and SourceError for a server that does not answer, rejects the account or
-    is not a replica.
+    Raises UsageError for an invalid address. Raises SourceError for a server that does not answer, rejects the account
+    or is not a replica.
     """
     for address in filter(None, addresses.split(",")):
         with_address(source, address, "--lag-of")
@@ -54,10 +57,10 @@ def refuse_no_replica(config: Config, source: MasterInfo, password: str, address
 
 
 def asked_lag(config: Config, source: MasterInfo, password: str, address: str) -> int | None:
-    """Return the largest lag of the channels of the replica at `address`, in seconds; None if one of the channels has
-    stopped.
+    """Return the lag of the replica at `address` in seconds; None if one of its channels has stopped.
 
-    Raises SourceError if the server does not answer, rejects the account or is not a replica.
+    A replica with several channels has the lag of its slowest channel. Raises SourceError if the server does not
+    answer, rejects the account or is not a replica.
     """
     with survey(with_address(source, address), password, config) as query:
         found = _seconds_behind(query)

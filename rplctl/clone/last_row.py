@@ -1,10 +1,9 @@
-"""Share-locks a row of the last change to a table group: when the source grants the lock, new snapshots show this
-change.
+"""Finds a row of the last change to a table group. As soon as MySQL grants a lock on it, snapshots show the change.
 
-This is for MySQL without GTIDs. InnoDB makes a transaction visible to new snapshots before it releases the row locks,
-and with binlog_order_commits=ON transactions become visible in the order of the log. So a snapshot that shows the last
-transaction about the table group shows the earlier ones, too. Invariant: a row is used only if its key is certain,
-because a wrong key would find no row. Unless the change is a DELETE, the lock counts only if the row is found.
+This is for MySQL without GTIDs. InnoDB makes a transaction visible to new snapshots before it releases the row locks.
+With binlog_order_commits=ON, transactions become visible in the order of the log. So a snapshot that shows the last
+transaction of the table group also shows the earlier ones. Invariant: a row is used only if its key is certain, because
+a wrong key would find no row. The locking SELECT must find the row, except if the change is a DELETE.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from rplctl.source.snapshot import RowLock
 from rplctl.sql_text import NOTHING, Grammar, Sql, float_literal, hex_literal, joined, matched, word, written
 
 _SCAN_MS: Final = 1000
-_LOOKED_BACK: Final = 8  # pieces of 16 MB; a table group whose last change is older counts as unchanged
+_LOOKED_BACK: Final = 8  # pieces of 16 MB that are searched; an older change of the table group is not found
 _NOTHING: Final = MysqlGtidSet()
 _DECODED: Final = (
     TEMPORAL_TYPES
@@ -48,16 +47,16 @@ _DECODED: Final = (
 
 
 class LastRow:
-    """The last change to a table group in the relay log, as a row to lock. `read_model`: returns the source's model of
-    a table, and raises SourceError.
+    """The last change to a table group in the relay log, from which a row to lock is chosen.
 
-    `tables`: the tables of the group, as the parameter of `received.changed`.
+    `read_model` returns the source's model of a table, and raises SourceError. `tables`: the tables whose events show a
+    change of the group; None means any table.
     """
 
     def __init__(
         self, received: Received, read_model: Callable[[TableName], TableModel], tables: frozenset[TableName] | None
     ) -> None:
-        """Find the last change in the newest relay log. Raises RelayLogError if the log is damaged."""
+        """Find the last change in the newest relay log file. Raises RelayLogError if the file is damaged."""
         self._received, self._read_model, self._tables = received, read_model, tables
         self._last: tuple[RelayGroups, int] | None = None
         self._models: dict[TableName, TableModel] = {}
@@ -66,7 +65,7 @@ class LastRow:
                 break
 
     def look(self, groups: RelayGroups) -> None:
-        """Look for a later change in groups that have just arrived."""
+        """Search for a later change in groups that have just arrived in the relay log."""
         self._look(groups)
         if np.any((groups.scan.kind != GroupKind.ROWS) & (groups.scan.kind != GroupKind.CONTROL)):
             self._models.clear()
@@ -79,18 +78,20 @@ class LastRow:
         return False
 
     def lock(self) -> RowLock | None:
-        """Return the lock on a row of the last change, after a look at all groups that have arrived. None if the newest
-        relay log has no such change, or if none of its rows can be found with certainty.
+        """Return the statement that locks a row of the last change, after examining all groups that have arrived.
 
-        Raises SourceError if a table's definition cannot be read, and RelayLogError if the log is damaged.
+        None if the newest relay log file has no change of the group, or if no row of the change can be found with
+        certainty. Raises SourceError if a table's definition cannot be read, and RelayLogError if the log is damaged.
         """
         for groups in self._received.new():
             self.look(groups)
         return next(self._locks(*self._last), None) if self._last is not None else None
 
     def _locks(self, groups: RelayGroups, number: int) -> Iterator[RowLock]:
-        """Yield possible locks for the group's change: first on single rows by their key, then on all rows of a table
-        without a key, limited in time.
+        """Yield possible locks for the change in the group with this number.
+
+        Locks of single rows, by their primary key, come first. Then locks of all rows of a table without such a key
+        follow. They are limited in time.
         """
         scan = groups.scan
         if scan.kind[number] != GroupKind.ROWS or scan.has_payload[number]:
@@ -110,7 +111,7 @@ class LastRow:
                 without_key.append(model)
         for (
             model
-        ) in without_key:  # selects all columns: no index has them all, so rows are locked and not index entries
+        ) in without_key:  # the SELECT has all columns, so that InnoDB locks rows and not the entries of an index
             sql = written(
                 "SELECT /*+ MAX_EXECUTION_TIME({}) */ * FROM {} WHERE RAND() > 2 LOCK IN SHARE MODE",
                 _SCAN_MS,
@@ -119,10 +120,10 @@ class LastRow:
             yield RowLock(sql, finds=False)
 
     def _row(self, groups: RelayGroups, events: EventIndex, at: int) -> tuple[TableModel, Sql, bool] | None:
-        """Return the table of a rows event, the SQL condition that finds its first row, and True if that row exists
-        after the event.
+        """Return the table of a rows event, a condition that finds its first row, and True if this row must exist.
 
-        None if the account may not read the table, or if the table has other columns by now.
+        The condition is '' if no primary key finds the row. The row does not exist after a DELETE. The result is None
+        if the account may not read the table, or if the table is not in InnoDB or has other columns now.
         """
         table_map = table_map_of(groups, events, at)
         model = self._model(table_map) if table_map is not None else None
@@ -145,7 +146,7 @@ class LastRow:
 
 
 def table_map_of(groups: RelayGroups, events: EventIndex, at: int) -> TableMap | None:
-    """Return the table map that belongs to the rows event with index `at`, or None."""
+    """Return the TABLE_MAP that belongs to the rows event with index `at`; None if there is none."""
     description = groups.scan.description_at(int(events.offsets[at]))
     if description is None:
         return None
@@ -160,7 +161,10 @@ def table_map_of(groups: RelayGroups, events: EventIndex, at: int) -> TableMap |
 def read_images(
     groups: RelayGroups, events: EventIndex, at: int, table_map: TableMap, model: TableModel
 ) -> tuple[list[ColumnFormat], Images]:
-    """Return the column formats and the row images of a rows event, whose table has as many columns as the model."""
+    """Return the column formats and the row images of the rows event with index `at`.
+
+    `table_map`: the event's TABLE_MAP, with as many columns as the model has.
+    """
     description = groups.scan.description_at(int(events.offsets[at]))
     assert description is not None
     formats = column_formats(table_map, known_formats(model.columns))
@@ -174,9 +178,9 @@ def _parsed(groups: RelayGroups, events: EventIndex, at: int, description: Forma
 
 
 def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: Images) -> Sql:
-    """Return the condition that finds the event's first row by its primary key.
+    """Return the SQL condition that finds the event's first row by its primary key.
 
-    It is '' without a primary key, or if the value of a key column is uncertain.
+    It is '' if the table has no primary key, or if the value of a key column is uncertain.
     """
     key = model.primary_key
     if key is None or key.has_expression or not len(images.ops):
@@ -191,10 +195,10 @@ def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: I
 
 
 def key_term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> Sql:
-    """Return a condition that is true for exactly this value of the column, in a form that uses an index.
+    """Return an SQL condition that is true only for the column's value in a row image, and can use an index.
 
-    It is '' if there is no such form, or if the image lacks the column (MINIMAL). Raises BinlogFormatError if the
-    value is damaged.
+    `row`, `number`: the indexes of the image and of the column. The condition is '' if the type permits none, or if the
+    image lacks the column (binlog_row_image=MINIMAL). Raises BinlogFormatError if the value is damaged.
     """
     rows = np.array([row], np.int64)
     cells = cells_of(images, rows, number)

@@ -1,9 +1,14 @@
-"""The keys of a table that are created after all of its rows are loaded: one sort instead of a search for each row.
+"""Chooses the keys of a table that are created after all rows are loaded, because one sort is faster then.
 
-A key is created early if it identifies rows (`target.base.key_of`), numbers them (AUTO_INCREMENT), or a foreign key
-needs it, on either side. If tables are not stored in the order of their primary key (PostgreSQL), the primary key may
-be late, too: it identifies rows only when a snapshot continues another one. Invariant: a table with its late keys
-equals the source's table.
+Three kinds of keys must exist before the rows are loaded:
+
+* the key that identifies rows (`target.base.key_of`)
+* the key of an AUTO_INCREMENT column
+* a key that a foreign key needs, in the child or in the parent
+
+Some targets do not store a table in the order of its primary key (PostgreSQL). There, the primary key may also be
+created late. It is needed early only if a snapshot continues an unfinished one. Invariant: with its late keys, the
+table has all keys of the source's table.
 """
 
 from __future__ import annotations
@@ -15,10 +20,10 @@ from rplctl.schema.model import Key, TableModel
 
 
 def late_keys(model: TableModel, others: Iterable[TableModel], *, primary: bool = False) -> tuple[Key, ...]:
-    """Return the keys of a table that are created after its rows are loaded. `others`: tables whose foreign keys may
-    refer to it.
+    """Return the keys of a table that are created after its rows are loaded.
 
-    `primary`: True if a primary key may be late. A key of an AUTO_INCREMENT column may then be late, too.
+    `others`: the tables whose foreign keys may refer to this table. `primary`: True if the primary key, and a key of an
+    AUTO_INCREMENT column, may be created late, too.
     """
     needed = {key.columns[0].casefold() for key in model.foreign_keys}
     if not primary:

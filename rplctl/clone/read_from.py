@@ -1,8 +1,7 @@
-"""A replica that is read instead of the source (`clone --read-from`): its address, and the check that it is a complete
-copy of the source.
+"""Checks a replica that a copy reads instead of the source (`clone --read-from`), and parses its address.
 
-A transaction has the same GTID on the source and on the replica. Invariant: a replica with transactions of its own, or
-one that skips some of the source's, is not a complete copy and is refused.
+A transaction has the same GTID on the source and on the replica. Invariant: a replica that is not a complete copy of
+the source is refused. Such a replica has transactions of its own, or skips some of the source's transactions.
 """
 
 from __future__ import annotations
@@ -32,8 +31,10 @@ _MYSQL_FILTERS = written(
 
 
 def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") -> MasterInfo:
-    """Return the channel's connection settings with the host and port from `read_from`, HOST or HOST:PORT. Raises
-    UsageError for any other text.
+    """Return the channel's connection settings with another host and port, those in `read_from`.
+
+    `read_from`: HOST or HOST:PORT. `option`: the name of the option, for the message. Raises UsageError for any other
+    text.
     """
     host, colon, port = read_from.rpartition(":") if not read_from.endswith("]") else (read_from, "", "")
     if not colon or "]" in port or (":" in host and not host.startswith("[")):
@@ -47,8 +48,9 @@ def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") 
 
 
 def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
-    """Check that the replica is a complete copy, in new sessions on both servers. Raises the errors of `refuse_other`,
-    and UsageError if `read_from` is not an address.
+    """Check that the replica at the address `read_from` is a complete copy, in new sessions on both servers.
+
+    Raises the errors of `refuse_other`, and UsageError if `read_from` is not an address.
     """
     copy = with_address(source, read_from)
     password = reveal(source.user_password, config.datadir)
@@ -57,8 +59,10 @@ def refuse_copy(config: Config, source: MasterInfo, read_from: str) -> None:
 
 
 def refuse_other(replica: Ask, source: Ask, address: str) -> None:
-    """Raise SourceError unless every transaction of the replica is also one of the source. The GTIDs that both servers
-    have logged are compared.
+    """Raise SourceError if the replica at `address` is not a complete copy of the source.
+
+    The replica must log the transactions that it applies, have no replication filters, and have no GTID that the source
+    lacks. `replica`, `source`: run queries on these servers.
     """
     step = step_of(replica)
     if step is SnapshotKind.SHARE_LOCK or step is not step_of(source):
@@ -75,13 +79,16 @@ def refuse_other(replica: Ask, source: Ask, address: str) -> None:
 
 
 def refuse_foreign(there: str, source: str, address: str) -> None:
-    """Raise SourceError unless the GTID set `source` has all GTIDs of the replica, `there`."""
+    """Raise SourceError if the replica has GTIDs that the source lacks.
+
+    `there`: the GTIDs of the replica. `source`: the GTIDs of the source. `address`: the replica's, for the message.
+    """
     if foreign := missing_gtids(there, source):
         raise SourceError(f"{address} has transactions that the source does not have: {foreign}", hint=READ_SOURCE)
 
 
 def missing_gtids(part: str, whole: str) -> str:
-    """Return the GTIDs of `part` that `whole` lacks, in a server's notation."""
+    """Return the GTIDs of `part` that `whole` lacks, in the notation of MySQL or of MariaDB."""
     if ":" in part + whole:
         return str(MysqlGtidSet.parse(part).subtract(MysqlGtidSet.parse(whole)))
     there = MariadbGtidState.parse(whole)
@@ -90,8 +97,10 @@ def missing_gtids(part: str, whole: str) -> str:
 
 
 def _has(state: MariadbGtidState, domain: int, server_id: int, sequence: int) -> bool:
-    """True if the source's state contains this GTID. A state has the last number of each domain with its server; a
-    lower number counts for any server.
+    """True if the source's GTID state contains this GTID of MariaDB.
+
+    A state has the last GTID of each domain. Any GTID of the domain with a lower number is also contained, whatever its
+    server id.
     """
     last = state.domains.get(domain, (0, 0))
     return sequence < last[1] or (server_id, sequence) == last

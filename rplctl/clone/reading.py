@@ -1,9 +1,9 @@
-"""Reads the tables of one snapshot into chunk files, a chunk at a time. Each table begins at its first key, or after
-the part that an earlier process has read.
+"""Reads the tables of one snapshot, and writes their rows to chunk files.
 
-If a table continues such a part, its first chunk has the rows that the log changed between the positions of the two
-snapshots: the keys to delete, and the rows that the new snapshot has for them. Invariant: `read.json` counts a chunk
-only if its file exists. Between two chunks no DDL statement waits for the cloner, if `source.snapshot.lets_ddl_pass`.
+A table is read from its first key on, or after the part that an earlier, unfinished snapshot has read. In the second
+case, the first new chunk has the keys that the log changed between the two snapshots. Their rows are deleted first, and
+then inserted as the new snapshot shows them. Invariant: `read.json` counts a chunk only if its file exists. Between two
+chunks, no DDL statement waits for the cloner, if `source.snapshot.lets_ddl_pass` is true.
 """
 
 from __future__ import annotations
@@ -33,21 +33,24 @@ from rplctl.source.snapshot import SnapshotKind, SourcePosition
 from rplctl.source.survey import Ask
 from rplctl.sql_text import Sql, joined, written
 
-CHUNK_BYTES: Final = 16 << 20  # the size of a chunk, computed from the rows of the one before it
-_FIRST_ROWS: Final = 1000  # most rows of a first chunk, because the source's size estimate may be outdated
-_MOST_GROWTH: Final = 10  # factor by which the next chunk may have more rows
+CHUNK_BYTES: Final = 16 << 20  # the intended size of a chunk, estimated from the size of rows in the previous chunk
+_FIRST_ROWS: Final = 1000  # the limit for rows of the first chunk, because the source's size estimate may be outdated
+_MOST_GROWTH: Final = 10  # the next chunk has at most this many times the rows of the previous chunk
 _KEYS_AT_ONCE: Final = 500
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 _MOST_CONDITIONS: Final = 512 << 10  # characters; max_allowed_packet may be 1 MiB
 
 
 class BeginAgain(Exception):
-    """The error if the rows that were read so far no longer belong to one snapshot of the table group."""
+    """The error if the rows that were read so far cannot be used, so that the table group must be read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The limits that a reader obeys, and the report that it writes."""
+    """The limits that a SnapshotReader obeys, and the status file that it updates.
+
+    `wait_for_room` waits until there is disk space for the next chunk.
+    """
 
     wait_for_room: Callable[[], None]
     throttle: Throttle
@@ -56,12 +59,13 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopySource:
-    """The sessions on the source of a copy, and the facts about it that a copy needs.
+    """The sessions on the source of a copy, and the facts about the source that a copy needs.
 
-    `query`, `about`: sessions on the server that is read. `log`: a session on the server whose log the channel reads;
-    it is `query`, unless a replica of that server is read.
-    `copy`: the address of that replica, else ''. `lag`: returns the lag of a replica.
-    `applied`: the applier's GTIDs, in the notation of the source's vendor. `relay`: the applier's stored position.
+    `query`, `about`: sessions on the server that is read: for rows, and for other queries. `log`: a session on the
+    channel's source; it is the same as `query`, except if a replica is read (`clone --read-from`). `copy`: the address
+    of this replica, else ''. `lag` returns the lag of a replica in seconds. `select` reads the rows of a SELECT.
+    `step`: the method by which snapshots are opened. `server_id`: that of the channel's source. `applied`: the
+    applier's GTIDs, in the notation of the source's vendor. `relay`: the applier's stored position.
     """
 
     query: Ask
@@ -78,7 +82,7 @@ class CopySource:
 
 
 class SnapshotReader:
-    """The reader of the tables of one snapshot."""
+    """The reader of the tables of one snapshot, which writes their rows to chunk files."""
 
     def __init__(
         self, source: CopySource, begun: StoredSnapshot, beside: Beside, *, takes_numbers: bool, locking: Sql
@@ -89,10 +93,10 @@ class SnapshotReader:
         self._parts = [Part() for _ in begun.tables]
 
     def go_on(self, parts: Sequence[Part | None], changed_rows: Sequence[ChangedKeys]) -> StoredSnapshot:
-        """Reuse the given part of each table (None: nothing), and read the rows in it that have changed since. Return
-        the snapshot with the number of reused chunks of each table.
+        """Reuse the given part of each table (None: nothing), and read the changed rows of this part again.
 
-        This is called before the snapshot is claimed, because the claim has these numbers.
+        Return the snapshot with the number of reused chunks of each table. This is called before the snapshot is
+        claimed, because the claim has these numbers. `changed_rows`: the changed keys of each table.
         """
         for number, part in enumerate(parts):
             if part is not None:
@@ -102,7 +106,7 @@ class SnapshotReader:
         return replace(self._begun, counts=tuple(part.count if part is not None else 0 for part in parts))
 
     def read_all(self) -> list[int]:
-        """Read all tables that are not completely read, and return the number of chunks of each."""
+        """Read all tables that are not completely read, and return the number of chunks of each table."""
         return [self._read(number) for number in range(len(self._begun.tables))]
 
     def _read(self, number: int) -> int:
@@ -125,8 +129,9 @@ class SnapshotReader:
         return part.count
 
     def _read_changed(self, number: int, part: Part, changed_rows: ChangedKeys) -> int:
-        """Read those changed rows whose keys are in the reused part, and return their number. The other changed rows
-        come with the rest of the table.
+        """Read the changed rows whose keys are in the reused part of a table, and return their number.
+
+        `number`: the index of the table. The other changed rows are read with the rest of the table.
         """
         chunk = Chunk(None, part.upto)
         begin = condition(chunk_key(self._begun.tables[number].model), chunk)
@@ -139,7 +144,10 @@ class SnapshotReader:
     def _read_chunk(
         self, number: int, chunk_number: int, chunk: Chunk, conditions: Sequence[Sql], gone: tuple[Key, ...] = ()
     ) -> tuple[int, int]:
-        """Write a chunk file, and return the number of its rows and of their bytes."""
+        """Read one chunk of the table with index `number`, write its file, and return the number of rows and of bytes.
+
+        `conditions`: one WHERE for each SELECT. `gone`: the keys of rows that are deleted before the rows are inserted.
+        """
         table = self._begun.tables[number]
         columns = selected_columns(table.model.columns, takes_numbers=self._takes_numbers)
         what = joined(", ", [c.expression for c in columns])
@@ -181,7 +189,7 @@ def _rows_in_a_chunk(row_bytes: float) -> int:
 
 
 def _in_parts(changed_rows: ChangedKeys) -> Iterator[list[Sql]]:
-    """Divide the conditions, one for each key, into lists that fit into one statement."""
+    """Divide the conditions, one for each changed key, into lists, each of which fits into one statement."""
     some, size = list[Sql](), 0
     for one in changed_rows.values():
         if some and (len(some) == _KEYS_AT_ONCE or size + len(one) > _MOST_CONDITIONS):
@@ -194,18 +202,19 @@ def _in_parts(changed_rows: ChangedKeys) -> Iterator[list[Sql]]:
 
 
 def check_names(groups: RelayGroups, begun: StoredSnapshot) -> None:
-    """Raise BeginAgain if DDL after the snapshot names one of its tables, because another table may have taken its
-    name (gh-ost's swap).
+    """Raise BeginAgain if DDL after the snapshot's position names one of its tables.
+
+    Another table may have got this name since, for example when gh-ost swaps tables.
     """
     if at := ddl_behind(groups, begun.position, frozenset(table.name for table in begun.tables)):
         raise BeginAgain(f"DDL at {at} names {names_of(begun.tables)}")
 
 
 def telling_tables(tables: Sequence[CopiedTable], names: Sequence[TableName] = ()) -> frozenset[TableName] | None:
-    """Return the tables whose rows events show a change to `tables`, or to `names` that may have been dropped.
+    """Return the tables whose rows events in the log show a change of the copied `tables`.
 
-    None, which `received.changed` takes as any table, if foreign keys cascade from other tables: cascades are not in
-    the log.
+    `names`: tables of the group that may have been dropped, so that they are also included. The result is None, which
+    means any table, if foreign keys cascade from tables outside of the group. Such cascades are not in the log.
     """
     there = {table.name for table in tables}
     parents = {(key.ref_database, key.ref_table) for table in tables for key in table.model.foreign_keys}
@@ -218,7 +227,7 @@ def names_of(tables: Sequence[CopiedTable]) -> str:
 
 @contextmanager
 def released(query: Ask) -> Iterator[None]:
-    """Run the block, then release the metadata locks that its statements took, so that DDL can continue."""
+    """Run the `with` block, then release the metadata locks that its statements took, so that DDL can continue."""
     query(written("SAVEPOINT rplctl"))
     yield
     query(written("ROLLBACK TO SAVEPOINT rplctl"))
@@ -226,7 +235,7 @@ def released(query: Ask) -> Iterator[None]:
 
 @contextmanager
 def transaction(query: Ask) -> Iterator[None]:
-    """Run the block in a transaction that is rolled back, which also releases its row locks and metadata locks."""
+    """Run the `with` block in a transaction, then roll it back, which releases its row locks and metadata locks."""
     query(written("START TRANSACTION"))
     try:
         yield
@@ -235,17 +244,17 @@ def transaction(query: Ask) -> Iterator[None]:
 
 
 def show_snapshots(names: Sequence[TableName], source: CopySource) -> bool:
-    """True if all tables are in InnoDB, whose rows a snapshot shows at one position."""
+    """True if all tables are in InnoDB, so that a snapshot shows their rows at one position."""
     found = source.about(written("SELECT table_schema, table_name, engine FROM information_schema.tables"))
     engines = {(str(database), str(table)): str(engine).lower() for database, table, engine in found}
     return all(engines.get(name, "innodb") == "innodb" for name in names)
 
 
 def copied_table(name: TableName, source: CopySource, *, is_locked: bool) -> CopiedTable | None:
-    """Return the table's definition; None if the table was dropped. `is_locked`: True if row locks are used and no
-    snapshot is open.
+    """Return the table's definition; None if the table was dropped.
 
-    A metadata lock prevents DDL on the table between the two queries.
+    First, a SELECT takes a metadata lock, which prevents DDL on the table while its definition is read. `is_locked`:
+    True if the table is read with row locks, so that no snapshot is open.
     """
     try:
         with transaction(source.query) if is_locked else released(source.query):

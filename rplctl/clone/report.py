@@ -1,7 +1,7 @@
-"""The cloner's status for show-status, show-clone and check: a small file, as each thread of a channel has one.
+"""Writes the cloner's status file, which show-status, show-clone and check read.
 
-Invariant: the file has an error, with its number and its time, until rows were read after it. An old error is not
-removed, so readers must judge it by its time.
+Each thread of a channel has such a file. Invariant: an error stays in the file, with its number and its time, until the
+cloner reads rows again. It is not removed when the cloner ends. So a reader must judge by the time whether it is old.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CloneReport:
         self._file = StatusFile(channel.status_path(ROLE), self._status)
 
     def step(self, words: str) -> None:
-        """Record which snapshot method the cloner uses, as text."""
+        """Record the snapshot method that the cloner uses, as text for people."""
         self._status.clone_step = words
 
     def state(self, words: str) -> None:
@@ -36,7 +36,7 @@ class CloneReport:
         self._file.write_if_older(0.0 if is_news else _INTERVAL_S)
 
     def moved(self) -> None:
-        """Record that rows have arrived from the source, which also ends an error."""
+        """Record that rows have arrived from the source, and remove an earlier error."""
         status = self._status
         status.clone_moved = time.time()
         had_error = bool(status.last_errno)

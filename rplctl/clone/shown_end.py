@@ -1,9 +1,10 @@
 """Finds the position in the source's log that a snapshot on a replica shows (`clone --read-from`).
 
-The cloner waits until the replica has all transactions that the source had at the time of the request; the snapshot may
-show some later ones. Invariant: the position that is found, L, is after the last transaction that the snapshot shows.
-The snapshot shows all transactions before L and none after it. A replica that applies in parallel may for a moment show
-other transactions than a part of the log; such a snapshot is not used.
+The cloner waits until the replica has all transactions that the source had when the copy of the table group began. Then
+it opens the snapshot, which may also show some later transactions. Invariant: the position is directly after the last
+transaction that the snapshot shows. The snapshot shows all transactions before the position and none after it. A
+replica that applies in parallel may, for a moment, show a transaction without an earlier one. A snapshot from such a
+moment is not used.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from rplctl.source.survey import Ask
 
 
 def shown_by(held: Snapshot, replica: Ask) -> str | None:
-    """Return the GTIDs of all transactions that a snapshot of the replica may show; None if they are unknown. Raises
-    SourceError if the source or the replica reports an error.
+    """Return the GTIDs of all transactions that a snapshot on the replica may show; None if they are unknown.
+
+    `held`: the snapshot. `replica`: runs queries on the replica. Raises SourceError if the replica reports an error.
     """
     high = held.high()
     if high == held.low:
@@ -35,13 +37,13 @@ def shown_by(held: Snapshot, replica: Ask) -> str | None:
 
 @dataclass(kw_only=True)
 class ShownEnd:
-    """Finds the snapshot's position in the groups that arrive from the source.
+    """The search for the position of a replica's snapshot, in the groups that arrive from the source.
 
-    `surely`: GTIDs that the snapshot shows; `shown`: these GTIDs, and others that the snapshot may show.
-    `position`: the position found so far; the snapshot shows all transactions before it.
-    `names`: the tables by which a change of the table group is recognised (received.changed).
-    `plain`: the same tables with their original names.
-    `fits`: True unless a transaction contradicts the snapshot.
+    `surely`: the GTIDs that the snapshot certainly shows. `shown`: these GTIDs, and others that it may show.
+    `position`: the position found so far. The snapshot shows all transactions before it.
+    `names`: the tables whose events show a change of the table group (see received.changed). `plain`: the tables of
+    the group with their original names.
+    `fits`: False if a transaction shows that the snapshot is not at one position.
     """
 
     surely: str
@@ -53,7 +55,7 @@ class ShownEnd:
     _is_behind: bool = field(default=False, init=False)
 
     def look(self, groups: RelayGroups) -> None:
-        """Examine the next groups, and move `position` over those that the snapshot shows."""
+        """Examine the next groups of the source's log, and move `position` past those that the snapshot shows."""
         scan = groups.scan
         seen = MysqlGtidSet.parse(self.surely) if ":" in self.surely else MysqlGtidSet()
         for number in range(len(scan)):

@@ -1,13 +1,14 @@
-"""The methods that open a snapshot of a table group, and find its position in the source's log.
+"""Opens a snapshot of a table group, and finds the snapshot's position in the source's log, with one of four methods.
 
     Exact         MariaDB: the server reports the position of the snapshot
-    GtidWindow    MySQL with GTIDs: the snapshot was opened between two positions, a window. It counts as positioned
-                  at the end of the window if it shows all changes of the table group in the window
-    LastRowLock   MySQL without GTIDs: as GtidWindow; a lock on the last changed row begins the window
-    OnReplica     a snapshot on a replica of the source, whose position is found in the source's log
+    GtidWindow    MySQL with GTIDs: the snapshot was opened between two known positions, the window. If it shows all
+                  changes of the table group in the window, the end of the window is its position
+    LastRowLock   MySQL without GTIDs: like GtidWindow, but a lock on the last changed row begins the window
+    OnReplica     the snapshot is on a replica, and its position is found in the log of the source
 
-Invariant: an opened snapshot shows the tables of the group at `Opened.place`, with all transactions before it and none
-after it. If this is not certain, the method returns Retry, and the cloner opens another snapshot.
+A table group has the tables that foreign keys link. Invariant: an opened snapshot shows the tables at the position
+`Opened.place`, with all transactions before this position and none after it. If this is not certain, the method returns
+Retry, and the cloner opens another snapshot.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from rplctl.schema.statement import TableName
 from rplctl.source.snapshot import RowLock, Snapshot, SnapshotKind, SourcePosition, gtids_at, settled_end, snapshot
 from rplctl.source.survey import log_end
 
-SOURCE_S: Final = 10.0  # for logged transactions to be visible, and to be received
+SOURCE_S: Final = 10.0  # the longest wait until a logged transaction is visible, and until it is received
 
 
 class CopyStopped(Exception):
-    """The error that ends a copy after STOP."""
+    """The error that ends the cloner's current work after STOP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An opened snapshot and its position. `tables`: the tables of the group that exist at `place`."""
+    """The result of opening a snapshot: its position `place`, and the tables of the group that exist there."""
 
     place: SnapshotPosition
     tables: list[CopiedTable]
@@ -53,16 +54,20 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The answer if a snapshot may not be at one position, so that another one must be opened. `why`: the reason."""
+    """The result if it is uncertain that a snapshot shows one position, so that another one must be opened.
+
+    `why`: the reason.
+    """
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableGroup:
-    """The tables that one snapshot must show.
+    """The tables that one snapshot must show, and the source on which it is opened.
 
-    `read_tables`: returns those tables that exist, as the session `source.query` sees them. `stop`: set by STOP.
+    `read_tables` returns the definitions of the tables that exist in the snapshot of the session `source.query`.
+    `stop` is set by STOP.
     """
 
     names: list[TableName]
@@ -73,12 +78,17 @@ class TableGroup:
     def snapshot(
         self, held: ExitStack, step: SnapshotKind, lock: Callable[[], RowLock | None] | None = None
     ) -> Snapshot:
-        """Open a snapshot on the source, which the exit stack `held` closes. Raises the errors of `source.snapshot`."""
+        """Open a snapshot in the session `source.query`. The exit stack `held` closes it.
+
+        `step`: the method. `lock`: returns the row whose lock begins the window. Raises the errors of
+        `source.snapshot.snapshot`.
+        """
         return held.enter_context(snapshot(self.source.query, step, self.source.applied, SOURCE_S, lock))
 
     def received(self, end: BinlogPosition, patience_s: float = SOURCE_S) -> Iterator[RelayGroups]:
-        """Yield the groups of the source up to `end`, as they arrive. Raises Stopped after STOP, and SourceError if
-        nothing has arrived for `patience_s` seconds.
+        """Yield the groups of the relay log up to the position `end`, as they arrive.
+
+        Raises CopyStopped after STOP, and SourceError if nothing has arrived for `patience_s` seconds.
         """
         yield from self.source.received.until(end, patience_s, self.stop.wait)
         if self.stop.is_set():
@@ -86,10 +96,13 @@ class TableGroup:
 
 
 class SnapshotMethod(Protocol):
-    """A way to open a snapshot on a source."""
+    """A way to open a snapshot of one table group, and to find its position."""
 
     def open(self, held: ExitStack) -> Opened | Retry:
-        """Open a snapshot, which the exit stack `held` closes. Raises SourceError, Stopped."""
+        """Open a snapshot, which the exit stack `held` closes, and find its position.
+
+        Raises SourceError if the source reports an error, and CopyStopped after STOP.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +120,19 @@ class Exact:
         return Opened(self._place(shown, end), tables)
 
     def _place(self, shown: Snapshot, end: BinlogPosition) -> SnapshotPosition:
-        """Return the snapshot's position, or `end`, the end of the log, if there is no transaction between the two."""
+        """Return the position of the snapshot. It is `end` if there is no transaction between the snapshot and `end`.
+
+        `end`: the end of the source's log before the snapshot was opened.
+        """
         low, source = shown.low, self.group.source
         assert low.position is not None
         is_same = low.position.is_before(end) and low.gtids == gtids_at(source.query, end)
         return SnapshotPosition(str(end if is_same else low.position), _with_ours(low.gtids, source))
 
     def _are_named(self, shown: Snapshot) -> bool:
-        """True if DDL after the snapshot's position names a table: a table that is missing now may have existed at that
-        position.
+        """True if DDL after the snapshot's position names a table of the group.
+
+        A table that is missing now may then have existed at the snapshot's position.
         """
         low = shown.low.position
         assert low is not None
@@ -151,7 +168,7 @@ class LastRowLock:
 
 @dataclass(frozen=True, slots=True)
 class OnReplica:
-    """A snapshot on a replica of the source; the replica must be less than SOURCE_S seconds behind."""
+    """The method for a snapshot on a replica of the source, which must be less than SOURCE_S seconds behind."""
 
     group: TableGroup
 
@@ -192,9 +209,10 @@ class OnReplica:
 
 
 def method_of(group: TableGroup, last: LastRow | None) -> SnapshotMethod | None:
-    """Return the method that reads a consistent snapshot of the group; None if the source can only lock its rows.
+    """Return the method that opens a snapshot of the group; None if its rows can only be read with locks.
 
-    `last`: the row that the last change of the tables wrote, if the source has no GTIDs and this row is certain.
+    `last`: the row that the last change of the tables wrote. It is only needed if the source has no GTIDs; None if the
+    row is uncertain.
     """
     if group.source.step is SnapshotKind.SHARE_LOCK and last is None:
         return None
@@ -214,10 +232,10 @@ def place_of_window(
     tables: list[CopiedTable],
     look: Callable[[RelayGroups], None] = lambda groups: None,
 ) -> SnapshotPosition | None:
-    """Return the end of the window in which the snapshot was opened. Return None if a transaction of the window may
-    have changed the tables without being visible in the snapshot.
+    """Return the end of the window in which the snapshot was opened, as the snapshot's position.
 
-    `look`: called with all groups of the window.
+    None if a transaction in the window may have changed the tables without being visible in the snapshot. `tables`: the
+    tables of the group that exist in the snapshot. `look` is called with all groups that were received meanwhile.
     """
     source, names = group.source, group.names
     high = shown.high().position
@@ -250,6 +268,6 @@ def _in_window(
 
 
 def _with_ours(gtids: str, source: CopySource) -> str:
-    """Return the source's GTIDs, together with those that the applier has in other domains (MariaDB)."""
+    """Return MariaDB's GTIDs `gtids`, together with the applier's GTIDs in other domains than these."""
     there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
     return str(MariadbGtidState({**ours.domains, **there.domains}))

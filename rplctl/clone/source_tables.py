@@ -1,9 +1,8 @@
-"""Reads the tables of a source before a copy: their names, their estimated sizes, and tables that are hidden from the
-account.
+"""Lists the tables of a source before a copy, with their estimated sizes and the privileges that the account lacks.
 
-Invariant: a table that the account may not read is reported with the GRANT that permits it, never excluded silently.
-The catalog is read before and after the log position `end` until both readings are equal, because tables may be created
-and dropped meanwhile.
+Invariant: a table that the account may not read is reported with the GRANT that permits reading it, and never excluded
+silently. Tables may be created and dropped meanwhile. So the catalog is read before and after the log position `end`,
+until both readings have the same tables.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from rplctl.source.snapshot import SnapshotKind, SourcePosition, lets_ddl_pass, 
 from rplctl.source.survey import Ask, survey
 from rplctl.sql_text import written
 
-_PATIENCE_S = 10.0  # the time for the source's current COMMITs to end
+_PATIENCE_S = 10.0  # the longest wait for the end of COMMITs that are running on the source
 _MOST_LOOKS = 3  # attempts while tables are created and dropped
 _REPLICATION = ("REPLICATION SLAVE", "REPLICATION CLIENT")
 _OBJECTS = (
@@ -49,10 +48,10 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The tables that may be copied, with the source's names.
+    """The choice of tables to copy, by the source's names.
 
-    `databases`: the only databases to copy from; () = any. `named`: the only tables to copy; () = all tables for which
-    `accepts` returns True.
+    `accepts`: True if the channel's filters accept the database and the table with these names. `databases`: the only
+    databases to copy from; () = any. `named`: the only tables to copy; () = all tables that `accepts` accepts.
     """
 
     accepts: Callable[[str, str], bool]
@@ -62,7 +61,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSize:
-    """The size of a table as the source estimates it."""
+    """The storage engine of a table, and its number of rows and bytes as the source estimates them."""
 
     engine: str
     rows: int
@@ -71,7 +70,10 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A privilege that the account lacks. An empty database or table name means all."""
+    """A privilege that the channel's account lacks on a table of the source. An empty name means all.
+
+    `right`: the name of the privilege. `grant`: the statement that gives it.
+    """
 
     database: str
     table: str
@@ -81,11 +83,12 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTables:
-    """The tables of a source. `end`: the end of its log, None if the account may not query it; `gtids`: the GTIDs of
-    all transactions before `end`.
+    """The tables of a source that can be copied, and the facts that a clone shows or needs.
 
-    `step`: the snapshot method. `wished`: the GRANT that the account lacks, without which DDL waits for a copy.
-    `objects`: views, triggers and others, which are not copied, as far as the account sees them.
+    `end`: the end of the source's log; None if the account may not query it. `gtids`: the GTIDs of all transactions
+    before `end`. `step`: the best snapshot method of the source. `facts`: the sizes of the tables. `missing`: the
+    privileges without which the copy fails. `wished`: a GRANT without which DDL on the source waits for the copy; '' if
+    it is not needed. `objects`: views, triggers and others that are not copied, as far as the account sees them.
     """
 
     catalog: Catalog
@@ -100,8 +103,10 @@ class SourceTables:
 
 
 def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is_new: bool) -> SourceTables:
-    """Return the tables to copy. Raises SourceError if the source reports an error or, for a new copy, has prepared XA
-    transactions.
+    """Return the tables to copy, and what the account lacks for the copy.
+
+    `is_new`: True if the channel has no position yet. Raises SourceError if the source reports an error. For a new
+    channel, SourceError is also raised if the source has prepared XA transactions.
     """
     with survey(master, reveal(master.user_password, config.datadir), config) as query:
         if is_new and _prepared(query):
@@ -150,9 +155,7 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
 
 
 def _objects(query: Ask, wanted: Wanted) -> tuple[SkippedObject, ...]:
-    """Return the views, triggers, routines and events of the databases that are copied; nothing if single tables are
-    copied.
-    """
+    """Return the views, triggers, routines and events in the databases to copy; () if single tables are copied."""
     if wanted.named:
         return ()
     found = {
@@ -171,8 +174,9 @@ def _objects(query: Ask, wanted: Wanted) -> tuple[SkippedObject, ...]:
 
 
 def _prepared(query: Ask) -> bool:
-    """True if the source lists prepared XA transactions, whose later XA COMMIT would stop the channel. Without the
-    privilege XA_RECOVER_ADMIN, MySQL does not list them.
+    """True if the source lists prepared XA transactions. A later XA COMMIT of them would stop the channel.
+
+    Without the privilege XA_RECOVER_ADMIN, MySQL does not list them, and the result is False.
     """
     try:
         return bool(query(written("XA RECOVER")))
@@ -208,8 +212,10 @@ def _of_replication(rights: Rights, end: BinlogPosition | None) -> Iterator[Miss
 def _missing(
     rights: Rights, wanted: Wanted, seen: Collection[TableName], refused: Iterable[TableName]
 ) -> Iterator[Missing]:
-    """Yield a missing privilege for each named table that the account cannot see. If no tables are named, yield one for
-    each hidden database, or one for all databases.
+    """Yield the SELECT privileges that the account lacks.
+
+    If single tables are copied, there is one for each table that the account does not see. Otherwise, there is one for
+    all databases, or one for each hidden database and each table that the account may not read (`refused`).
     """
     if wanted.named:
         for name in wanted.named:

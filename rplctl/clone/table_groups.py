@@ -1,7 +1,8 @@
-"""Table groups: tables that foreign keys link, directly or not, which one snapshot must show together.
+"""Divides tables into table groups. A table group has all tables that foreign keys link, directly or indirectly.
 
-Cascades of foreign keys are not in the log. Rows of a child and of its parent must therefore be from one position,
-after which the applier follows the foreign keys of both tables.
+One snapshot must show all tables of a group, because the log does not contain the cascades of foreign keys. So the rows
+of a child and of its parent must be from one position. After this position, the applier follows the foreign keys of
+both tables.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Final
 from rplctl.schema.model import TableModel
 from rplctl.schema.statement import TableName
 
-_MOST_BYTES: Final = 1 << 30  # of groups that share a snapshot: the applier waits while they are read
-_MOST_TABLES: Final = 200  # of groups that share a snapshot: the applier waits while their definitions are read
+_MOST_BYTES: Final = 1 << 30  # the limit for groups that share a snapshot, because the applier waits for their rows
+_MOST_TABLES: Final = 200  # the same limit in tables, because the applier waits while their definitions are read
 
 
 def table_groups(models: Mapping[TableName, TableModel]) -> list[list[TableName]]:
-    """Return the table groups, in the order of `models`.
+    """Divide the tables of `models` into table groups, in the order of `models`.
 
-    Each table is in one group. A foreign key to a table that is not in `models` links nothing.
+    Each table is in exactly one group. A foreign key to a table that is not in `models` is ignored.
     """
     table_group = {name: [name] for name in models}
     for name, model in models.items():
@@ -32,10 +33,10 @@ def table_groups(models: Mapping[TableName, TableModel]) -> list[list[TableName]
 
 
 def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], int]) -> Iterator[list[TableName]]:
-    """Join small groups, and yield the larger groups. Each snapshot makes the applier wait, so few snapshots are
-    better, and the tables of one snapshot are loaded in parallel.
+    """Join small table groups to larger ones, and yield the result, so that the copy needs fewer snapshots.
 
-    `bytes_of`: returns the approximate size of a table.
+    The applier waits for each snapshot, and the tables of one snapshot are loaded in parallel. `bytes_of` returns the
+    approximate size of a table.
     """
     members: list[TableName] = []
     size = 0
@@ -50,7 +51,10 @@ def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], i
 
 
 def parents_first(models: Mapping[TableName, TableModel]) -> list[TableModel]:
-    """Return the tables, each after the tables that its foreign keys refer to, as far as these keys form no cycle."""
+    """Return the tables in an order in which parents come before the children whose foreign keys refer to them.
+
+    In a cycle of foreign keys, one table comes before its parent.
+    """
     ordered: dict[TableName, TableModel] = {}
 
     def add(names: Iterable[TableName], above: frozenset[TableName]) -> None:

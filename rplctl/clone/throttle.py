@@ -1,10 +1,10 @@
-"""Limits on the load that a copy causes on both servers. They are read before each chunk, so an operator can change
-them.
+"""Limits the load that a copy causes on the source and on the target.
 
-Every `rplctl clone` writes the file of the limits; a new file also makes the applier read the clone state again.
-Without the file, the defaults apply. Invariant: a throttled copy waits between two chunks, where it holds only its
-snapshot. While a snapshot is open, the source cannot purge old row versions; if too many accumulate, the copy also
-gives up the snapshot.
+The limits are in a file, which is read before each chunk, so an operator can change them during a copy. Every `rplctl
+clone` writes the file. A new file also makes the applier read the clone state again. Without the file, the defaults
+apply. Invariant: a copy that exceeds a limit waits between two chunks, where it has no locks, only its open snapshot.
+While a snapshot is open, the source cannot purge old row versions. If too many of them accumulate, the copy closes the
+snapshot.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _AGAIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLimits:
-    """The limits of a copy; 0 means no limit.
+    """The limits of a copy, as the options of `rplctl clone` set them; 0 means no limit.
 
-    `max_load`: Threads_running of the source; `max_rate`: MB (10^6 bytes) per second.
-    `load_threads`: connections to a target that is a server. `read_from`: the replica to read, '' = the source.
-    `max_history`: old row versions that are not purged. `lag_of`: replicas, separated by commas; `max_lag`: the seconds
-    that each may be behind.
+    `max_load`: the status variable Threads_running of the source. `max_rate`: MB (10^6 bytes) per second.
+    `load_threads`: the number of connections to a target that is a server. `read_from`: the address of a replica to
+    read; '' means the source. `max_history`: the number of old row versions that the source has not purged. `lag_of`:
+    addresses of replicas, separated by commas. `max_lag`: the seconds by which each of them may be behind.
     """
 
     max_load: int = MAX_LOAD
@@ -55,13 +55,17 @@ Lag = Callable[[str], "int | None"]  # HOST[:PORT] of a replica → seconds; Non
 
 
 class HistoryGrows(Exception):
-    """The error if too many old row versions accumulate on the source, so that the snapshot must be given up. Another
-    snapshot continues it.
+    """The error if too many old row versions accumulate on the source, so that the snapshot must be closed.
+
+    Later, another snapshot continues the copy.
     """
 
 
 def read_limits(channel: Channel) -> SourceLimits:
-    """Return the limits; the defaults if the file is damaged. Raises UnfitFile if it is not a regular file."""
+    """Return the limits from the file; the defaults if the file is missing or damaged.
+
+    Raises UnfitFile if it is not a regular file.
+    """
     try:
         stored = parsed_json(read_plain(channel.clone_orders_path))
         load, rate = int(stored["max_load"]), float(stored["max_rate"])
@@ -81,8 +85,9 @@ def read_limits(channel: Channel) -> SourceLimits:
 
 
 def write_limits(channel: Channel, **given: Any) -> None:
-    """Set the given fields of Limits in the file; other fields, and given ones that are None, are unchanged. Raises
-    OSError if the file cannot be written.
+    """Write the given fields of SourceLimits to the file. Fields that are None or not given keep their values.
+
+    Raises OSError if the file cannot be written.
     """
     changes = {name: value for name, value in given.items() if value is not None}
     limits = replace(read_limits(channel), **changes)
@@ -90,8 +95,9 @@ def write_limits(channel: Channel, **given: Any) -> None:
 
 
 def orders_seen(channel: Channel) -> tuple[int, int]:
-    """Return a value that changes whenever `write_limits` has written the file, so that a caller can notice new orders
-    of the operator.
+    """Return a value that changes whenever `write_limits` writes the file; (0, 0) without a file.
+
+    The applier compares the values to notice a new `rplctl clone`.
     """
     try:
         found = channel.clone_orders_path.stat()
@@ -101,8 +107,9 @@ def orders_seen(channel: Channel) -> tuple[int, int]:
 
 
 class Throttle:
-    """The throttle of one reader. `says`: called with the reason why it waits, and with '' when it continues; `stop`
-    ends every wait.
+    """The throttle of a copy, which waits before a chunk until all limits permit it.
+
+    `stop` ends every wait. `says` is called with the reason for a wait, and with '' when the copy continues.
     """
 
     def __init__(self, channel: Channel, stop: threading.Event, says: Callable[[str], None]) -> None:
@@ -111,10 +118,11 @@ class Throttle:
         self._asked_again_at, self._asked_for = 0.0, SourceLimits()  # the next poll of replicas that were not behind
 
     def wait(self, query: Query, lag: Lag, *, holds_snapshot: bool) -> None:
-        """Wait before a chunk until all limits permit it. Raises SourceError if the source reports an error, and
-        HistoryGrows if the snapshot keeps too many old row versions.
+        """Wait before a chunk until all limits permit the chunk.
 
-        `query`: runs queries outside the snapshot; `lag`: returns the lag of a replica.
+        `query` runs queries outside the snapshot. `lag` returns the lag of a replica. `holds_snapshot`: True if a
+        snapshot is open, so that old row versions accumulate. Raises HistoryGrows if there are too many of them, and
+        SourceError if the source reports an error.
         """
         while not self._stop.is_set():
             limits = read_limits(self._channel)
@@ -131,17 +139,18 @@ class Throttle:
             self._stop.wait(min(ahead, _AGAIN_S) if ahead > 0 and not reason else _AGAIN_S)
 
     def has_history(self, query: Query) -> bool:
-        """True if the source has too many old row versions, so that no snapshot may be opened now: it would keep them
-        from being purged.
+        """True if the source has too many old row versions, so that no snapshot may be opened now.
+
+        A snapshot would prevent the source from purging them. The reason is also shown as the reason for a wait.
         """
         history = _too_much_history(query, read_limits(self._channel))
         self._says(f"Waiting: {history}" if history else "")
         return bool(history)
 
     def _behind(self, lag: Lag, limits: SourceLimits) -> str:
-        """Return a text that names a replica which is too far behind, or ''.
+        """Return the reason to wait for a replica that is too far behind; '' if no replica is.
 
-        Replicas are polled rarely, because each poll needs a connection.
+        After a poll without such a replica, replicas are not polled for a second, because each poll needs a connection.
         """
         if time.monotonic() < self._asked_again_at and limits == self._asked_for:
             return ""
@@ -154,7 +163,7 @@ class Throttle:
         return ""
 
     def took(self, count: int) -> None:
-        """Count bytes that were read, for the limit of the rate."""
+        """Add `count` bytes that were read, so that `wait` can limit the rate."""
         if rate := read_limits(self._channel).max_rate:
             self._free_at = max(self._free_at, time.monotonic() - _AGAIN_S) + count / (rate * 1e6)
 
@@ -172,8 +181,9 @@ def _too_much_history(query: Query, limits: SourceLimits) -> str:
 
 
 def history_length(query: Query) -> int:
-    """Return how many old row versions InnoDB has not purged (history list length). Raises SourceError 1227 if MySQL
-    refuses the query.
+    """Return InnoDB's history list length, the number of old row versions that are not purged yet.
+
+    Raises SourceError 1227 if MySQL refuses the query, because the account lacks the privilege PROCESS.
     """
     found = query(written("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'"))  # only MariaDB has it
     if found:
