@@ -1,8 +1,7 @@
-"""Applies row changes on a connection to PostgreSQL: few rows with parameters, many with COPY; row counts as in design
-D2.
+"""Applies row changes over a connection to PostgreSQL: a few rows as parameters, and many rows with COPY.
 
-Invariant: a statement that changes an unexpected number of rows raises CountMismatch; the caller then rolls back. The
-text for COPY is bytes in pieces (`values.copy_lines`, or from tasks).
+Invariant: a statement that changes an unexpected number of rows raises CountMismatch, and the caller rolls back (design
+D2). The text for COPY is an iterable of bytes, from `values.copy_lines` or from Spark tasks.
 """
 
 from __future__ import annotations
@@ -22,12 +21,14 @@ from rplctl.target.postgresql.driver import PostgresqlDriver
 from rplctl.target.postgresql.large import Parameters, has_large, in_pieces
 from rplctl.target.postgresql.values import NulInText, copy_lines, parameters, without_nul
 
-MOST_PATTERNS = 50  # maximum of different sets of NULL columns in the rows of a table without a key
+MOST_PATTERNS = 50  # the limit for different sets of NULL columns in the rows of a table without a key
 
 
 class RowWriter:
-    """Writes row changes. `driver`: returns the current connection; `may_stage`: returns True if temporary tables may
-    be created; `nul`: the treatment of NUL in text.
+    """The writer of row changes over the target's connection.
+
+    `driver` returns the current connection. `may_stage` returns True if temporary tables may be created. `nul`: the
+    treatment of the character NUL in text.
     """
 
     def __init__(self, driver: Callable[[], PostgresqlDriver], may_stage: Callable[[], bool], nul: NulInText) -> None:
@@ -38,14 +39,19 @@ class RowWriter:
         self._stages: dict[tuple[str, str, tuple[int, ...]], Sql] = {}
 
     def begin(self, *, is_to_be_prepared: bool) -> None:
-        """Begin a transaction: choose the kind of tables into which it loads rows (stages). PostgreSQL cannot prepare a
-        transaction that used a temporary table, so such a transaction creates and drops ordinary tables.
+        """Choose the kind of stages for a new transaction. A stage is a table into which rows are loaded first.
+
+        Stages are normally temporary tables. PostgreSQL cannot prepare a transaction that has used a temporary table,
+        so a transaction that is to be prepared creates and drops ordinary tables.
         """
         self._is_temporary = not is_to_be_prepared
         self._stages.clear()  # the end of the previous transaction has dropped them
 
     def drop_stages(self) -> None:
-        """Drop the stages before PREPARE, and before DDL, after which their types could be wrong."""
+        """Drop the stages, the tables into which rows were loaded.
+
+        This is necessary before PREPARE, and before DDL, which may change the types of the columns.
+        """
         if self._stages:
             self.run(written("DROP TABLE {}", joined(", ", self._stages.values())))
             self._stages.clear()
@@ -99,16 +105,16 @@ class RowWriter:
         values = [self._parameters(model, update.columns + key, [row]) for row in update.rows]
         if any(has_large(row.values()) for row in values):
             return expect_rows(what, sum(self.run(sql, row) for row in values), len(update.rows))
-        with self._driver().cursor() as cursor:  # in order, because a row may take a key that another row gives up
+        with self._driver().cursor() as cursor:  # in order: a row may get a value that an earlier row has just lost
             cursor.executemany(sql, values)
             expect_rows(what, cursor.rowcount, len(update.rows))
 
     def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
-        """Delete copies of rows from a table without a key. In `rows`, each row's values are followed by the number of
-        its copies to delete.
+        """Delete copies of rows from a table without a key.
 
-        Each set of NULL columns needs one pass over the table, because PostgreSQL joins with IS NOT DISTINCT FROM only
-        row by row. Raises CountMismatch if the table has fewer copies, or if there are more than MOST_PATTERNS sets.
+        In `rows`, the values of each row are followed by the number of its copies to delete. Each set of NULL columns
+        needs one pass over the table, because PostgreSQL joins with IS NOT DISTINCT FROM only row by row. Raises
+        CountMismatch if the table has fewer copies, or if there are more than MOST_PATTERNS sets.
         """
         staged, width = self._staged(model, rows.columns, rows), len(rows.columns) - 1
         self.run(written("ANALYZE {}", staged))
@@ -121,8 +127,10 @@ class RowWriter:
         expect_rows(f"delete from {model.qualified_name}", found, expected)
 
     def update_encoded(self, model: TableModel, rows: EncodedRows, *, may_delete: bool) -> None:
-        """Update rows by key. `may_delete`: True if rows that exchange values of another unique key may be deleted and
-        inserted.
+        """Update rows, which are found by their key, from COPY text that Spark tasks have encoded.
+
+        If rows exchange values of another unique key, an UPDATE fails. `may_delete`: True if the rows may then be
+        deleted and inserted again.
         """
         if not rows:
             return
@@ -167,8 +175,10 @@ class RowWriter:
         return self.run(sql, self._parameters(model, change.after.columns, change.after.rows) | values)
 
     def where(self, model: TableModel, image: RowSet, first: int) -> tuple[Sql, Parameters]:
-        """Return the condition that selects one row, and its parameters: by key if the image has the key, else by all
-        columns of the image and limited to one row, as a server does.
+        """Return the condition that selects the row of an image, and the parameters of the condition, from `first` on.
+
+        If the image has the key, the condition compares the key. Otherwise, it compares all columns of the image and
+        selects only one row, as a MySQL replica does.
         """
         at = {column: i for i, column in enumerate(image.columns)}
         row, key = image.rows[0], key_of(model)
@@ -204,8 +214,9 @@ class RowWriter:
         return {f"c{number}": text for number, text in enumerate(texts, first)}
 
     def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> Sql:
-        """Load rows into a stage, a table with their columns' types, and return its name. The next rows with the same
-        columns replace them.
+        """Load rows into a stage, a table whose columns have the types of `columns`, and return its name.
+
+        There is one stage for each table and list of columns, so the next rows with the same columns replace these.
         """
         asked = (model.database, model.name, columns)
         if (name := self._stages.get(asked)) is not None:
@@ -229,7 +240,7 @@ class RowWriter:
         return copy_lines([model.columns[c] for c in rows.columns], rows.rows, self._nul)
 
     def _copy(self, name: Sql, columns: Sql, lines: Iterable[bytes | memoryview]) -> int:
-        """Load COPY text into a table, and return the number of rows."""
+        """Load COPY text into the table `name`, and return the number of rows."""
         with self._driver().cursor() as cursor:
             with cursor.copy(rows_sql.copy_into(name, columns)) as copy:
                 for piece in lines:

@@ -1,7 +1,8 @@
-"""PostgreSQL's rows as `rplctl verify` compares them: each value is the text that its type prints, which is lossless.
+"""Reads PostgreSQL's rows in the form in which `rplctl verify` compares them with the source's rows.
 
-PostgreSQL prints no zeros at the end of a fraction, prints the zero date as -infinity, and has its own format of
-addresses.
+A value is read as the text that PostgreSQL prints for its type, without any loss. PostgreSQL prints no zeros at the end
+of a fraction, prints the zero date as -infinity, and has its own format of addresses. So some of the source's values
+are converted to the same text.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ class PostgresqlRows(ComparedRows):
         return values if how is None else [None if value is None else how(value) for value in values]
 
     def drift(self, model: TableModel) -> list[str]:
-        """Return the differences between the table's definitions, as ComparedRows.drift does. PostgreSQL itself prints
-        the types of both, so spellings do not matter.
+        """Return statements that give the table's columns the types of `model`; [] if all types are equal.
+
+        PostgreSQL itself prints both types, that of the table and that of the model, so spellings do not matter.
         """
         driver = self.driver
         with mapped_errors():
@@ -131,7 +133,7 @@ def _plain(rows: list[Cells], columns: Sequence[Column]) -> Iterator[tuple[Plain
 
 
 def _read(texts: Iterable[str | None], column: Column) -> list[Any]:
-    """Convert a column's values from the text that PostgreSQL prints to plain values."""
+    """Convert a column's values from the text that PostgreSQL prints to plain values, which verify compares."""
     kind = column.type
     how: Callable[[str], Any] | None = _PRINTED.get(kind)
     if kind == "bit":

@@ -1,8 +1,8 @@
-"""Connections to a PostgreSQL target: their common settings, and the conversion of errors to MySQL's numbers.
+"""Opens connections to a PostgreSQL target with common settings, and converts errors to MySQL's error numbers.
 
-Invariants: a committed position survives a crash of the server (synchronous_commit is never off). Values are read and
-written in the source's format (UTC, ISO dates). A cleartext password is only sent over a verified connection. No error
-text has a statement, which could contain data.
+Invariants: a committed position survives a crash of the server, because synchronous_commit is never off. Values are
+read and written in the source's format (UTC, ISO dates). A cleartext password is only sent over a verified connection.
+An error text never contains a statement, which could contain data.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _REFUSALS = {
     "cleartext password": "28000",
     "does not exist": "3D000",
 }
-# errors of login that can pass, because someone repairs the account; a missing database stops the channel
+# errors of login that are transient, because somebody may repair the account; a missing database stops the channel
 _MAY_PASS = frozenset({"28P01", "28000"})
 _CLASSES: dict[str, tuple[int, bool, str]] = {
     "08": (er.CR_SERVER_LOST, True, ""),
@@ -113,19 +113,20 @@ _CLASSES: dict[str, tuple[int, bool, str]] = {
 
 
 class _LargeBytesDumper(psycopg.adapt.Dumper):
-    """Sends a parameter of many megabytes in the protocol's binary format, for psycopg."""
+    """The converter with which psycopg sends a LargeBytes parameter, in the protocol's binary format."""
 
     format = psycopg.pq.Format.BINARY
     oid = psycopg.adapters.types["bytea"].oid
 
     def dump(self, obj: LargeBytes) -> bytes | memoryview:
-        assert not isinstance(obj.raw, LargeText)  # `large` sends a LargeText in pieces
+        assert not isinstance(obj.raw, LargeText)  # the module large.py sends a LargeText in pieces
         return obj.raw
 
 
 def open_engine(url: str) -> Engine:
-    """Return an engine for the target's URL, whose sessions have the common settings. Options of libpq follow the
-    question mark in the URL.
+    """Return a SQLAlchemy engine for the target's URL. All its sessions get the common settings of this module.
+
+    Options of libpq follow the question mark in the URL. Raises ConfigError if a password could be sent as cleartext.
     """
     parsed = with_driver(make_url(url))
     nul = NulInText.REPLACE if parsed.query.get(NUL_IN_TEXT) == NulInText.REPLACE.value else NulInText.STOP
@@ -154,14 +155,15 @@ def open_engine(url: str) -> Engine:
 
 
 def nul_in_text(engine: Engine) -> NulInText:
-    """Return the treatment of NUL in text that the target's URL sets."""
+    """Return the treatment of the character NUL in text, which the target's URL sets."""
     found: NulInText = engine.get_execution_options().get(NUL_IN_TEXT, NulInText.STOP)
     return found
 
 
 def _password_rule(url: URL) -> dict[str, str]:
-    """Return the option of libpq that refuses to send a cleartext password unless TLS verifies the server (design D14).
-    Raises ConfigError for a libpq before 16, which lacks this option.
+    """Return the option of libpq that refuses to send a cleartext password to a server that TLS does not verify (D14).
+
+    The result is {} if the URL itself ensures this. Raises ConfigError for a libpq before 16, which lacks the option.
     """
     if str(url.query.get("sslmode")) in _VERIFYING or "require_auth" in url.query:
         return {}
@@ -174,7 +176,7 @@ def _password_rule(url: URL) -> dict[str, str]:
 
 
 def protection(connection: Any) -> Protection:
-    """Return the protection (TLS or none) of an engine's connection."""
+    """Return the protection of a connection: whether it is remote, encrypted, and verified by TLS."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     parameters = driver.info.get_parameters()
@@ -187,13 +189,14 @@ def protection(connection: Any) -> Protection:
 
 
 def with_driver(url: URL) -> URL:
-    """Return the URL with psycopg 3 as driver, the only driver whose COPY and errors this module handles."""
+    """Return the URL with psycopg 3 as its driver, because this package uses the COPY and the errors of psycopg 3."""
     return url.set(drivername="postgresql+psycopg")
 
 
 def target_error(error: psycopg.Error) -> TargetError:
-    """Convert a driver's error to a TargetError with MySQL's number and the server's text. `transient` is True if
-    another attempt may succeed.
+    """Convert an error of the driver to a TargetError with MySQL's error number and the server's text.
+
+    The attribute `transient` of the result is True if another attempt may succeed.
     """
     state = error.sqlstate or ""
     text = error.diag.message_primary or str(error).strip() or type(error).__name__
@@ -208,7 +211,10 @@ def target_error(error: psycopg.Error) -> TargetError:
 
 
 def _unreachable(text: str) -> TargetError:
-    """Convert an error of an attempt to connect. It has no SQLSTATE: only its text shows if the password is wrong."""
+    """Convert the text of an error without an SQLSTATE, which a failed attempt to connect raises.
+
+    Only the text shows whether the password is wrong or the server is unreachable.
+    """
     for words, state in _REFUSALS.items():
         if words in text:
             errno, _, hint = STATES[state]
@@ -219,7 +225,7 @@ def _unreachable(text: str) -> TargetError:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Convert errors of the driver or SQLAlchemy to TargetError."""
+    """Convert errors that the driver or SQLAlchemy raises in the `with` block to TargetError."""
     try:
         yield
     except DBAPIError as error:

@@ -1,5 +1,6 @@
-"""Conversion of stored values by ALTER TABLE … MODIFY in PostgreSQL: the rules of `target.conversion` as `USING`
-expressions for typed columns.
+"""Writes the SQL that converts stored values if the source executes ALTER TABLE … MODIFY.
+
+The SQL is the `USING` expression of ALTER COLUMN … TYPE. It implements the rules of `target.conversion` for PostgreSQL.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class PostgresqlModify(TypedModify):
 
     @property
     def number(self) -> Sql:
-        """The SQL of an integer or BIT column's value as a number."""
+        """The SQL expression for the value of an integer or BIT column as a number."""
         return bit_number(self.old, self.value) if self.old.type == "bit" else self.value
 
     def literal(self, value: Value) -> Sql:
@@ -68,7 +69,7 @@ class PostgresqlModify(TypedModify):
         return written("({} || decode(repeat('00', greatest({} - octet_length({}), 0)), 'hex'))", raw, length, raw)
 
     def number_to_integer(self) -> Conversion:
-        """Convert integers, BIT and YEAR."""
+        """Return the conversion from an integer, BIT or YEAR to an integer or BIT."""
         expression = number = self.number
         if self.has_same_type:
             expression = self.value
@@ -82,7 +83,7 @@ class PostgresqlModify(TypedModify):
         return self.only(expression, self.no_integer(number))
 
     def beyond(self) -> Sql:
-        """Return the condition for numbers that do not fit the new DECIMAL type."""
+        """Return the SQL condition that is true for numbers which do not fit the new DECIMAL type."""
         scale = self.new.scale or 0
         rounded = written("round({}::numeric, {})", self.value, scale)
         bad = written("abs(trunc({})) >= 1e{}", rounded, (self.new.length or 10) - scale)
@@ -99,7 +100,10 @@ class PostgresqlModify(TypedModify):
         return Conversion(expression=written("{}::double precision", self.value))
 
     def float_to_integer(self) -> Conversion:
-        """Cast to BIGINT first, because a cast to NUMERIC keeps only 6 digits of a real and 15 digits of a double."""
+        """Return the conversion from FLOAT or DOUBLE to an integer, with a cast to BIGINT.
+
+        A cast to NUMERIC would keep only 6 digits of a real, and 15 digits of a double.
+        """
         return self.only(written("{}::bigint", self.value), self.float_beyond_integer())
 
     def binary_to_text(self) -> Conversion:
@@ -115,7 +119,10 @@ class PostgresqlModify(TypedModify):
         return self.impossible()
 
     def refit_fraction(self, value: Sql, old: int, new: int) -> Conversion:
-        """Cut or round surplus digits of a second before the cast, because the cast would always round."""
+        """Return the conversion of `value` from `old` to `new` digits of a fractional second.
+
+        Surplus digits are cut or rounded before the cast, as on the source, because the cast would always round.
+        """
         if new >= old:
             same = declared(self.old) == declared(self.new) and value == self.value
             return Conversion(expression=value if same else written("({})::{}", value, declared(self.new)))
@@ -150,14 +157,17 @@ class PostgresqlModify(TypedModify):
 
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Return the SQL with which MODIFY converts a column's stored values; `value` itself if nothing changes."""
+    """Return the SQL with which MODIFY converts a column's stored values from the type of `old` to that of `new`.
+
+    `value`: the SQL expression of the old value, which is also the result if nothing changes.
+    """
     value = written("rpad({}, {})", value, old.length or 1) if keeps_blanks(old, new, context) else value
     change = PostgresqlModify(old=old, new=new, value=value, context=context)
     return change.with_default(change.by_rule())
 
 
 def shown(column: Column, value: Sql) -> Sql:
-    """Return SQL of the value as text, in the format of the source."""
+    """Return an SQL expression for the column's value as text, in the format that the source prints."""
     kind, digits = column.type, column.fraction_digits
     tail = written("substr(to_char({}, 'US'), 1, {})", value, digits)
     if kind in _FORMATS:
@@ -189,7 +199,7 @@ def shown(column: Column, value: Sql) -> Sql:
 
 
 def bit_number(column: Column, value: Sql) -> Sql:
-    """Return SQL of a BIT value as a number."""
+    """Return an SQL expression for the value of a BIT column as a number without a sign."""
     number = written("lpad({}::text, 64, '0')::bit(64)::bigint", value)
     if (column.length or 1) < 64:
         return number
@@ -205,7 +215,10 @@ def _to_bits(number: Sql, length: int, is_wide: bool) -> Sql:
 
 
 def value_key(column: Column, value: Sql) -> Sql:
-    """Return SQL of a text that identifies a value: numbers by their digits, bytes in hexadecimal digits."""
+    """Return an SQL expression for a text that is different for different values of the column.
+
+    Numbers have their digits as text, and bytes have hexadecimal digits.
+    """
     if column.type in ("float", "double"):
         return written("{}::double precision::text", value)
     if column.type == "bit":

@@ -1,11 +1,15 @@
-"""Translates a DdlPlan into PostgreSQL statements, to execute in order in the position's transaction.
+"""Translates a DdlPlan into PostgreSQL statements, which are executed in order in the position's transaction.
 
-The `guards` run first: SELECTs that must find no row; otherwise the result would differ from the source, and the
-channel stops. A source's database is a schema, and names keep their case. Tables are never rebuilt; only the order of
-columns cannot be changed by ALTER TABLE (`ddl_alter`).
+The `guards` are executed first. They are SELECTs that must find no row. If one finds a row, the result would differ
+from the source, and the channel stops. A database of the source is a schema, and names keep their upper and lower case.
+Tables are never rebuilt, so only the order of columns may differ from the source (`ddl_alter`).
 
-Not created: CHECKs (the source has checked the rows), FULLTEXT, SPATIAL, VECTOR and expression keys, the counter of
-AUTO_INCREMENT. Generated columns are plain; the rows have their values.
+These things are not created in the target:
+
+* CHECK constraints, because the source has checked the rows
+* FULLTEXT, SPATIAL, VECTOR and expression keys
+* the counter of AUTO_INCREMENT
+* generated columns; they are plain columns, because the source's rows have their values
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from rplctl.target.postgresql.ddl_table import (
 )
 from rplctl.target.postgresql.ddl_type import check_names, declared, is_odd_date, literal, table, text_literal
 
-# TO_DAYS; for the zero date, which is -infinity here, the source has NULL, UNIX_TIMESTAMP is 0 and YEAR is the lowest
+# MySQL's TO_DAYS. For the zero date (here -infinity), MySQL has NULL, UNIX_TIMESTAMP is 0, and YEAR is the lowest year
 _DAY = "({0}::date - DATE '0001-01-01' + 366)"
 
 

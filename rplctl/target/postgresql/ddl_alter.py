@@ -1,8 +1,8 @@
-"""ALTER TABLE for PostgreSQL: columns are renamed, dropped, converted and added in place, between changes of keys.
+"""Writes the statements of ALTER TABLE for PostgreSQL, which change the table without rebuilding it.
 
-The order of the source's columns is not kept: a column that is added FIRST or AFTER another column is the last here.
-First, the changed foreign keys and indexes are dropped; then columns change; then keys, indexes and foreign keys are
-created.
+The statements have this order: First, foreign keys and indexes that change are dropped. Then columns are renamed,
+dropped, converted and added. At the end, keys, indexes and foreign keys are created. The order of the source's columns
+is not kept: a column that the source adds FIRST or AFTER another column becomes the last column here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ _PARKED = "rplctl moves"
 
 
 def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[Sql]:
-    """Return the statements of ALTER TABLE. Raises TargetError for a default that PostgreSQL cannot store."""
+    """Return the statements that execute an ALTER TABLE of the source.
+
+    `columns`: the new columns, with their values for existing rows. `after`: the tables after the statement. Raises
+    TargetError for a default that PostgreSQL cannot store.
+    """
     renames, old = rename_columns(step, table(step.old), _PARKED)
     new = step.new
     survivors = {c.column.name for c in columns if c.origin is not None}
@@ -52,7 +56,7 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
 
 
 def _changed_types(old: TableModel, columns: list[FilledColumn]) -> set[str]:
-    """Return the new names of the remaining columns whose type or values change."""
+    """Return the names of the columns whose type or values change, except for new columns and dropped columns."""
     found = set()
     for filled in columns:
         was = old.find(filled.column.name) if filled.origin is not None else None
@@ -67,8 +71,9 @@ def _primary(model: TableModel) -> Sql:
 
 
 def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[Sql]:
-    """Return statements that drop the foreign keys that the statement removes; with `everything`, also those that are
-    created again after the change.
+    """Return statements that drop the foreign keys which the source's statement removes.
+
+    `everything`: True to drop all foreign keys of the table and to the table, which are created again afterwards.
     """
     kept = set() if everything else {key.name for key in step.new.foreign_keys}
     found = [parts.drop_foreign_key(step.old, key) for key in step.old.foreign_keys if key.name not in kept]
@@ -97,8 +102,9 @@ def _is(one: TableModel, other: TableModel) -> bool:
 
 
 def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn], gone: list[str]) -> list[Sql]:
-    """Return the statements that change the columns, with many actions per ALTER TABLE, because PostgreSQL may rewrite
-    all rows for each statement. `gone`: names of the columns to drop.
+    """Return the statements that change the columns. `gone`: the names of the columns to drop.
+
+    Each ALTER TABLE has many actions, because PostgreSQL may rewrite all rows for each statement.
     """
     drops, changes, last, numbering = [written("DROP COLUMN {}", quote(name)) for name in gone], [], [], []
     for filled in columns:
@@ -138,6 +144,6 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
 
 
 def _add_column(filled: FilledColumn) -> Sql:
-    """Return ADD COLUMN with the value for existing rows as its default, so that PostgreSQL does not rewrite them."""
+    """Return the action ADD COLUMN. Its default is the value for existing rows, so PostgreSQL need not rewrite them."""
     head = written("ADD COLUMN {} {}", quote(filled.column.name), declared(filled.column))
     return written("{} DEFAULT {}", head, filled.constant) if filled.constant not in (None, NULL) else head

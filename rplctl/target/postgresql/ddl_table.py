@@ -1,8 +1,8 @@
-"""The parts of a table's DDL for PostgreSQL: columns, keys, indexes, comments, foreign keys, names.
+"""Writes the parts of a table's DDL for PostgreSQL: columns, keys, indexes, comments, foreign keys, names.
 
-A foreign key is created when both of its tables exist, and again when its parent is created again. Existing rows are
-not checked again (NOT VALID), as on the source. Statements never depend on the result of an earlier run: a statement
-that may be unnecessary checks first (DO … IF).
+A foreign key is created as soon as both of its tables exist, and again if its parent is created again. Existing rows
+are not checked then (NOT VALID), as on the source. No statement depends on the result of an earlier one. If a statement
+may be unnecessary, it checks this itself (DO … IF).
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
 def create_schema(database: str) -> Sql:
-    """Return CREATE SCHEMA for a missing schema; IF NOT EXISTS would require the privilege also if it exists. Raises
+    """Return a statement that creates the schema of a source's database, if the schema is missing.
+
+    CREATE SCHEMA IF NOT EXISTS is not used, because it requires the privilege even if the schema exists. Raises
     TargetError 1007 for a reserved name.
     """
     if database.lower() == OWN_SCHEMA or database.startswith("pg_"):
@@ -51,14 +53,18 @@ def _only_if(condition: Sql, statement: Sql) -> Sql:
 
 
 def _do(block: str) -> Sql:
-    """Return a DO statement with its block as a string literal, because a name of the source could contain the tag that
-    ends dollar quotes.
+    """Return a DO statement that executes the block, which is a program in PL/pgSQL.
+
+    The block is a string literal and not dollar-quoted, because a name in it could contain the tag that ends the quote.
     """
     return written("DO {}", text_literal(block))
 
 
 def create_table(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """Return CREATE TABLE, its indexes and comments, and the foreign keys that can now be created."""
+    """Return statements that create the table, its indexes and comments, and all foreign keys that are now possible.
+
+    `catalog`: the tables after the statement. Raises TargetError for names that PostgreSQL cannot have.
+    """
     check_names(model)
     lines = [column_line(column, declared(column), default_sql(column)) for column in model.columns]
     if (primary := model.primary_key) is not None and not has_prefix(primary):
@@ -68,8 +74,9 @@ def create_table(model: TableModel, catalog: Catalog) -> list[Sql]:
 
 
 def default_sql(column: Column) -> Sql:
-    """Return the default that the column has for other writers on the target; '' for none. Rows of the source have all
-    their values.
+    """Return the SQL of the column's default; '' for none.
+
+    Only other programs that write to the target use the default, because the source's rows have all their values.
     """
     text = (column.default or "").upper()
     if text.startswith(_NOW) and column.type in ("datetime", "timestamp"):
@@ -87,8 +94,9 @@ def primary_key_sql(key: Key) -> Sql:
 
 
 def add_primary_key(model: TableModel) -> list[Sql]:
-    """Return a statement that adds the primary key to a table without one; [] if the model has none, or if its key has
-    a prefix.
+    """Return a statement that adds the primary key if the table has none yet, as a list.
+
+    The list is empty if the model has no primary key, or if its key indexes only a prefix of a column.
     """
     if (primary := model.primary_key) is None or has_prefix(primary):
         return []
@@ -105,7 +113,10 @@ def has_prefix(key: Key) -> bool:
 
 
 def indexes(model: TableModel) -> dict[str, Sql]:
-    """Return index name → CREATE INDEX. A prefix key indexes only prefixes, because long texts do not fit an index."""
+    """Return the CREATE INDEX statements of the table's keys, by the names of the indexes.
+
+    If a key indexes only a prefix of a column, so does its index, because long texts do not fit an index.
+    """
     found = {}
     columns = {column.name: column for column in model.columns}
     for key in model.keys:
@@ -128,14 +139,15 @@ def indexes(model: TableModel) -> dict[str, Sql]:
 
 
 def drop_index(model: TableModel, name: str) -> Sql:
-    """Return DROP INDEX IF EXISTS, because an operator may have dropped the index, as the hint for long values
-    suggests.
+    """Return the statement that drops an index, if it exists.
+
+    An operator may already have dropped it, as the hint of the error about too long keys suggests.
     """
     return written("DROP INDEX IF EXISTS {}.{}", quote(model.database), quote(name))
 
 
 def comments(model: TableModel, old: TableModel | None = None) -> Iterator[Sql]:
-    """Yield COMMENT ON statements for the comments that differ from `old`."""
+    """Yield COMMENT ON statements for the table's and the columns' comments that differ from those of `old`."""
     if model.comment != (old.comment if old else ""):
         yield written("COMMENT ON TABLE {} IS {}", table(model), _comment(model.comment))
     for column in model.columns:
@@ -149,8 +161,9 @@ def _comment(text: str) -> Sql:
 
 
 def foreign_keys(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """Return statements that create the table's foreign keys to existing parents, and the foreign keys of other tables
-    to this table.
+    """Return statements that create foreign keys after the table was created.
+
+    These are the table's own foreign keys to existing parents, and the foreign keys of other tables to this table.
     """
     possible = [key for key in model.foreign_keys if is_enforceable(key, model, catalog)]
     own = [add_foreign_key(model, key, is_new=True) for key in possible]
@@ -159,12 +172,18 @@ def foreign_keys(model: TableModel, catalog: Catalog) -> list[Sql]:
 
 
 def children(model: TableModel, catalog: Catalog) -> list[tuple[TableModel, ForeignKey]]:
-    """Return (child table, foreign key) for every enforceable foreign key that references the table."""
+    """Return the foreign keys that reference the table and can exist in the target.
+
+    Each result is a pair (child table, foreign key).
+    """
     return [(child, key) for child, key in referring(model, catalog) if is_enforceable(key, child, catalog)]
 
 
 def referring(model: TableModel, catalog: Catalog) -> Iterator[tuple[TableModel, ForeignKey]]:
-    """Yield (child table, foreign key) for every foreign key that references the table, enforceable or not."""
+    """Yield all foreign keys that reference the table, as pairs (child table, foreign key).
+
+    This includes foreign keys that cannot exist in the target.
+    """
     for child in catalog.tables.values():
         for key in child.foreign_keys:
             if (key.ref_database, key.ref_table) == (model.database, model.name):
@@ -176,8 +195,10 @@ def constraint_of(key: ForeignKey) -> Sql:
 
 
 def add_foreign_key(model: TableModel, key: ForeignKey, *, is_new: bool = False) -> Sql:
-    """Return a statement that creates a deferrable foreign key, because net changes are applied table by table.
-    RESTRICT becomes NO ACTION, because only NO ACTION can be deferred to COMMIT.
+    """Return a statement that creates a foreign key of the table `model`, if both of its tables exist.
+
+    The foreign key is deferrable to COMMIT, because net changes are applied table by table. RESTRICT becomes NO ACTION,
+    because RESTRICT cannot be deferred. `is_new`: True if the table is new, so that no rows need the clause NOT VALID.
     """
     parent = written("{}.{}", quote(key.ref_database), quote(key.ref_table))
     statement = written(
@@ -201,8 +222,9 @@ def drop_foreign_key(model: TableModel, key: ForeignKey) -> Sql:
 
 
 def without_children(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """Return statements that drop other tables' foreign keys to this table. CASCADE would also drop an operator's
-    views.
+    """Return statements that drop the foreign keys of other tables to this table, before it is dropped.
+
+    DROP TABLE … CASCADE is not used, because it would also drop an operator's views.
     """
     found = children(model, catalog)
     return [drop_foreign_key(child, key) for child, key in found if child.qualified_name != model.qualified_name]
@@ -213,8 +235,9 @@ def _names(names: Iterable[str]) -> Sql:
 
 
 def rename_table(old: TableModel, new: TableModel) -> list[Sql]:
-    """Return statements that rename a table. If the schema changes too, a temporary name is used in between, because
-    both names may exist in the other schema.
+    """Return statements that rename a table, and move it to another schema if its database changes.
+
+    A move uses a temporary name, because the old name may exist in the new schema, and the new name in the old one.
     """
     found = []
     if (key := old.primary_key) is not None and has_prefix(key):  # all other indexes keep their names
@@ -233,11 +256,10 @@ def rename_table(old: TableModel, new: TableModel) -> list[Sql]:
 
 
 def each_primary_key(model: TableModel, action: Sql, *, but_ours: bool = False) -> Sql:
-    """Return a statement that executes an ALTER TABLE for the primary key, whose name PostgreSQL or an operator has
-    chosen.
+    """Return a statement that executes ALTER TABLE with `action` for the primary key, whatever the key's name is.
 
-    In `action`, %1$I is this name and %2$I a name that no other table has in any schema. `but_ours`: skip a key that
-    already has the second name from an earlier move.
+    PostgreSQL or an operator has chosen this name. In `action`, %1$I stands for it, and %2$I for a name that is unique
+    in all schemas. `but_ours`: True to skip a key that already has the unique name from an earlier move.
     """
     others = written(" AND conname <> 'rplctl_' || conrelid || '_pkey'") if but_ours else NOTHING
     head = text_literal(written("ALTER TABLE {} {}", percent_doubled(table(model)), action))

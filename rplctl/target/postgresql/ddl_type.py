@@ -1,4 +1,4 @@
-"""The storage of values in PostgreSQL: declared types, literals, quoted and shortened names.
+"""Defines how PostgreSQL stores the source's values: declared types, literals, quoted and shortened names.
 
 | MySQL | declared | stored as |
 |---|---|---|
@@ -13,9 +13,9 @@
 | JSON, UUID, INET4, INET6 | json (the text is unchanged), uuid, inet | the same |
 | BINARY, VARBINARY, BLOB, geometries, VECTOR | bytea | bytes |
 
-In MySQL the zero date is less than every other date, like -infinity here, and no other value becomes -infinity.
-PostgreSQL cannot store dates with a zero in them ('2024-00-07') and NUL characters in text: such a row stops the
-channel.
+In MySQL, the zero date is less than every other date, like -infinity here. No other value becomes -infinity.
+PostgreSQL cannot store dates with a zero as month or day ('2024-00-07') and NUL characters in text. A row with such a
+value stops the channel.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WITH_FRACTION = {"time": written("interval"), "datetime": written("timestamp"),
 
 
 def declared(column: Column) -> Sql:
-    """Return the column's type in PostgreSQL."""
+    """Return the type that the column has in PostgreSQL, as in the table of the module."""
     kind, length = column.type, column.length
     if kind in INTEGER_BITS:
         names = _UNSIGNED if column.unsigned else _INTEGERS
@@ -72,8 +72,9 @@ def is_zero_date(text: str) -> bool:
 
 
 def is_odd_date(value: Value, column: Column) -> bool:
-    """True if PostgreSQL cannot store this date: it is not the zero date, but has a zero in it or is
-    otherwise invalid.
+    """True if the value is a date that PostgreSQL cannot store, for example '2024-00-07'.
+
+    The zero date can be stored (as -infinity), so it does not count.
     """
     if column.type not in DATED or not isinstance(value, str) or is_zero_date(value):
         return False
@@ -85,7 +86,7 @@ def is_odd_date(value: Value, column: Column) -> bool:
 
 
 def literal(value: Value, column: Column) -> Sql:
-    """Return a value of the column as a literal. Raises TargetError for text that PostgreSQL cannot store."""
+    """Return a value of the column as an SQL literal. Raises TargetError for text that PostgreSQL cannot store."""
     match value:
         case None:
             return NULL
@@ -102,8 +103,9 @@ def literal(value: Value, column: Column) -> Sql:
 
 
 def text_literal(text: str) -> Sql:
-    """Return the text as a string literal, for sessions with standard_conforming_strings. Raises TargetError 1366 for
-    text with a NUL.
+    """Return the text as an SQL string literal, for sessions with standard_conforming_strings=on.
+
+    Raises TargetError 1366 for text with a NUL character.
     """
     if "\0" in text:
         raise TargetError(
@@ -115,12 +117,12 @@ def text_literal(text: str) -> Sql:
 
 
 def table(model: TableModel) -> Sql:
-    """Return the table's quoted name, with the schema."""
+    """Return the table's quoted name in PostgreSQL, with the schema."""
     return written("{}.{}", quote(model.database), quote(model.name))
 
 
 def short_name(name: str) -> str:
-    """Return the name of an index or constraint, shortened if needed: its beginning and a hash."""
+    """Return the name of an index or constraint. A name of more than LONGEST_NAME bytes is cut, and a hash is added."""
     raw = name.encode()
     if len(raw) <= LONGEST_NAME:
         return name
@@ -129,13 +131,15 @@ def short_name(name: str) -> str:
 
 
 def index_of(model: TableModel, key: Key) -> str:
-    """Return the name of the index of a key, not quoted. It is unique in its schema, as PostgreSQL requires."""
+    """Return the name of the index for a key, without quotes. PostgreSQL requires that it is unique in the schema."""
     return short_name(index_name(model, key))
 
 
 def check_names(model: TableModel) -> None:
-    """Raise TargetError 1059 for a name that PostgreSQL would truncate, 1166 for a column with the name of a system
-    column, 1117 for too many columns.
+    """Check that PostgreSQL can have the names and the number of columns of the table.
+
+    Raises TargetError 1059 for a name that PostgreSQL would truncate, and 1117 for too many columns. Raises TargetError
+    1166 for a column with the name of a system column.
     """
     names = [model.database, model.name, *(column.name for column in model.columns)]
     for name in names:

@@ -1,4 +1,7 @@
-"""The dialect of PostgreSQL: it folds unquoted names to lower case, and an error aborts the transaction."""
+"""Defines the properties of the target kind PostgreSQL, such as its name, its settings and its internal tables.
+
+PostgreSQL folds unquoted names to lower case, and an error aborts the transaction.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,10 @@ class PostgresqlDialect(Dialect):
     power_cut = staticmethod(power_cut)
 
     def log_syncs(self, target: Target) -> int:
-        """Return how often the server has synced its log. A backend reports its own syncs when its connection calls
-        pg_stat_force_next_flush().
+        """Return how often the server has synced its write-ahead log, for a report about fsyncs.
+
+        PostgreSQL publishes the syncs of a connection late, so pg_stat_force_next_flush() is called first. Raises
+        RplError if the server cannot count them.
         """
 
         def asked(sql: Sql) -> str:

@@ -1,4 +1,4 @@
-"""The checks of `rplctl doctor` for a PostgreSQL target: encoding, privileges, and settings for a power cut."""
+"""Checks a PostgreSQL target for `rplctl doctor`: the encoding, privileges, and settings that matter in a power cut."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from rplctl.target.dialect import FAIL, OK, POWER_CUT, RESTORE, WARN, DoctorLine
 
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:
-    """Check the encoding, and the privileges to create schemas and temporary tables and to turn off foreign keys."""
+    """Check the target's encoding and the privileges of the target's user.
+
+    The user needs privileges to create schemas, to create temporary tables, and to turn off foreign keys.
+    """
 
     def asked(sql: Sql) -> str:
         return str(ask(connection, sql).scalar())
@@ -45,8 +48,9 @@ def rights(connection: Connection) -> Iterator[DoctorLine]:
 
 
 def foreign_key_grant(connection: Connection) -> str:
-    """Return the statement that allows the account to load rows in any order; '' if this is already allowed. Before
-    PostgreSQL 15, it requires a superuser.
+    """Return the statement that allows the target's user to turn off foreign keys; '' if this is already allowed.
+
+    Rows can then be loaded in any order. Before PostgreSQL 15, only a superuser may turn off foreign keys.
     """
     has_grants = ask(connection, written("SELECT current_setting('server_version_num')::int >= 150000")).scalar()
     may = written("has_parameter_privilege('session_replication_role', 'SET')") if has_grants else written("false")

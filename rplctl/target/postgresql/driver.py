@@ -1,4 +1,7 @@
-"""The interface of psycopg's connection and cursor that this package uses; they accept only `Sql` (design D27)."""
+"""Defines the methods of psycopg's connection and cursor that this package uses.
+
+The type checker then refuses a statement that is a plain string and not an `Sql` (design D27).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Values = Sequence[Any] | Mapping[str, Any]
 
 
 class PostgresqlCursor(Protocol):
-    """The interface of `psycopg.Cursor` and of a named cursor on the server."""
+    """The methods of `psycopg.Cursor`, and of a named cursor on the server, that this package uses."""
 
     @property
     def rowcount(self) -> int: ...
@@ -35,7 +38,7 @@ class PostgresqlCursor(Protocol):
 
 
 class PostgresqlDriver(Protocol):
-    """The methods of `psycopg.Connection` that targets use."""
+    """The methods of `psycopg.Connection` that this package uses."""
 
     @property
     def closed(self) -> bool: ...
@@ -55,7 +58,7 @@ class PostgresqlDriver(Protocol):
 
 
 def driver_of(connection: Any) -> PostgresqlDriver:
-    """Return the driver's connection of a SQLAlchemy connection."""
+    """Return psycopg's connection, which a SQLAlchemy connection contains."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     return typed(driver)

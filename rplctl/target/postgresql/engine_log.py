@@ -1,4 +1,4 @@
-"""The position of PostgreSQL's log (WL#9452), in PostgreSQL's format: 0/16B3748."""
+"""Reads the position of PostgreSQL's write-ahead log (WL#9452), in PostgreSQL's format, for example 0/16B3748."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MySQL's errors for a row that PostgreSQL refuses, with the number, the key or column, and the value."""
+"""Converts errors of PostgreSQL about a row or a DDL statement to MySQL's errors, with the row's key and value."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rplctl.target.postgresql.ddl_type import DATED, index_of, is_odd_date, tabl
 
 
 def change_error(error: psycopg.Error | TargetError, change: RowChange, model: TableModel) -> TargetError:
-    """Return the error for a row change that PostgreSQL refused, with the row's key and values."""
+    """Return MySQL's error for a row change that PostgreSQL refused, with the row's key and the refused value."""
     image = change.after or change.before
     assert image is not None
     if isinstance(error, TargetError):
         error.position = error.position or describe_key(image, model)
         return error
     if isinstance(error, errors.UniqueViolation):
-        index = error.diag.constraint_name or ""  # PostgreSQL has chosen the name of the primary key
+        index = error.diag.constraint_name or ""  # for a primary key, a name that PostgreSQL has chosen
         key = next((k for k in model.keys if k.is_unique and index_of(model, k) == index), model.primary_key)
         at = {column: i for i, column in enumerate(image.columns)}
         names = [column.name for column in model.columns]
@@ -48,8 +48,9 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
 
 
 def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
-    """Return the error for a DDL statement that PostgreSQL refused. For an invalid date from a conversion, the text
-    names the possible columns.
+    """Return the error for a DDL statement that PostgreSQL refused.
+
+    If a conversion has an invalid date as its result, the text names the columns that may have it.
     """
     for step in plan.steps:
         if isinstance(step, AlterStep) and error.errno == er.TRUNCATED_WRONG_VALUE:
@@ -61,7 +62,10 @@ def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
 
 
 def _odd_date(image: RowSet, model: TableModel) -> tuple[int, str] | None:
-    """Return the column index and the text of the image's first date that PostgreSQL cannot store."""
+    """Return the first date of the row image that PostgreSQL cannot store: its column index, and its text.
+
+    None if there is no such date.
+    """
     pairs = zip(image.columns, image.rows[0], strict=True)
     return next(
         ((c, value) for c, value in pairs if isinstance(value, str) and is_odd_date(value, model.columns[c])), None

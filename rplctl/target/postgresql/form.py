@@ -1,4 +1,7 @@
-"""The form of values for PostgreSQL: text is str, ENUM and SET are labels; `values` converts all values to text."""
+"""Defines the form in which decoded values are passed to PostgreSQL: text as str, and ENUM and SET as labels.
+
+The module values.py then converts all values to the text that PostgreSQL reads.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Sends large parameters of statements to PostgreSQL in pieces: each becomes a large object, which the statement reads.
+"""Sends large parameters to PostgreSQL in pieces. Each parameter becomes a large object, which the statement reads.
 
-Otherwise a parameter is one message of the protocol, of which the driver would have two copies in memory. Invariant:
-the large objects exist only in the statement's transaction. (Manual: "Server-Side Functions" of Large Objects; every
-role may use them.)
+Otherwise, a parameter is one message of the protocol, and the driver has two copies of it in memory. Invariant: the
+large objects exist only in the statement's transaction. Every role may use large objects (manual of PostgreSQL:
+"Server-Side Functions").
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ def _is_large(value: LargeBytes) -> bool:
 
 @contextmanager
 def in_pieces(driver: PostgresqlDriver, sql: Sql, values: Parameters) -> Iterator[tuple[Sql, Parameters]]:
-    """Send the large parameters as large objects. Yield the statement and its parameters for execution in the block."""
+    """Send the large parameters, and yield the statement and the parameters to execute in the `with` block.
+
+    In the statement, a large parameter is replaced by a function that reads its large object. After the block, the
+    large objects are removed. `values`: the parameters c0, c1, … by their names.
+    """
     objects: dict[str, str] = {}
     for name, value in values.items():
         if isinstance(value, LargeBytes) and _is_large(value):
@@ -49,7 +53,7 @@ def in_pieces(driver: PostgresqlDriver, sql: Sql, values: Parameters) -> Iterato
 
 
 def _sent(driver: PostgresqlDriver, value: bytes | memoryview | LargeText) -> str:
-    """Send a value to the server as a large object, and return its OID."""
+    """Send a value to the server as a large object, in pieces, and return the OID of the object."""
     found = driver.execute(written("SELECT lo_from_bytea(0, ''::bytea)")).fetchone()
     assert found is not None
     oid, at = str(found[0]), 0

@@ -1,9 +1,9 @@
-"""Row changes as SQL for PostgreSQL: with parameters for a few rows, with a staged table for many rows.
+"""Writes row changes as SQL for PostgreSQL. A few rows are parameters, and many rows are in a table called the stage.
 
-The functions only build text. In texts with parameters, psycopg's `%(cN)s` is the row's N-th value; PostgreSQL infers
-its type from the statement, so a column to which an operator gave another type accepts all values that fit this type. A
-staged table has the columns c0, c1, … in the order of the rows. Generated columns that an image lacks (MINIMAL) are
-computed.
+The functions only build text. In a text with parameters, psycopg's `%(cN)s` is the row's value number N. PostgreSQL
+infers its type from the statement. So if an operator has given a column another type, the column accepts all values
+that fit this type. A stage has the columns c0, c1, … in the order of the values in its rows. If a row image lacks
+generated columns (binlog_row_image=MINIMAL), they are computed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rplctl.target.base import COPIES, key_of
 from rplctl.target.ddl_parts import computed_values, quote
 from rplctl.target.postgresql.ddl_type import declared, table
 
-ROWS_BY_PARAMETER = 50  # at most so many changes of a table are sent without COPY
+ROWS_BY_PARAMETER = 50  # the limit for changes of a table that are sent as parameters, without COPY
 _AS_TEXT = written("::text")
 MOST_PARAMETERS = 30_000  # the protocol allows 65,535
 
@@ -26,8 +26,10 @@ def select_list(model: TableModel, columns: Sequence[int]) -> Sql:
 
 
 def stage(model: TableModel, columns: Sequence[int], name: Sql, *, is_temporary: bool) -> Sql:
-    """Return the CREATE statement of an empty stage, a table for rows with these columns; a temporary one is dropped at
-    COMMIT.
+    """Return the statement that creates an empty stage, the table into which rows with these columns are loaded.
+
+    `columns`: the indexes of the columns; COPIES is a column with a number of copies. PostgreSQL drops a temporary
+    stage at COMMIT.
     """
     names = (written("0") if c == COPIES else quote(model.columns[c].name) for c in columns)
     columns_sql = joined(", ", (written("{} AS c{}", name, i) for i, name in enumerate(names)))
@@ -43,7 +45,7 @@ def copy_into(name: Sql, columns: Sql) -> Sql:
 
 
 def delete_staged(model: TableModel, name: Sql, first: int = 0) -> Sql:
-    """Return the DELETE of the rows whose keys are in the stage, from its column number `first` on."""
+    """Return the statement that deletes the rows whose keys are in the stage `name`, from its column `first` on."""
     return written("DELETE FROM {} AS t USING {} AS s WHERE {}", table(model), name, _joined(model, first))
 
 
@@ -52,8 +54,10 @@ def count_staged(model: TableModel, name: Sql) -> Sql:
 
 
 def delete_copies(model: TableModel, nulls: Sequence[bool], name: Sql) -> Sql:
-    """Return the DELETE of copies of those staged rows that have NULLs in exactly these columns (`nulls`). In the
-    stage, the number of copies to delete follows each row's values. JSON is compared as text, as in `by_row`.
+    """Return the statement that deletes copies of rows from a table without a key.
+
+    It deletes copies of the rows in the stage `name` that have NULL in exactly the columns which `nulls` marks as True.
+    In the stage, the number of copies to delete follows the values of each row. JSON is compared as text.
     """
     terms = []
     for i, (column, is_null) in enumerate(zip(model.columns, nulls, strict=True)):
@@ -75,7 +79,10 @@ def delete_copies(model: TableModel, nulls: Sequence[bool], name: Sql) -> Sql:
 
 
 def update_staged(model: TableModel, columns: Sequence[int], name: Sql) -> Sql:
-    """Return the UPDATE with the rows in the stage, which have the new values, then the keys."""
+    """Return the statement that updates the table's rows from the stage `name`.
+
+    A row of the stage has the new values of `columns`, and then the key of the row to update.
+    """
     values = {c: written("s.c{}", i) for i, c in enumerate(columns)}
     assignments = joined(
         ", ",
@@ -99,7 +106,7 @@ def insert_staged(model: TableModel, columns: Sequence[int], name: Sql) -> Sql:
 
 
 def insert_rows(model: TableModel, columns: Sequence[int], count: int) -> Sql:
-    """Return the INSERT of `count` rows, whose values are consecutive parameters."""
+    """Return the statement that inserts `count` rows, whose values are consecutive parameters, from c0 on."""
     width = len(columns)
     rows = []
     for row in range(count):
@@ -114,7 +121,10 @@ def insert_rows(model: TableModel, columns: Sequence[int], count: int) -> Sql:
 
 
 def where_keys(model: TableModel, count: int) -> Sql:
-    """Return the condition for rows with one of `count` keys, whose values are consecutive parameters."""
+    """Return the condition that selects the rows with one of `count` keys.
+
+    The values of the keys are consecutive parameters, from c0 on.
+    """
     names = [escaped(quote(model.columns[c].name)) for c in key_of(model)]
     if len(names) == 1:
         return written("{} IN ({})", names[0], joined(", ", (written("%(c{})s", i) for i in range(count))))
@@ -126,7 +136,10 @@ def where_keys(model: TableModel, count: int) -> Sql:
 
 
 def update_row(model: TableModel, columns: Sequence[int], where: Sql) -> Sql:
-    """Return the UPDATE of one row; the parameters c0, c1, … are the new values."""
+    """Return the statement that updates the row which the condition `where` selects.
+
+    The parameters c0, c1, … are the new values of `columns`.
+    """
     values = {c: written("%(c{})s", i) for i, c in enumerate(columns)}
     typed = {c: written("{}::{}", value, declared(model.columns[c])) for c, value in values.items()}
     values |= _computed(model, values, typed, prefix=NOTHING)
@@ -137,13 +150,16 @@ def update_row(model: TableModel, columns: Sequence[int], where: Sql) -> Sql:
 
 
 def by_key(model: TableModel, first: int) -> Sql:
-    """Return the condition that selects a row by its key, whose values begin at parameter number `first`."""
+    """Return the condition that selects a row by its key. The parameter `first` is the first value of the key."""
     names = (escaped(quote(model.columns[c].name)) for c in key_of(model))
     return joined(" AND ", (written("{} = %(c{})s", name, first + i) for i, name in enumerate(names)))
 
 
 def by_row(model: TableModel, columns: Sequence[int], nulls: Sequence[bool], first: int) -> Sql:
-    """Return the condition that selects one row by these columns; NULL equals NULL. JSON is compared as text."""
+    """Return the condition that selects one row by the values of these columns.
+
+    The parameter `first` is the first value. `nulls`: True for each column that must be NULL. JSON is compared as text.
+    """
     terms = []
     for i, (c, is_null) in enumerate(zip(columns, nulls, strict=True)):
         name = escaped(quote(model.columns[c].name))
@@ -154,13 +170,13 @@ def by_row(model: TableModel, columns: Sequence[int], nulls: Sequence[bool], fir
 
 
 def leaves_out_computed(model: TableModel, columns: Sequence[int]) -> bool:
-    """True if rows with these columns lack generated columns that must be computed."""
+    """True if rows that have only these columns lack a generated column, which must be computed."""
     values = dict.fromkeys(columns, NOTHING)
     return bool(_computed(model, values, values, prefix=NOTHING))
 
 
 def escaped(sql: Sql) -> Sql:
-    """Double the percent signs in names, because psycopg reads a percent sign as the start of a parameter."""
+    """Double the percent signs in the SQL text, because psycopg reads a percent sign as the start of a parameter."""
     return percent_doubled(sql)
 
 
@@ -172,7 +188,11 @@ def _joined(model: TableModel, first: int) -> Sql:
 
 
 def _computed(model: TableModel, given: dict[int, Sql], typed: dict[int, Sql], *, prefix: Sql) -> dict[int, Sql]:
-    """Return generated column index → its expression over the given values and the row's other columns."""
+    """Return the SQL of the generated columns that must be computed, by the index of the column.
+
+    `given`: the SQL of the values that the row has. `typed`: the same with a type, for use in an expression. A column
+    that is not in `typed` is read from the table, with `prefix` before its name.
+    """
     return computed_values(
         model, given, lambda c: typed.get(c) or written("{}{}", prefix, quote(model.columns[c].name))
     )

@@ -1,9 +1,10 @@
-"""The PostgreSQL target: a schema for each source database, COPY for many rows, DDL in the position's transaction.
+"""Applies rows and DDL to a PostgreSQL database, in which each database of the source is a schema.
 
-Invariant: data and position commit together, also with DDL, and nothing is applied without the channel's advisory
-lock, which this connection holds (design D4). Foreign keys are checked at COMMIT, because net changes are applied
-table by table. If the source ran without foreign keys and the target's user may turn them off
-(session_replication_role), they are off here, too. `ddl_type.py` describes the stored values.
+Many rows are written with COPY. DDL is part of the same transaction as the position. Invariant: data and position
+commit together, also with DDL. Nothing is applied without the channel's advisory lock in the target, which this
+connection has (design D4). Foreign keys are checked at COMMIT, because net changes are applied table by table. If the
+source ran with foreign_key_checks=0, they are not checked here, either. This needs a privilege of the target's user
+(session_replication_role). `ddl_type.py` describes the stored values.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ from rplctl.target.postgresql.ddl_type import table
 from rplctl.target.postgresql.driver import PostgresqlDriver, driver_of
 from rplctl.target.postgresql.errors import change_error, ddl_error
 
-LOCK_WAIT = "10s"  # time for the server to notice that a client was killed
-BULK_ROWS = 200  # with at least so many net changes of a table, tasks encode the rows
+LOCK_WAIT = "10s"  # enough time for the server to notice that a client was killed
+BULK_ROWS = 200  # if a table has at least this number of net changes, Spark tasks encode the rows
 _BEGIN = written("SET CONSTRAINTS ALL DEFERRED")
 _BEGIN_AT_REST = written("{}; SET LOCAL session_replication_role = replica", _BEGIN)
 _IS_ALL_THERE_IS = written("""
@@ -73,7 +74,7 @@ class PostgresqlTarget(OneConnection):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
         self._fenced: str | None = None
-        self._fence_holder = 0  # number of the backend that last had the lock
+        self._fence_holder = 0  # the process id of the backend that last had the lock
         self._may_rest_foreign_keys = self._may_make_tables = False
         self.bulk_rows = 0
         self._foreign_keys_wanted = True
@@ -100,8 +101,9 @@ class PostgresqlTarget(OneConnection):
         return driver_of(self.connection)
 
     def _greet(self) -> None:
-        """Read the account's privileges before the first transaction. Raises TargetError if the database's encoding is
-        not UTF-8.
+        """Check the database's encoding, and read the account's privileges, before the first transaction.
+
+        Raises TargetError if the encoding is not UTF-8.
         """
         info = self._driver.info
         encoding = info.parameter_status("server_encoding")
@@ -160,8 +162,9 @@ class PostgresqlTarget(OneConnection):
 
     @contextmanager
     def _deferred_checks(self) -> Iterator[None]:
-        """Convert errors of foreign keys that the block raises; PostgreSQL checks them when a transaction commits or is
-        prepared.
+        """Convert errors of foreign keys that the `with` block raises to errors with MySQL's text and a hint.
+
+        The block commits or prepares the transaction, because PostgreSQL checks the foreign keys then.
         """
         try:
             yield
@@ -195,9 +198,10 @@ class PostgresqlTarget(OneConnection):
         _ = self.connection
 
     def _take_fence(self, channel: str) -> None:
-        """Take the channel's lock. First terminate this applier's last connection, which may still be open on the
-        server after a network fault. Raises LockBusy if another connection has the lock, and TargetError if the target
-        reports an error.
+        """Take the channel's lock in the target, so that no other applier can work on the channel (design D4).
+
+        First terminate this applier's last connection, which may still be open on the server after a network fault.
+        Raises LockBusy if another connection has the lock, and TargetError if the target reports an error.
         """
         number = int.from_bytes(hashlib.sha256(f"rplctl:{channel}".encode()).digest()[:8], "big", signed=True)
         driver = self._driver
@@ -239,7 +243,10 @@ class PostgresqlTarget(OneConnection):
                 return  # an unreachable server is not an error
 
     def is_idle(self) -> bool:
-        """True unless the connections were ended by `abort`: a rollback in PostgreSQL takes effect at once."""
+        """True if no rollback is running on the server. In PostgreSQL, a rollback takes effect at once.
+
+        False if `abort` has ended the connections.
+        """
         return not is_aborted(self.engine)
 
     # tables
@@ -301,7 +308,10 @@ class PostgresqlTarget(OneConnection):
             raise target_error(error) from error
 
     def _apply_in_order(self, model: TableModel, changes: Sequence[RowChange]) -> None:
-        """Apply changes of a table without a key: consecutive inserts together, other changes row by row."""
+        """Apply changes of a table without a key in their order. Consecutive inserts are applied together.
+
+        Raises an error with MySQL's number 1032 if a row to change is missing.
+        """
         for change in inserts_together(changes):
             if isinstance(change, RowSet):
                 self._rows.insert(model, change)
@@ -309,7 +319,11 @@ class PostgresqlTarget(OneConnection):
                 raise no_record(change.before, model)
 
     def _update(self, model: TableModel, update: RowSet, models: Mapping[tuple[str, str], TableModel]) -> None:
-        """Update rows by key. If rows exchange values of another unique key, delete all rows and insert them again."""
+        """Update rows, which are found by their key. `update`: the new values, followed by the key in each row.
+
+        If rows exchange values of another unique key, an UPDATE fails. Then all rows are deleted and inserted again, if
+        the rows are complete and no other table references them.
+        """
         if sum(key.is_unique for key in model.keys) < 2:
             return self._rows.update_by_key(model, update)
         self._rows.run(written("SAVEPOINT rplctl_update"))
@@ -325,7 +339,7 @@ class PostgresqlTarget(OneConnection):
         self._rows.run(written("RELEASE SAVEPOINT rplctl_update"))
 
     def _acts(self, model: TableModel, models: Mapping[tuple[str, str], TableModel]) -> bool:
-        """True if a DELETE of the table's rows would also change rows of other tables."""
+        """True if a DELETE of the table's rows would also change rows of other tables, by foreign key actions."""
         if not self._foreign_keys_wanted and self._may_rest_foreign_keys:
             return False
         return any(
@@ -337,7 +351,10 @@ class PostgresqlTarget(OneConnection):
     # one change
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
-        """Apply one change. An error aborts the transaction, unless the caller has set a savepoint before."""
+        """Apply the change of one row. An error aborts the transaction, except if the caller has set a savepoint.
+
+        Raises TargetError with MySQL's number if PostgreSQL refuses the row or if the row is missing.
+        """
         try:
             found = self._rows.run_change(change, model)
         except (psycopg.Error, TargetError) as error:

@@ -1,8 +1,8 @@
-"""PREPARE TRANSACTION on PostgreSQL: operations of two-phase commit outside of the transaction's connection (WL#3970).
+"""Finds and ends prepared transactions on PostgreSQL, over another connection than the one that prepared them.
 
-The module relies on these facts. A prepared transaction does not belong to a connection, and keeps its locks after a
-crash. COMMIT PREPARED runs outside of a transaction, in the same database, as the owner. `max_prepared_transactions` is
-0 by default.
+The functions implement `target.base.TwoPhaseVerbs` (WL#3970). They rely on these facts: A prepared transaction does not
+belong to a connection, and keeps its locks after a crash. COMMIT PREPARED must run outside of a transaction, in the
+same database, as the owner. `max_prepared_transactions` is 0 by default.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _NO_SUCH_GID = "42704"
 
 
 def prepared_xids(engine: Engine, prefix: str) -> list[str]:
-    """Return the prepared transactions of this database whose name begins with `prefix`. Raises TargetError if the
-    target reports an error.
+    """Return the names of this database's prepared transactions that begin with `prefix`.
+
+    Raises TargetError if the target reports an error.
     """
     with _alone(engine) as connection:
         rows = run(connection, written("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
@@ -104,8 +105,6 @@ def _object(prefix: str) -> int:
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection without an open transaction, because PostgreSQL refuses COMMIT PREPARED inside a
-    transaction.
-    """
+    """Yield a new connection in autocommit mode, because PostgreSQL refuses COMMIT PREPARED inside a transaction."""
     with mapped_errors(), engine.connect() as plain:
         yield plain.execution_options(isolation_level="AUTOCOMMIT")

@@ -1,6 +1,6 @@
-"""Writes PostgreSQL's rows as SQL literals, for the statements that undo a repair (target.undo).
+"""Writes PostgreSQL's rows as SQL literals, for the statements that undo a repair (target/undo.py).
 
-A literal is the quoted text that PostgreSQL prints for the value: PostgreSQL reads this text back for each type.
+A literal is the quoted text that PostgreSQL prints for the value. PostgreSQL can read this text again for each type.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Conversion of decoded column values to the text that PostgreSQL reads, for COPY and for parameters.
+"""Converts decoded column values to the text that PostgreSQL reads, for COPY and for parameters.
 
-The module has no driver, so that Spark tasks can import it. The form of a column is chosen once for a batch of rows:
+The module does not import the driver, so that Spark tasks can use it. The text depends on the column's type:
 
-    BIT                  its digits, as many as the column is wide
+    BIT                  binary digits, as many as the column has bits
     FLOAT, DOUBLE        the shortest digits that restore the same number
     DATE … TIMESTAMP     the source's format (TIMESTAMP in UTC); the zero date is -infinity
     BINARY … VECTOR      \\x and hex
     other types          the source's format
 
-COPY's text format: columns end with a tab, rows with a line feed, NULL is \\N; backslash, tab, line feed and carriage
-return are escaped. (Manual of PostgreSQL: COPY, Text Format.)
+In the text format of COPY, columns are separated by tabs, a row ends with a line feed, and NULL is \\N. Backslash, tab,
+line feed and carriage return are escaped (manual of PostgreSQL: COPY, Text Format).
 """
 
 from __future__ import annotations
@@ -56,14 +56,19 @@ class NulInText(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LargeBytes:
-    """Bytes that are sent in binary: hex would double the memory and halve the largest size that PostgreSQL accepts."""
+    """A large value that is sent in the protocol's binary format.
+
+    Hexadecimal digits would need twice the memory, and halve the size of the largest value that PostgreSQL accepts.
+    """
 
     raw: bytes | memoryview | LargeText  # text only if it is longer than LARGEST_PARAMETER
 
 
 def parameter(value: Value, column: Column, nul: NulInText = NulInText.STOP) -> str | None:
-    """Return a value as the text of a parameter; PostgreSQL infers its type from the statement. Raises TargetError if
-    PostgreSQL cannot store the value.
+    """Return a column's value as the text of a parameter; None for NULL.
+
+    PostgreSQL infers the parameter's type from the statement. `nul`: the treatment of NUL characters. Raises
+    TargetError if PostgreSQL cannot store the value.
     """
     if value is None:
         return None
@@ -79,8 +84,10 @@ def _storable(text: str, column: Column, nul: NulInText) -> str:
 
 
 def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator[bytes | memoryview]:
-    """Yield the pieces of COPY text in `lines`, with each NUL replaced by U+FFFD if `nul` is REPLACE. Each escape
-    sequence must be complete within one piece. Raises TargetError 1366 if there is a NUL and `nul` is not REPLACE.
+    """Yield the pieces of COPY text in `lines`, in which U+FFFD replaces each NUL character if `nul` is REPLACE.
+
+    An escape sequence must be complete within one piece. Raises TargetError 1366 if there is a NUL and `nul` is not
+    REPLACE.
     """
     for piece in lines:
         if _MAY_BE_NUL.search(piece) is not None and _NUL.search(piece) is not None:
@@ -93,8 +100,10 @@ def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator
 def parameters(
     values: Sequence[Value], columns: Sequence[Column], nul: NulInText = NulInText.STOP
 ) -> Iterator[str | LargeBytes | None]:
-    """Yield the values of a row as parameters, like `parameter`; large values as LargeBytes. Raises TargetError if
-    PostgreSQL cannot store a value, and TargetError 1153 for a row that is too long for a message.
+    """Yield the values of a row as parameters: large values as LargeBytes, and others as text (see `parameter`).
+
+    Raises TargetError if PostgreSQL cannot store a value, and TargetError 1153 for a row that is too long for a message
+    of the protocol.
     """
     sizes = (len(value) for value in values if isinstance(value, str | bytes | memoryview | LargeText))
     if sum(sizes) > MOST_MESSAGE_BYTES:
@@ -119,8 +128,9 @@ def parameters(
 
 
 def copy_lines(columns: Sequence[Column], rows: Sequence[Row], nul: NulInText = NulInText.STOP) -> Iterator[bytes]:
-    """Yield rows as COPY text, in pieces of ROWS_PER_PIECE rows. Raises TargetError 1366 for text that PostgreSQL
-    cannot store.
+    """Yield rows as COPY text, in pieces of ROWS_PER_PIECE rows.
+
+    Raises TargetError 1366 for text that PostgreSQL cannot store.
     """
     for start in range(0, len(rows), ROWS_PER_PIECE):
         piece = rows[start : start + ROWS_PER_PIECE]
@@ -173,7 +183,10 @@ def _date_text(value: Value) -> str:
 
 
 def _is_encodable(text: str) -> bool:
-    """True if the text can be in UTF-8: it has no half of a surrogate pair, which MySQL's ucs2 can contain."""
+    """True if the text can be encoded in UTF-8.
+
+    A text with half of a surrogate pair, which MySQL's character set ucs2 permits, cannot be encoded.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
