@@ -1,10 +1,10 @@
-"""Executes foreign key actions in a SQLite transaction that began without foreign keys, by triggers that can be turned
-on and off.
+"""Executes foreign key actions by triggers, which can be turned on and off inside a transaction of SQLite.
 
-A source's transaction may change some rows with foreign_key_checks and others without, but SQLite accepts `PRAGMA
-foreign_keys` only outside of transactions. (Manual: CREATE TRIGGER; InnoDB foreign keys.)
+A transaction of the source may change some rows with foreign_key_checks=1 and others with 0. But SQLite accepts `PRAGMA
+foreign_keys` only outside of transactions. So the transaction begins without foreign keys, and triggers execute their
+actions (manuals: CREATE TRIGGER of SQLite, foreign keys of InnoDB).
 
-Invariant: all objects are temporary; they are created and dropped inside of the transaction. The triggers do not check
+Invariant: all objects are temporary, and are created and dropped inside the transaction. The triggers do not check
 constraints, because the source has checked them.
 """
 
@@ -23,7 +23,10 @@ _ACTS = written("(SELECT acts FROM temp.{})", _SWITCH)
 
 
 def follow_foreign_keys(driver: SqliteDriver, wanted: bool, models: Iterable[TableModel]) -> None:
-    """Turn the foreign key actions of `models` on or off (`wanted`) for the next changes of parent rows."""
+    """Turn the foreign key actions of the tables `models` on or off for the next changes in this transaction.
+
+    `wanted`: True to turn them on. The first call creates the triggers.
+    """
     if not _is_made(driver):
         driver.execute(written("CREATE TEMP TABLE {} (acts)", _SWITCH))
         driver.execute(written("INSERT INTO temp.{} VALUES (0)", _SWITCH))
@@ -37,7 +40,7 @@ def follow_foreign_keys(driver: SqliteDriver, wanted: bool, models: Iterable[Tab
 
 
 def forget_foreign_keys(driver: SqliteDriver) -> None:
-    """Drop the triggers before COMMIT. After ROLLBACK, SQLite has already removed them."""
+    """Drop the triggers that `follow_foreign_keys` has created, before COMMIT. A ROLLBACK removes them, too."""
     if not _is_made(driver):
         return
     ours = written(
@@ -53,8 +56,9 @@ def _is_made(driver: SqliteDriver) -> bool:
 
 
 def trigger_bodies(models: Iterable[TableModel], there: set[str]) -> Iterator[Sql]:
-    """Yield the text after `CREATE TRIGGER name` for each action of each foreign key. `there`: the names of the
-    existing tables.
+    """Yield the text of a trigger, from AFTER on, for each action of each foreign key of the tables `models`.
+
+    `there`: the names of the tables that exist. Foreign keys to or from other tables are omitted.
     """
     for model in models:
         child = physical_name(model.database, model.name)

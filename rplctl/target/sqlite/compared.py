@@ -1,6 +1,7 @@
-"""SQLite's rows as `rplctl verify` compares them: by the type and the bytes of each stored value.
+"""Reads SQLite's rows in the form in which `rplctl verify` compares them: the type and the bytes of each value.
 
-SQLite stores no negative zero. A stage is in a separate temporary file, and takes no lock on the target.
+SQLite stores no negative zero, so the source's negative zeros are converted. The source's rows are loaded into a
+temporary table. SQLite stores it in another file, so it needs no lock on the target.
 """
 
 from __future__ import annotations
@@ -86,12 +87,15 @@ class SqliteRows(ComparedRows):
 
 
 def _declared(column: Column, kind: str) -> Sql:
-    """Return a column's definition with the quoted type, so that any declared type keeps its affinity."""
+    """Return the definition of a column with the type `kind`.
+
+    The type is quoted, so that each text that an operator may have declared as the type has the same affinity.
+    """
     return written("{} {}", quote(column.name), quote(kind)) if kind else quote(column.name)
 
 
 def _kind(declared: str) -> str:
-    """Return the word that decides the affinity of a type which rplctl declares (SQLite's manual: Column Affinity)."""
+    """Return the word that determines the affinity of a declared type (manual of SQLite: Column Affinity)."""
     word = declared.upper()
     return "INT" if "INT" in word else word or "BLOB"
 
@@ -101,7 +105,7 @@ def _select(columns: Sequence[Column], name: Sql) -> Sql:
 
 
 def _lossless(driver: SqliteDriver) -> SqliteDriver:
-    """Make the driver also return text that is not valid UTF-8, and return the driver."""
+    """Make the connection also return text that is not valid UTF-8, with surrogate escapes. Return the connection."""
     driver.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     return driver
 

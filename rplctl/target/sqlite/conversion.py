@@ -1,5 +1,7 @@
-"""Conversion of stored values by ALTER TABLE … MODIFY in SQLite: the rules of `target.conversion` for values in the
-form of `ddl_type`. Integers above 2^63-1 are text, and SQLite's substr and GLOB end at a NUL.
+"""Writes the SQL that converts stored values if the source executes ALTER TABLE … MODIFY.
+
+The SQL implements the rules of `target.conversion` for values that SQLite stores as `ddl_type` describes. Integers
+above 2^63-1 are text. SQLite's functions substr and GLOB end at a NUL character, so texts with a NUL need a check.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from rplctl.target.conversion import (
 )
 from rplctl.target.sqlite.ddl_type import literal, text_literal
 
-_INTEGER_DIGITS = 18  # a number with so many digits fits into SQLite's integer
-_EXACT_DIGITS = 15  # so many digits and their power of ten are exact doubles, so one division rounds like the server
+_INTEGER_DIGITS = 18  # a number with at most this many digits fits into SQLite's integer
+_EXACT_DIGITS = 15  # up to this many digits, and their power of ten, are exact doubles; one division rounds as in MySQL
 
 
 class SqliteModify(Modify):
@@ -53,7 +55,7 @@ class SqliteModify(Modify):
         return written("instr({}, ',') > 0", text)
 
     def number_to_integer(self) -> Conversion:
-        """Convert integers, BIT and YEAR; an unsigned number above 2^63-1 is text."""
+        """Return the conversion from an integer, BIT or YEAR to an integer or BIT. A number above 2^63-1 is text."""
         low, high = integer_range(self.new)
         old_low, old_high = integer_range(self.old)
         if low <= old_low and old_high <= high:
@@ -130,8 +132,9 @@ class SqliteModify(Modify):
         return self.only(expression, joined(" OR ", bad)) if bad else Conversion(expression=expression)
 
     def _rounded_decimal(self, old: int, new: int) -> Conversion:
-        """Convert a DECIMAL to fewer digits after the point, rounded half away from zero with integer arithmetic.
-        `old`, `new`: digits after the point.
+        """Return the conversion of a DECIMAL from `old` to fewer digits after the point, `new`.
+
+        Integer arithmetic rounds half away from zero, as on the source.
         """
         digits, unit = written("CAST(replace({}, '.', '') AS INTEGER)", self.value), 10 ** (old - new)
         rounded = written("((abs({}) + {}) / {})", digits, unit // 2, unit)
@@ -155,8 +158,9 @@ class SqliteModify(Modify):
         )
 
     def decimal_to_float(self) -> Conversion:
-        """Convert a DECIMAL by dividing its digits by a power of ten: with up to 15 digits, both are exact, and the
-        quotient is correct.
+        """Return the conversion from DECIMAL to DOUBLE, which divides the digits by a power of ten.
+
+        Up to 15 digits and their power of ten are exact doubles, so the quotient is rounded correctly.
         """
         if self.new.type == "float" or self.new.scale is not None or (self.old.length or 10) > 15:
             return self.impossible()
@@ -245,7 +249,10 @@ class SqliteModify(Modify):
         return self.only(day, written("ltrim(substr({}, 21), '0') <> ''", self.value))
 
     def between_zones(self) -> Conversion:
-        """Convert between TIMESTAMP, which is stored in UTC, and DATETIME, in the time zone of the ALTER's session."""
+        """Return the conversion between TIMESTAMP and DATETIME, in the time zone of the session that executed ALTER.
+
+        A TIMESTAMP is stored in UTC.
+        """
         offset = self.context.utc_offset()
         if offset is None:
             return self.impossible()
@@ -278,7 +285,10 @@ class SqliteModify(Modify):
 
 
 def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conversion:
-    """Return the SQL with which MODIFY converts a column's stored values; `value` itself if nothing changes."""
+    """Return the SQL with which MODIFY converts a column's stored values from the type of `old` to that of `new`.
+
+    `value`: the SQL expression of the old value, which is also the result if nothing changes.
+    """
     change = SqliteModify(old=old, new=new, value=value, context=context)
     if not keeps_blanks(old, new, context):
         return change.with_default(change.by_rule())
@@ -293,10 +303,11 @@ def convert(old: Column, new: Column, value: Sql, context: DdlContext) -> Conver
 
 
 def text_to_number(value: Sql) -> tuple[Sql, Sql]:
-    """Return SQL that converts a text to DOUBLE, and the condition for texts whose number may differ.
+    """Return SQL that converts a text to DOUBLE, and the condition for texts whose number may differ from the source's.
 
-    Servers accept a decimal number with blanks around it and round once. The condition finds other texts, of which a
-    source without strict mode used the number at the beginning, and numbers with more digits than SQLite rounds alike.
+    MySQL accepts a decimal number with blanks around it, and rounds it once. The condition finds all other texts,
+    because a source without strict mode uses the number at their beginning. It also finds numbers with so many digits
+    that SQLite may round them in another way.
     """
     body = written("substr(trim({}, ' '), 1 + (substr(trim({}, ' '), 1, 1) IN ('+', '-')))", value, value)
     bad = (

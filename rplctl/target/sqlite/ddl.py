@@ -1,13 +1,18 @@
-"""Translates a DdlPlan into SQLite statements, to execute in order in the position's transaction with `PRAGMA
-foreign_keys=OFF`.
+"""Translates a DdlPlan into SQLite statements, which are executed in order in the position's transaction.
 
-The `guards` run first: SELECTs that must find no row; otherwise the result would differ from the source, and the
-channel stops. A change that does not affect SQLite's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns
-that are renamed or added at the end are changed in place. All other changes rebuild the table: create, INSERT … SELECT
-with conversions, drop, rename.
+`PRAGMA foreign_keys` must be OFF in this transaction. The `guards` are executed first. They are SELECTs that must find
+no row. If one finds a row, the result would differ from the source, and the channel stops.
 
-Not created: CHECKs (the source has checked the rows, and collations differ), expression, FULLTEXT and SPATIAL keys, and
-changes of a default of an existing column (the model has it). Generated columns are plain; the rows have their values.
+A change that does not affect SQLite's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns that are renamed
+or added at the end are changed in place. All other changes rebuild the table: create a new table, INSERT … SELECT with
+conversions, drop the old table, rename the new one.
+
+These things are not created in the target:
+
+* CHECK constraints, because the source has checked the rows, and collations differ
+* expression, FULLTEXT and SPATIAL keys
+* a changed default of an existing column; only the table model has it
+* generated columns; they are plain columns, because the source's rows have their values
 """
 
 from __future__ import annotations
@@ -46,17 +51,17 @@ from rplctl.target.known_values import ValueSql
 from rplctl.target.sqlite.conversion import convert
 from rplctl.target.sqlite.ddl_type import affinity, literal, stored_value
 
-_REBUILT = "rplctl rebuild"  # no table of the source gets this name, which has no double underscore
+_REBUILT = "rplctl rebuild"  # the source's tables have other names here, with a double underscore
 _DAY = "CAST(julianday(substr({0}, 1, 10)) - 1721059.5 AS INTEGER)"  # TO_DAYS
 
 
 def table(model: TableModel) -> Sql:
-    """Return the table's quoted name."""
+    """Return the table's quoted name in SQLite, "db__t" for MySQL's table `db`.`t`."""
     return quote(physical_name(model.database, model.name))
 
 
 def printed(column: Column, value: Sql) -> Sql:
-    """Return SQL of the value as the source prints it: a YEAR has four digits."""
+    """Return an SQL expression for the column's value as the source prints it, for example a YEAR with four digits."""
     if column.type != "year":
         return value
     return written("substr('0000' || {}, -{})", value, column.length or 4)
@@ -153,7 +158,10 @@ def _statements(step: Step, after: Catalog, context: DdlContext) -> list[Sql]:
 
 
 def create_table(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """Return CREATE TABLE and the CREATE INDEX statements of the table."""
+    """Return the statements that create the table and its indexes.
+
+    `catalog`: the tables after the statement, which decide which foreign keys are possible.
+    """
     return [_create_sql(model, physical_name(model.database, model.name), catalog), *_indexes(model).values()]
 
 
@@ -168,7 +176,10 @@ def _create_sql(model: TableModel, name: str, catalog: Catalog, *, defaults: boo
 
 
 def _default(column: Column) -> Sql:
-    """Return the default as a literal, which only informs readers of the schema; '' for none."""
+    """Return the column's default as an SQL literal; '' for none.
+
+    The default only informs readers of the schema, because the source's rows have all their values.
+    """
     value = constant_default(column)
     return NOTHING if value is None else literal(stored_value(column, value))
 
@@ -180,8 +191,10 @@ def _foreign_key_sql(key: ForeignKey) -> Sql:
 
 
 def _indexes(model: TableModel) -> dict[str, Sql]:
-    """Return index name → CREATE INDEX. The index of a prefix key has complete values: unique prefixes imply unique
-    values.
+    """Return the CREATE INDEX statements of the table's keys, by the names of the indexes.
+
+    If a key of the source indexes only a prefix of a column, its index here has the complete values. If the prefixes
+    are unique, so are the values.
     """
     found = {}
     for key in model.keys:
@@ -200,8 +213,9 @@ def _indexes(model: TableModel) -> dict[str, Sql]:
 
 
 def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) -> list[Sql]:
-    """Return the statements of ALTER TABLE: first columns are renamed in place, then the table is changed in the
-    cheapest way.
+    """Return the statements that execute an ALTER TABLE of the source, with a rebuild of the table only if necessary.
+
+    `columns`: the new columns, with their values for existing rows. `after`: the tables after the statement.
     """
     renames, old = rename_columns(step, table(step.old), _REBUILT, str.casefold)
     before, now = _indexes(old), _indexes(step.new)
@@ -219,9 +233,10 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
 
 
 def _children_anew(parent: TableModel, after: Catalog) -> list[Sql]:
-    """Return statements that rebuild each child table whose foreign key to `parent` became enforceable, or is no
-    longer enforceable, because a key of the parent was added or dropped. `parent`: the model before the change. SQLite
-    refuses all changes of both tables while a foreign key references columns without a key.
+    """Return statements that rebuild the child tables of `parent` whose foreign keys must be added or removed.
+
+    This is so if a key of the parent was added or dropped, because a foreign key must reference the columns of a key.
+    Otherwise, SQLite refuses all changes of both tables. `parent`: the model before the change.
     """
     before = replace(after, tables={**after.tables, (parent.database, parent.name): parent})
     statements: list[Sql] = []
@@ -233,7 +248,10 @@ def _children_anew(parent: TableModel, after: Catalog) -> list[Sql]:
 
 
 def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[Sql] | None:
-    """Return ADD COLUMN statements if only constant columns at the end are added; None if a rebuild is needed."""
+    """Return statements that add columns at the end of the table; None if the table must be rebuilt.
+
+    Columns can be added in place if existing rows get a constant value, and if nothing else changes.
+    """
     count = len(old.columns)
     kept, added = columns[:count], columns[count:]
     shortened = replace(new, columns=new.columns[:count])
@@ -252,8 +270,10 @@ def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn
 
 
 def _rebuild(old: TableModel, new: TableModel, values: list[Sql], after: Catalog) -> list[Sql]:
-    """Return the statements that rebuild a table by the procedure in SQLite's manual. With legacy_alter_table, foreign
-    keys of other tables still reference the old name.
+    """Return the statements that rebuild a table, by the procedure in SQLite's manual.
+
+    `values`: the SQL expression for each column of the new table. With legacy_alter_table, RENAME does not change the
+    foreign keys of other tables, so they reference the table by its name.
     """
     names = joined(", ", (quote(column.name) for column in new.columns))
     return [

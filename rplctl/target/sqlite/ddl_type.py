@@ -1,4 +1,4 @@
-"""The storage of values in SQLite: declared types, literals and quoted names.
+"""Defines how SQLite stores the source's values: declared types and literals.
 
 | MySQL | declared | stored as |
 |---|---|---|
@@ -9,7 +9,8 @@
 | DATE, TIME, DATETIME, TIMESTAMP (UTC), CHAR, VARCHAR, TEXT, ENUM, SET, JSON, UUID, INET | TEXT | as printed |
 | BINARY, VARBINARY, BLOB, geometries, VECTOR | BLOB | bytes |
 
-Text is compared byte by byte regardless of the column's collation, so every key that the source accepts is a key here.
+SQLite compares text byte by byte, whatever the source's collation is. So if values are unique on the source, they are
+unique here, too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 def affinity(column: Column) -> Sql:
-    """Return the column's declared type; '' for a column without affinity."""
+    """Return the type that the column is declared with in SQLite; '' for a column without a type affinity."""
     kind = column.type
     if column.is_unsigned_64:
         return NOTHING
@@ -43,14 +44,17 @@ def affinity(column: Column) -> Sql:
 
 
 def stored_value(column: Column, value: Value) -> Value:
-    """Convert a decoded value to its stored form: integers above SQLite's range become text."""
+    """Return a decoded value in the form that SQLite stores. Integers above 2^63-1 become decimal text."""
     if column.is_unsigned_64 and isinstance(value, int) and value > LARGEST_INTEGER:
         return str(value)
     return value
 
 
 def row_number(columns: Iterable[Column]) -> Sql:
-    """Return a name of SQLite's rowid that no column of the table has. Raises TargetError 1166 if there is none."""
+    """Return a name for the number of a row (rowid) that no column of the table has.
+
+    Raises TargetError 1166 if columns have all three names that SQLite permits.
+    """
     taken = {column.name.lower() for column in columns}
     for name in (written("rowid"), written("_rowid_"), written("oid")):
         if name not in taken:
@@ -63,7 +67,7 @@ def row_number(columns: Iterable[Column]) -> Sql:
 
 
 def text_literal(text: str) -> Sql:
-    """Return a string literal; text with NUL characters is written in hex."""
+    """Return the text as an SQL string literal. Text with a NUL character is written as hexadecimal digits."""
     if "\0" in text:
         return written("CAST({} AS TEXT)", literal(text.encode()))
     return ddl_parts.text_literal(text)

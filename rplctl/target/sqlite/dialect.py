@@ -1,4 +1,7 @@
-"""The dialect of SQLite: a local file with one namespace for all tables, the position tables included."""
+"""Defines the properties of the target kind SQLite.
+
+A target is a local file. It has one namespace for all tables, including rplctl's internal tables.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ class SqliteDialect(Dialect):
         return open_engine(url)
 
     def power_cut(self, connection: Connection, lost: str) -> Iterable[DoctorLine]:
-        """Warn unless synchronous is FULL (2) or EXTRA (3), which sync the write-ahead log at each commit."""
+        """Yield a warning if a power cut can lose the last commits.
+
+        No commit is lost if synchronous is FULL (2) or EXTRA (3), because SQLite then syncs its log at each commit.
+        """
         synchronous = str(run(connection, written("PRAGMA synchronous")).scalar())
         if synchronous not in ("2", "3"):
             text = f"synchronous is {synchronous}: loses the last commits"

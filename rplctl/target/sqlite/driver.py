@@ -1,4 +1,7 @@
-"""The interface of SQLite's connection that this package uses; it accepts only `Sql` (design D27)."""
+"""Defines the methods of sqlite3's connection that this package uses.
+
+The type checker then refuses a statement that is a plain string and not an `Sql` (design D27).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from rplctl.sql_text import Sql
 
 
 class SqliteDriver(Protocol):
-    """The interface of `sqlite3.Connection`, in which each text is one statement."""
+    """The methods of `sqlite3.Connection` that this package uses. Each `execute` gets one statement."""
 
     text_factory: Any
 
@@ -33,6 +36,6 @@ class SqliteDriver(Protocol):
 
 
 def driver_of(connection: Any) -> SqliteDriver:
-    """Return the driver's connection of a SQLAlchemy connection."""
+    """Return sqlite3's connection, which a SQLAlchemy connection contains."""
     driver: sqlite3.Connection = connection.connection.driver_connection
     return driver

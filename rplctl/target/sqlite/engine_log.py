@@ -1,9 +1,9 @@
-"""The position of SQLite's write-ahead log for log-status (WL#9452), and a copy of the database in that state.
+"""Reads the position of SQLite's write-ahead log (WAL) for log-status (WL#9452), and copies the database at it.
 
-    LSN              number of committed frames in the WAL (mxFrame)
-    LSN_checkpoint   number of these frames that are also in the database file (nBackfill)
-    WAL_salt         id of the WAL: it changes when the WAL begins again, and LSN then begins at 0
-    data_version     PRAGMA data_version on this module's connection
+    LSN              the number of committed frames in the WAL (mxFrame)
+    LSN_checkpoint   the number of these frames that are also in the database file (nBackfill)
+    WAL_salt         the id of the WAL; if the WAL begins again, the id changes, and LSN begins at 0
+    data_version     the result of PRAGMA data_version on this module's connection
 
 The first three are in the wal-index `FILE-shm`, in native byte order (sqlite.org/walformat.html):
 
@@ -11,10 +11,10 @@ The first three are in the wal-index `FILE-shm`, in native byte order (sqlite.or
             32  u32[2] salt     48  a second copy of these fields; equal to the first unless a writer is changing it
             96  u32 nBackfill
 
-Invariant: `lock` opens a read transaction, which keeps its snapshot until `unlock` and blocks nobody (WAL); the copy
-has exactly this snapshot. A database without a WAL (another journal mode) has only data_version. The wal-index is read
-through a descriptor that stays open, because closing one releases all fcntl locks of SQLite on the file in this
-process.
+Invariant: `lock` opens a read transaction, whose snapshot stays the same until `unlock`. The copy has exactly this
+snapshot, and no writer waits for it. A database without a WAL (another journal mode) has only data_version. The
+wal-index is read through a descriptor that stays open. Closing it would release all fcntl locks that SQLite has on the
+file in this process.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ _open_indexes: dict[tuple[int, int], int] = {}  # (device, inode) → descriptor
 
 
 def open_sqlite_log(engine: Engine) -> SqliteLog | None:
-    """Open the write-ahead log of the engine's file; None if the file does not exist, because opening would create it.
-    Raises TargetError if this account cannot read and write the file.
+    """Open the write-ahead log of the engine's file; None if the file does not exist.
+
+    A missing file is not opened, because SQLite would create it. Raises TargetError if this account cannot read and
+    write the file.
     """
     path = Path(str(engine.url.database))
     if not path.exists():
@@ -51,7 +53,7 @@ def open_sqlite_log(engine: Engine) -> SqliteLog | None:
 
 
 class SqliteLog:
-    """The log of a SQLite file, read on a separate connection."""
+    """The log of a SQLite file, which is read over a connection of its own."""
 
     name = "SQLite"
 
@@ -63,7 +65,7 @@ class SqliteLog:
         self.unlock()
 
     def lock(self) -> None:
-        """Begin a transaction and read once, because the first read takes the snapshot, not BEGIN."""
+        """Open a snapshot of the database. In SQLite, the first SELECT after BEGIN opens it."""
         with self._mapped_errors():
             self._connection.execute("BEGIN")
             self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -79,8 +81,9 @@ class SqliteLog:
         return figures
 
     def copy_to(self, path: Path) -> bool:
-        """Write the locked snapshot to a new database file with mode 0600. Raises TargetError if SQLite reports an
-        error.
+        """Write the snapshot that `lock` opened to a new database file with mode 0600, and return True.
+
+        Raises TargetError if SQLite reports an error.
         """
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
@@ -96,7 +99,7 @@ class SqliteLog:
 
     @contextmanager
     def _mapped_errors(self) -> Iterator[None]:
-        """Convert errors of SQLite to TargetError, for example if the path is a folder or a pipe."""
+        """Convert errors of SQLite in the `with` block to TargetError, for example if the path is a folder."""
         try:
             yield
         except sqlite3.Error as error:
@@ -104,8 +107,10 @@ class SqliteLog:
 
 
 def _index_descriptor(index: Path) -> int | None:
-    """Return the descriptor of the wal-index; None if the index cannot be opened. Descriptors of indexes that SQLite
-    has removed are closed, because nobody can lock these indexes any more.
+    """Return an open descriptor of the wal-index (FILE-shm); None if the file cannot be opened.
+
+    The descriptors stay open for later calls. A descriptor of a file that SQLite has removed is closed, because no
+    connection can lock this file any more.
     """
     for key, descriptor in list(_open_indexes.items()):
         if os.fstat(descriptor).st_nlink == 0:
@@ -121,7 +126,10 @@ def _index_descriptor(index: Path) -> int | None:
 
 
 def _wal_figures(index: Path) -> dict[str, int]:
-    """Return the figures of the wal-index; {} if there is no index, or if a writer is changing it for 20 ms."""
+    """Return LSN, LSN_checkpoint and WAL_salt from the wal-index (see the module).
+
+    The result is {} if there is no index, or if its two copies still differ after 20 ms because a writer changes them.
+    """
     descriptor = _index_descriptor(index)
     if descriptor is None:
         return {}

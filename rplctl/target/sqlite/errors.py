@@ -1,7 +1,7 @@
-"""SQLite's errors as MySQL's errors, with number, text and hint.
+"""Converts SQLite's errors to MySQL's errors, with number, text and hint.
 
-Invariant: every error of the driver is converted; only a lock of another program, an I/O error and a full disk are
-transient.
+Invariant: every error of the driver is converted. Only these errors are transient: a lock of another program, an I/O
+error, a full disk, and a file that cannot be opened.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ _WORDS: tuple[tuple[re.Pattern[str], int], ...] = (
 
 
 def target_error(error: sqlite3.Error) -> TargetError:
-    """Convert an error of sqlite3 to a TargetError with MySQL's number. A lock of another program and a full disk are
-    transient.
+    """Convert an error of the driver to a TargetError with MySQL's error number and a hint.
+
+    The attribute `transient` of the result is True if another attempt may succeed, for example after a lock.
     """
     text = str(error)
     extended = getattr(error, "sqlite_errorcode", 0)
@@ -88,7 +89,10 @@ def integrity_error(error: sqlite3.IntegrityError, change: RowChange, model: Tab
 
 
 def _key_name(model: TableModel, columns: Iterable[str]) -> str:
-    """Return MySQL's name of the unique key over these columns: PRIMARY, or the name of the index."""
+    """Return MySQL's name of the unique key over these columns: PRIMARY, or the name of the index.
+
+    Without such a key, return the names of the columns.
+    """
     wanted = list(columns)
     for key in model.keys:
         if key.kind in ("primary", "unique") and [part.column for part in key.parts] == wanted:
@@ -98,7 +102,7 @@ def _key_name(model: TableModel, columns: Iterable[str]) -> str:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Convert errors of the driver or SQLAlchemy to TargetError."""
+    """Convert errors that the driver or SQLAlchemy raises in the `with` block to TargetError."""
     from sqlalchemy.exc import DBAPIError
 
     try:

@@ -1,9 +1,11 @@
-"""Writes large bytes and texts into SQLite in pieces: the statement writes zeros, and the pieces replace them.
+"""Writes large bytes and texts into SQLite in pieces: first the statement writes zeros, then the pieces replace them.
 
-Invariant: nobody sees the zeros. Both happen in the applier's transaction, and if an index, check, generated column or
-trigger reads the column, the value is bound to the statement as usual. For bytes, SQLite reserves the space without
-memory if the later columns are empty, so a row of 1 GB needs memory for one piece. For text, and before a column with a
-value, SQLite has the zeros in memory twice. (Manual: zeroblob(), "Open A BLOB For Incremental I/O", also for text.)
+Invariant: nobody sees the zeros, because both steps are in the applier's transaction. If an index, check, generated
+column or trigger reads the column, the value is not written in pieces, but bound to the statement as usual.
+
+For bytes, SQLite reserves the space without memory if the later columns are empty. A row of 1 GB then needs memory for
+one piece. For text, and before a column with a value, SQLite has the zeros in memory twice. The manual of SQLite
+explains zeroblob(), and "Open A BLOB For Incremental I/O", which is also possible for text.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ sqlite3.register_adapter(LargeText, str)  # for a text that is bound to a parame
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundColumns:
-    """The columns to which a statement's parameters ?1 … belong: first `columns`, and in an UPDATE then those of the
-    `key`.
+    """The columns of a table to which a statement's parameters ?1, ?2, … belong.
+
+    The parameters are first the values of `columns`. In an UPDATE, the values of the `key` follow.
     """
 
     model: TableModel
@@ -46,7 +49,10 @@ class BoundColumns:
 
 
 def execute_rows(driver: SqliteDriver, sql: Sql, rows: Sequence[Row], bound: BoundColumns | None) -> int:
-    """Execute an INSERT, UPDATE or DELETE for each row, and return the total number of affected rows."""
+    """Execute an INSERT, UPDATE or DELETE for each row, and return the total number of affected rows.
+
+    `bound`: the columns of the parameters, so that large values can be written in pieces; None if no value is large.
+    """
     if bound is None or set(bound.columns) & set(bound.key) or not any(_is_large(v) for row in rows for v in row):
         return driver.executemany(sql, rows).rowcount
     return sum(_execute(driver, sql, row, bound) for row in rows)

@@ -1,10 +1,12 @@
-"""Deletes a number of copies of each row in a SQLite table without a key, in one pass over the table.
+"""Deletes a given number of copies of each row from a SQLite table without a key, in one pass over the table.
 
-A temporary table contains the rows. For each row of the target's table, an index over the values finds the equal row
-there, and the first `rplctl_copies` equal rows are deleted. If an index of the target's table is selective, the search
-is reversed. Invariant: a row is deleted only if every column IS the source's value, the same comparison that finds
-single rows (`SqliteTarget._where`). The total number of deleted rows must be the expected one; since each row counts
-once, each staged row then had enough copies.
+The rows to delete are loaded into a temporary table, with the number of copies in the column `rplctl_copies`. An index
+of the temporary table finds the equal row for each row of the target's table. The first `rplctl_copies` rows that are
+equal are deleted. If the target's table has a selective index, the search has the other direction.
+
+Invariant: a row is deleted only if each column IS the source's value. `SqliteTarget._where` finds single rows with the
+same comparison. The total number of deleted rows must be the expected number. No row is deleted twice, so each row of
+the temporary table then had enough copies.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from rplctl.target.sqlite.ddl_type import row_number
 from rplctl.target.sqlite.driver import SqliteDriver
 
 _STAGE = written("temp.rplctl_bag")
-MOST_INDEXED = 16  # maximum of columns in the index over the temporary table
+MOST_INDEXED = 16  # the limit for columns in the index of the temporary table
 _MOST_ALIKE, _SAMPLE = 100, 5  # an index is not selective if one of 5 sampled values finds 100 rows
 _OTHERS = written("""
 SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
@@ -31,12 +33,17 @@ UNION ALL SELECT 1 WHERE (SELECT count(*) FROM pragma_table_xinfo(?1)) <> ?2
 
 
 def is_all_there_is(driver: SqliteDriver, name: str, columns: int) -> bool:
-    """True if the table has exactly this number of columns and no trigger."""
+    """True if the table has exactly this number of columns, and no trigger.
+
+    If so, nothing is lost if a row of the table is deleted and inserted again.
+    """
     return driver.execute(_OTHERS, (name, columns)).fetchone() is None
 
 
 def remove_copies(driver: SqliteDriver, model: TableModel, rows: Sequence[Row]) -> None:
-    """Delete copies of each row; in `rows`, the number of copies follows the row's values. Raises CountMismatch if the
+    """Delete copies of rows from the table of `model`, which has no key.
+
+    In `rows`, the values of each row are followed by the number of its copies to delete. Raises CountMismatch if the
     table has fewer copies.
     """
     expected = sum(cast(int, row[-1]) for row in rows)

@@ -1,11 +1,11 @@
-"""The SQLite target, the embedded default: one file for data, positions and table models.
+"""Applies rows and DDL to a SQLite file, which has the data, the position and the table models.
 
-Invariant: data and position commit together, also with DDL. Python's sqlite3 would commit before DDL, so the driver's
-transaction handling is off (`isolation_level=None`) and this module sends BEGIN and COMMIT. With WAL, readers do not
-wait. All tables are in one file, because a commit over several ATTACHed WAL databases is not atomic (design D5). With
-synchronous=FULL, a committed position survives a power cut.
+Invariant: data and position commit together, also with DDL. Python's sqlite3 would commit before DDL. So the driver's
+transaction handling is off (`isolation_level=None`), and this module executes BEGIN and COMMIT. With a write-ahead log,
+readers do not wait for the applier. All tables are in one file, because a commit over several ATTACHed databases with
+write-ahead logs is not atomic (design D5). With synchronous=FULL, a committed position survives a power cut.
 
-Names: MySQL's `db`.`t` is the table "db__t". Values: `ddl_type.py` describes the stored types.
+MySQL's table `db`.`t` has the name "db__t" in SQLite. `ddl_type.py` describes the stored values.
 """
 
 from __future__ import annotations
@@ -56,18 +56,20 @@ from rplctl.target.sqlite.errors import integrity_error, mapped_errors, target_e
 from rplctl.target.sqlite.large import BoundColumns, execute_rows
 from rplctl.target.sqlite.multiset import is_all_there_is, remove_copies
 
-CACHE_BYTES = 16 << 20  # page cache; with SQLite's 2 MB, the pages of a batch are written to the log repeatedly
+CACHE_BYTES = 16 << 20  # page cache; with SQLite's default of 2 MB, a batch writes the same pages several times
 BUSY_TIMEOUT_MS = 50_000  # the default of innodb_lock_wait_timeout
 STEP_MS = 200  # length of one step of a wait for the write lock
 _TEXTS, _LONG_TEXTS = 4096, 64  # number of cached SQL texts
-_AT_ONCE = 50  # rows per INSERT; a row then costs two thirds of a single INSERT
-_MANY = 10 * _AT_ONCE  # the minimum of rows for such an INSERT, whose text must be built
+_AT_ONCE = 50  # rows per INSERT; a row then takes two thirds of the time of a single INSERT
+_MANY = 10 * _AT_ONCE  # with fewer rows, building the text of such an INSERT is not worthwhile
 STEPS_BETWEEN_CHECKS = 50_000  # instructions of SQLite's virtual machine, a few milliseconds
 
 
 def open_engine(url: str, make_folders: Callable[[], None] | None = None) -> Engine:
-    """Return an engine for the file. The first connection creates the file, after calling `make_folders`; a command
-    that only reads calls `is_missing` first. Raises TargetError if the path is not absolute.
+    """Return a SQLAlchemy engine for the file in the target's URL.
+
+    The first connection calls `make_folders` and creates the file, if it is missing. A command that only reads
+    therefore calls `is_missing` first. Raises TargetError if the path in the URL is not absolute.
     """
     path = make_url(url).database
     if not path or not os.path.isabs(path):
@@ -77,7 +79,10 @@ def open_engine(url: str, make_folders: Callable[[], None] | None = None) -> Eng
 
     @event.listens_for(engine, "do_connect")
     def _refuse_a_new_file(*_: object) -> None:
-        """Raise TargetError if the file has disappeared: its file system is gone, and no empty file must replace it."""
+        """Raise TargetError if the file existed before and is missing now, for example after an unmount.
+
+        An empty file must not replace the target's file. Only the first connection of a new target creates the file.
+        """
         nonlocal was_there, is_checked
         if was_there and not os.path.exists(path):
             raise TargetError(
@@ -110,9 +115,10 @@ def open_engine(url: str, make_folders: Callable[[], None] | None = None) -> Eng
 
 
 def _make_file(path: str) -> None:
-    """Create the file if it is missing, with mode 0600, because it may contain a password. An existing file is not
-    opened: closing its descriptor would release all fcntl locks that SQLite has on the file in this process, and a
-    reader could lose its write-ahead log.
+    """Create the file if it is missing, with mode 0600, because it may contain a password.
+
+    An existing file is not opened. Closing its descriptor would release all fcntl locks that SQLite has on the file in
+    this process, and a reader could lose its write-ahead log. Raises TargetError if the file cannot be used.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -181,17 +187,20 @@ class SqliteTarget(OneConnection):
         super().rollback()
 
     def fence(self, channel: str) -> None:
-        """Do nothing, because SQLite has one writer at a time, and its transaction compares the position."""
+        """Do nothing: SQLite permits one writer at a time, and each transaction compares the stored position."""
 
     def lock_wait(self) -> str:
         return "Waiting for the write lock of the database file" if self._is_waiting else ""
 
     def interrupt(self) -> None:
-        """Set a flag that SQLite's progress handler checks: `sqlite3_interrupt` would miss many short statements."""
+        """Make the current work end, by a flag that SQLite's progress handler checks. Called from another thread.
+
+        The function `sqlite3_interrupt` is not used, because it has no effect between two short statements.
+        """
         self._interrupted = True
 
     def abort(self) -> None:
-        """Interrupt the running statement, because a call of SQLite waits for nothing but a lock."""
+        """Interrupt the running statement. No connection must be closed, because SQLite waits only for locks."""
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
@@ -250,7 +259,11 @@ class SqliteTarget(OneConnection):
             expect_rows(sql, execute_rows(self._driver, sql, rows, bound), count)
 
     def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
-        """Update rows by key. If rows exchange values of another unique key, delete all rows and insert them again."""
+        """Update rows, which are found by their key. `update`: the new values, followed by the key in each row.
+
+        If rows exchange values of another unique key, an UPDATE fails. Then all rows are deleted and inserted again, if
+        the rows are complete.
+        """
         driver, key = self._driver, key_of(model)
         bound = BoundColumns(model=model, columns=update.columns, key=key) if has_views else None
         sql, count = _update_by_key(model, update.columns), len(update.rows)
@@ -304,8 +317,10 @@ class SqliteTarget(OneConnection):
         return cast(Value, found[0])
 
     def _where(self, model: TableModel, image: RowSet) -> tuple[Sql, Row]:
-        """Return the condition that selects one row, and its parameters: by key if the image has the key, else by all
-        columns of the image and limited to one row, as a server does.
+        """Return the condition that selects the row of an image, and the parameters of the condition.
+
+        If the image has the key, the condition compares the key. Otherwise, it compares all columns of the image and
+        selects only one row, as a MySQL replica does.
         """
         at = {column: i for i, column in enumerate(image.columns)}
         key = key_of(model)
@@ -367,8 +382,10 @@ def _insert_of(model: TableModel, columns: tuple[int, ...], rows: int) -> Sql:
 def _begin_when_unlocked(
     connection: Connection, driver: SqliteDriver, patience_ms: int, is_interrupted: Callable[[], bool]
 ) -> None:
-    """Execute BEGIN IMMEDIATE, and wait for the lock in short steps, because STOP cannot interrupt a wait in SQLite.
-    Afterwards, busy_timeout is `patience_ms`. Raises SQLAlchemy's OperationalError after this time, or after STOP.
+    """Execute BEGIN IMMEDIATE, which waits for the write lock of another program.
+
+    The wait has short steps, because STOP cannot interrupt a wait in SQLite. Raises SQLAlchemy's OperationalError if
+    the lock is not free after `patience_ms`, or after STOP. Afterwards, busy_timeout is `patience_ms`.
     """
     deadline = time.monotonic() + patience_ms / 1000
     driver.execute(written("PRAGMA busy_timeout={}", STEP_MS))
@@ -388,8 +405,10 @@ def _begin_when_unlocked(
 
 
 def _values(model: TableModel, columns: Sequence[int], first: int = 1) -> dict[int, Sql]:
-    """Return column index → SQL of its value: a parameter, or the expression of a generated column that the image
-    lacks.
+    """Return the SQL of the values that a row gets, by the index of the column.
+
+    A value is a parameter, from number `first` on. If the image lacks a generated column, its value is the expression
+    of the column.
     """
     given = {column: written("?{}", number) for number, column in enumerate(columns, first)}
     return given | computed_values(model, given, lambda c: given.get(c, quote(model.columns[c].name)))

@@ -1,5 +1,6 @@
-"""Writes SQLite's rows as SQL literals, for the statements that undo a repair (target.undo). The format is that of
-SQLite's shell, by the type of the value, not of its column.
+"""Writes SQLite's rows as SQL literals, for the statements that undo a repair (target/undo.py).
+
+A literal has the format of SQLite's shell. It depends on the type of the stored value, not on the type of the column.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ class SqliteUndo(UndoSql):
         return standard_literal(value) if value.isprintable() else written("CAST({} AS TEXT)", hex_literal(raw))
 
     def literals(self, target: Target, model: TableModel) -> dict[Sql, Sql]:
-        """Return the quoted columns, each with SQL that computes its literal. Text with other characters than printable
-        ASCII is in hex: quote() ends at a NUL.
+        """Return the table's quoted columns, each with the SQL that computes the literal of its value.
+
+        Text that has other characters than printable ASCII becomes hexadecimal digits, because SQLite's quote() ends at
+        a NUL.
         """
         found = self.rows(target, written("PRAGMA main.table_xinfo({})", table(model)))
         return {quote(name): _literal(quote(name)) for _, name, *_, hidden in found if not hidden}
