@@ -54,7 +54,7 @@ class Unsure(Exception):
 
 
 def key_columns(model: TableModel) -> tuple[int, ...]:
-    """Return the indexes of the columns of the table's key; () if rows cannot be found by it with certainty.
+    """Return the indexes of the columns of the table's key; () if this key cannot find rows with certainty.
 
     This is so if events may not show the exact values of a column, or if foreign key actions may change rows.
     """
@@ -68,7 +68,7 @@ def _is_sure(column: Column) -> bool:
     return column.type in _SURE and not (column.type == "year" and column.length == 2)
 
 
-def changed_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
+def changed_keys(  # noqa: PLR0913 - a part of the log, and the tables to find in it
     batches: Iterable[RelayGroups],
     low: BinlogPosition,
     high: BinlogPosition,
@@ -80,7 +80,7 @@ def changed_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
     """Return the keys of each table that were changed after the position `low`, up to and including `high`.
 
     The keys have the values that targets of `kind` store. A table with uncertain changes is not in the result.
-    `batches`: groups of the relay log from `low` or earlier. `folds_names`: True if the source's names are
+    `batches`: event groups of the relay log from `low` or earlier. `folds_names`: True if the source's names are
     case-insensitive. Raises Unsure if the changes of all tables are uncertain, and the errors of `batches`.
     """
     logged: Callable[[TableName], TableName] = alike if folds_names else lambda name: name
@@ -95,7 +95,7 @@ def changed_keys(  # noqa: PLR0913 - a piece of the log, and how it is read
     return {(tables[name].database, tables[name].name): keys for name, keys in found.items()}
 
 
-def _has_added(  # noqa: PLR0913 - as `changed_keys`
+def _has_added(  # noqa: PLR0913 - the parameters are those of `changed_keys`
     groups: RelayGroups,
     number: int,
     tables: Mapping[TableName, TableModel],

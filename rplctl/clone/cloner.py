@@ -87,11 +87,11 @@ MOST_AHEAD: Final = 20  # the limit for snapshots that are not loaded yet
 KEPT_S: Final = 60.0  # an unfinished snapshot, for which the applier waits, is removed after so long an interruption
 LEFT_FREE: Final = 1 << 30  # the bytes of the disk that stay free; a tenth of the disk if that is less
 _POLL_S: Final = 0.5
-_SOON_S: Final = 0.1  # between checks for a plan or for the receiver's connection, which are cheap
+_SOON_S: Final = 0.1  # the pause between cheap checks: for a plan, or for the receiver's connection
 _STABLE_S: Final = 0.1
 _FULL: Final = "Waiting: the applier has not loaded the rows that are read"
 _AGAIN: Final = "see receiver.log. To continue the copy, run: rplctl stop; rplctl start"
-_PAUSE_S: Final = 5.0  # after an error of the source
+_PAUSE_S: Final = 5.0  # the pause after an error of the source
 _MOST_TRIES: Final = 50  # attempts to open a snapshot between two changes of a table group
 _BETWEEN_TRIES_S: Final = 0.02
 _WRITTEN_HINT: Final = (
@@ -105,7 +105,10 @@ log = logging.getLogger("rplctl.cloner")
 
 
 class _Written(Exception):
-    """The error if the source changed a table group during every attempt to read it."""
+    """The error if the source changed the tables of a group during every attempt to read them.
+
+    A table group has the tables that foreign keys link. The cloner reads other groups first, and then this one again.
+    """
 
     def __init__(self, names: Sequence[TableName], when: str) -> None:
         super().__init__(f"{_listed(names)}: changed {when}; read again after the other tables")
@@ -205,10 +208,10 @@ class Cloner:
         return method_of(group, self._last_row(group.names, source) if source.step is SnapshotKind.SHARE_LOCK else None)
 
     def _last_row(self, names: list[TableName], source: CopySource) -> LastRow | None:
-        """Return the row that the last change of these tables wrote. A lock on this row begins a snapshot's window.
+        """Return the row that the last change of these tables wrote, for a source without GTIDs.
 
-        None if the row cannot be determined. Also None if transactions become visible in another order than that of the
-        log (binlog_order_commits=OFF).
+        A lock on this row ensures that a snapshot shows the change (last_row.py). None if the row cannot be determined,
+        or if transactions become visible in another order than that of the log (binlog_order_commits=OFF).
         """
         if not orders_commits(source.query):
             return None
@@ -237,10 +240,10 @@ class Cloner:
             begun.complete(counts)
 
     def _go_on(self, begun: StoredSnapshot, reader: SnapshotReader, source: CopySource) -> StoredSnapshot:
-        """Continue the table group's unfinished snapshot, if there is one, with the new snapshot `begun`.
+        """Let the new snapshot `begun` continue an unfinished snapshot of the same tables, if there is one.
 
         Return `begun`, with the number of chunks that it reuses. If no part of the unfinished snapshot can be reused,
-        remove it.
+        remove the unfinished snapshot.
         """
         old = self._folder.unfinished(begun.table_group)
         if old is None:
@@ -435,7 +438,8 @@ def _kept(parts: Sequence[Part | None], begun: StoredSnapshot) -> str:
 def _worthless_after_error(begun: StoredSnapshot) -> Iterator[None]:
     """Remove the snapshot if the `with` block raises an error after which the snapshot cannot be continued.
 
-    A claimed snapshot can be continued after STOP, after HistoryGrows, and if the source was unavailable.
+    If the applier waits for the snapshot (it has a claim), it can be continued after STOP, after HistoryGrows, and
+    after the source was unavailable.
     """
     try:
         yield

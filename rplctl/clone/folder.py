@@ -157,7 +157,10 @@ class CloneFolder:
         self.path, self._plan = channel.clone_folder, channel.clone_plan
 
     def read_plan(self) -> Plan:
-        """Return the table groups that are not copied yet; {} if there are none, or if plan.json is damaged."""
+        """Return the table groups that are not copied yet: the number of each group → the names of its tables.
+
+        The result is {} if all tables are copied, or if plan.json is damaged.
+        """
         stored = stored_json(self._plan)
         with suppress(AttributeError, TypeError, ValueError):
             return {int(table_group): [(str(d), str(t)) for d, t in tables] for table_group, tables in stored.items()}
@@ -187,34 +190,40 @@ class CloneFolder:
     def begin(
         self, table_group: int, epoch: int, low: SnapshotPosition, tables: list[CopiedTable], server_id: int = 0
     ) -> StoredSnapshot:
-        """Create the folder of a new snapshot, and return the snapshot. The loader ignores it until it is claimed."""
+        """Create the folder of a new snapshot, and return the snapshot.
+
+        The applier ignores the snapshot until `StoredSnapshot.claim` is called. `table_group`: the number of the group.
+        """
         folder = private_folder(self.path / f"{table_group}-{epoch}")
         return StoredSnapshot(
             folder=folder, table_group=table_group, epoch=epoch, low=low, tables=tuple(tables), server_id=server_id
         )
 
     def unfinished(self, table_group: int) -> StoredSnapshot | None:
-        """Return the newest snapshot of a table group if it is not completely read; otherwise None."""
+        """Return the newest snapshot of the table group with this number; None if all its chunks are read."""
         found = max(
             (one for one in self.snapshots() if one.table_group == table_group), key=lambda one: one.epoch, default=None
         )
         return found if found is not None and found.chunk_counts() is None else None
 
     def forget_unfinished(self, table_group: int) -> None:
-        """Remove the table group's unfinished snapshot, and all snapshots that it continues."""
+        """Remove the unfinished snapshot of the table group with this number, and all snapshots that it continues."""
         if self.unfinished(table_group) is not None:
             for found in self.snapshots():
                 if found.table_group == table_group and found.chunk_counts() is None:
                     found.remove()
 
     def sweep(self) -> None:
-        """Remove the folders of snapshots that an earlier cloner has begun but not claimed."""
+        """Remove the folders without a claim.json: snapshots that an earlier cloner has opened, but not passed on."""
         for path in self.path.glob("*/"):
             if not (path / "claim.json").exists():
                 StoredSnapshot(folder=path, table_group=0, epoch=0, low=SnapshotPosition(), tables=()).remove()
 
     def snapshots(self) -> list[StoredSnapshot]:
-        """Return the claimed snapshots, ordered by position. Raises RelayLogError 1594 if a claim is damaged."""
+        """Return the snapshots that have a claim.json, ordered by position.
+
+        Raises RelayLogError 1594 if a claim.json is damaged.
+        """
         return sorted(self._snapshots(), key=lambda found: (found.position.order_key(), found.epoch))
 
     def _snapshots(self) -> Iterator[StoredSnapshot]:

@@ -36,7 +36,7 @@ def taken_over(
     """Return the parts of the tables in the `old` snapshot that the `new` one reuses, and the keys to read again.
 
     The first list has the part of each table; None if nothing is reused. The second list has the keys that the log
-    changed between the snapshots, as targets of `kind` store them. `log`: the groups that `between` yields.
+    changed between the snapshots, as targets of `kind` store them. `log`: the event groups that `between` yields.
     `folds_names`: True if the source's names are case-insensitive. Raises Unsure if nothing can be reused, and
     SourceError if the log does not arrive.
     """
@@ -82,7 +82,7 @@ def _parts(old: StoredSnapshot) -> list[Part]:
 def between(
     old: StoredSnapshot, new: StoredSnapshot, received: Received, applied: RelayLogInfo, wait: Callable[[float], bool]
 ) -> Iterator[RelayGroups]:
-    """Yield the groups of the relay log between the positions of both snapshots, and perhaps some before and after.
+    """Yield the event groups of the relay log between the positions of both snapshots, and perhaps some more.
 
     `received`: a reader of the relay log that has not begun. `applied`: the applier's position. `wait` waits for the
     given seconds, and returns True if the copy must end. Raises Unsure if the relay log lacks a part between the

@@ -1,6 +1,7 @@
-"""Finds a row of the last change to a table group. As soon as MySQL grants a lock on it, snapshots show the change.
+"""Finds a row of the last change to a table group, for a source of MySQL without GTIDs.
 
-This is for MySQL without GTIDs. InnoDB makes a transaction visible to new snapshots before it releases the row locks.
+A table group has the tables that foreign keys link. As soon as MySQL grants a lock on the row, new snapshots show the
+change, because InnoDB makes a transaction visible to new snapshots before it releases the row locks.
 With binlog_order_commits=ON, transactions become visible in the order of the log. So a snapshot that shows the last
 transaction of the table group also shows the earlier ones. Invariant: a row is used only if its key is certain, because
 a wrong key would find no row. The locking SELECT must find the row, except if the change is a DELETE.
@@ -47,10 +48,10 @@ _DECODED: Final = (
 
 
 class LastRow:
-    """The last change to a table group in the relay log, from which a row to lock is chosen.
+    """The last change to some tables in the relay log, from which a row to lock is chosen.
 
-    `read_model` returns the source's model of a table, and raises SourceError. `tables`: the tables whose events show a
-    change of the group; None means any table.
+    `read_model` returns the source's model of a table, and raises SourceError. `tables`: the tables whose events count
+    as a change; None means any table.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class LastRow:
                 break
 
     def look(self, groups: RelayGroups) -> None:
-        """Search for a later change in groups that have just arrived in the relay log."""
+        """Search for a later change in event groups that have just arrived in the relay log."""
         self._look(groups)
         if np.any((groups.scan.kind != GroupKind.ROWS) & (groups.scan.kind != GroupKind.CONTROL)):
             self._models.clear()
@@ -78,9 +79,9 @@ class LastRow:
         return False
 
     def lock(self) -> RowLock | None:
-        """Return the statement that locks a row of the last change, after examining all groups that have arrived.
+        """Examine all events that have arrived, and return the statement that locks a row of the last change.
 
-        None if the newest relay log file has no change of the group, or if no row of the change can be found with
+        None if the newest relay log file has no change of the tables, or if no row of the change can be found with
         certainty. Raises SourceError if a table's definition cannot be read, and RelayLogError if the log is damaged.
         """
         for groups in self._received.new():
@@ -88,7 +89,7 @@ class LastRow:
         return next(self._locks(*self._last), None) if self._last is not None else None
 
     def _locks(self, groups: RelayGroups, number: int) -> Iterator[RowLock]:
-        """Yield possible locks for the change in the group with this number.
+        """Yield possible locks for the change in the event group with this number.
 
         Locks of single rows, by their primary key, come first. Then locks of all rows of a table without such a key
         follow. They are limited in time.
@@ -186,7 +187,7 @@ def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: I
     if key is None or key.has_expression or not len(images.ops):
         return NOTHING
     numbers = {column.name.casefold(): number for number, column in enumerate(model.columns)}
-    for row in (int(images.after[0]), int(images.before[0])):  # MINIMAL: only the before image has unchanged columns
+    for row in (int(images.after[0]), int(images.before[0])):  # with MINIMAL, only the before image has the key
         found = (numbers[name.casefold()] for name in key.columns) if row >= 0 else ()
         terms = [key_term(model.columns[number], formats[number], images, row, number) for number in found]
         if terms and all(terms):

@@ -1,6 +1,7 @@
-"""Chooses the keys of a table that are created after all rows are loaded, because one sort is faster then.
+"""Chooses the keys of a table that are created after all rows are loaded.
 
-Three kinds of keys must exist before the rows are loaded:
+One sort of all rows then builds the index, which is faster than one search for each row. Three kinds of keys must exist
+before the rows are loaded:
 
 * the key that identifies rows (`target.base.key_of`)
 * the key of an AUTO_INCREMENT column

@@ -42,7 +42,7 @@ _MOST_CONDITIONS: Final = 512 << 10  # characters; max_allowed_packet may be 1 M
 
 
 class BeginAgain(Exception):
-    """The error if the rows that were read so far cannot be used, so that the table group must be read again."""
+    """The error if the rows that were read so far cannot be used, so that all tables of the snapshot are read again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,12 +37,12 @@ def shown_by(held: Snapshot, replica: Ask) -> str | None:
 
 @dataclass(kw_only=True)
 class ShownEnd:
-    """The search for the position of a replica's snapshot, in the groups that arrive from the source.
+    """The search for the position of a replica's snapshot, in the event groups that arrive from the source.
 
     `surely`: the GTIDs that the snapshot certainly shows. `shown`: these GTIDs, and others that it may show.
     `position`: the position found so far. The snapshot shows all transactions before it.
-    `names`: the tables whose events show a change of the table group (see received.changed). `plain`: the tables of
-    the group with their original names.
+    `names`: the tables whose events show a change of the copied tables; None means any table. `plain`: the copied
+    tables with their original names.
     `fits`: False if a transaction shows that the snapshot is not at one position.
     """
 
@@ -55,7 +55,7 @@ class ShownEnd:
     _is_behind: bool = field(default=False, init=False)
 
     def look(self, groups: RelayGroups) -> None:
-        """Examine the next groups of the source's log, and move `position` past those that the snapshot shows."""
+        """Examine the next event groups of the source, and move `position` past those that the snapshot shows."""
         scan = groups.scan
         seen = MysqlGtidSet.parse(self.surely) if ":" in self.surely else MysqlGtidSet()
         for number in range(len(scan)):

@@ -86,7 +86,7 @@ class TableGroup:
         return held.enter_context(snapshot(self.source.query, step, self.source.applied, SOURCE_S, lock))
 
     def received(self, end: BinlogPosition, patience_s: float = SOURCE_S) -> Iterator[RelayGroups]:
-        """Yield the groups of the relay log up to the position `end`, as they arrive.
+        """Yield the event groups of the relay log up to the position `end`, as they arrive.
 
         Raises CopyStopped after STOP, and SourceError if nothing has arrived for `patience_s` seconds.
         """
@@ -96,7 +96,7 @@ class TableGroup:
 
 
 class SnapshotMethod(Protocol):
-    """A way to open a snapshot of one table group, and to find its position."""
+    """A way to open a snapshot of tables that foreign keys link, and to find the snapshot's position."""
 
     def open(self, held: ExitStack) -> Opened | Retry:
         """Open a snapshot, which the exit stack `held` closes, and find its position.
@@ -232,10 +232,11 @@ def place_of_window(
     tables: list[CopiedTable],
     look: Callable[[RelayGroups], None] = lambda groups: None,
 ) -> SnapshotPosition | None:
-    """Return the end of the window in which the snapshot was opened, as the snapshot's position.
+    """Return the position of a snapshot that was opened between two positions of the log, the window.
 
-    None if a transaction in the window may have changed the tables without being visible in the snapshot. `tables`: the
-    tables of the group that exist in the snapshot. `look` is called with all groups that were received meanwhile.
+    This is the end of the window. The result is None if a transaction in the window may have changed the tables without
+    being visible in the snapshot. `tables`: the tables that exist in the snapshot. `look` is called with all event
+    groups that were received meanwhile.
     """
     source, names = group.source, group.names
     high = shown.high().position

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 class InDoubt(TargetError):
     """The error if the target became unreachable during a COMMIT, and rplctl could not read the outcome.
 
-    This error is never transient, so the applier does not repeat the batch.
+    This error is never transient, so the applier does not repeat the batch before it has read the stored position.
     """
 
 

@@ -54,7 +54,7 @@ class Branches:
     names.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of one
+    def __init__(  # noqa: PLR0913 - all things that a parallel commit needs
         self,
         first: TwoPhaseTarget,
         another: Callable[[], TwoPhaseTarget],
@@ -103,7 +103,7 @@ class Branches:
         try:
             share(self._target(number))
         except BaseException:
-            self._undo(number)  # at once, because another branch may wait for its locks
+            self._undo(number)  # at once, because another branch may wait for the locks of this one
             raise
 
     def prepare(self) -> None:
@@ -170,7 +170,7 @@ class Branches:
             target.reconnect()
             self._is_resolved = False
 
-    # branches of earlier attempts, and the end
+    # prepared branches of earlier attempts, interruption and closing
 
     def resolve(self, *, is_doubtful: bool = False) -> None:
         """Commit or roll back the branches of an earlier batch that are still prepared, before the next batch begins.

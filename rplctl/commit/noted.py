@@ -8,15 +8,15 @@ note → COMMIT → the statement, which commits → … → one transaction tha
 Invariant: if an applier finds a note at its position after a crash, it compares the definitions in the note with the
 current ones:
 
-* Both are equal: The applier executes the statement.
+* The definitions are equal: The applier executes the statement.
 * The current definitions differ as the statement changes them: The statement was executed, and only the position moves.
 * A table of CREATE OR REPLACE is missing: The applier executes the statement, because a MySQL target receives it as a
   DROP and a CREATE.
 * In all other cases, the channel stops and shows the differences.
 
-If the target answers a statement with an error, the note afterwards says how many events of the transaction are
-committed. In mode xa, the position is not part of the target's transaction. The note in this transaction then says that
-the whole transaction is committed, and it is removed after the position has moved.
+If the target has answered the statement and the transaction fails later, the note says how many events are committed.
+In mode xa, the position is not part of the target's transaction. The note in this transaction then says that the whole
+transaction is committed, and it is removed after the position has moved.
 
 In these cases, the definitions do not show the outcome, and the channel stops after a crash:
 
@@ -175,8 +175,8 @@ class StatementNotes:
     def _forget_old(self, info: RelayLogInfo) -> None:
         """Remove a note that is for another position than `info`.
 
-        With GTIDs, the note is only removed if `info` has its transaction as executed, because another source has other
-        positions.
+        With GTIDs, positions alone do not decide, because they differ between sources. The note is then removed only if
+        `info` has exactly the GTIDs that are executed after the note's transaction.
         """
         with self._target.mapped_errors(), self._target.engine.begin() as connection:
             note = kept_note(connection, self._channel)

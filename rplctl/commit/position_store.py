@@ -2,8 +2,8 @@
 
     mode          repository              the position moves
     transaction   TABLE in the target     inside the data's transaction (WL#5125 case 4: no extra fsync)
-    xa            FILE, commit_mode=xa    prepared with the data's transaction, then committed (two_phase.py)
-    marker        FILE; TABLE without     in a marker row inside the data's transaction; the repository follows after
+    xa            FILE, commit_mode=xa    in two phases, together with the data's transaction (two_phase.py)
+    marker        FILE; TABLE without     in a marker row inside the data's transaction; the repository is written after
                   transactions (MyISAM)   COMMIT (REQ-5: "positions are updated after processing the commit")
     per-table     any, target a lake      after all tables, each with a commit of its own (per_table.py)
 

@@ -12,8 +12,8 @@ participant (participants/). The right column shows the crash points, and the ef
 Invariant: before a start applies anything or moves the position, it resolves each prepared transaction of this channel
 (resolve.py). It commits the transaction that a participant's `recover` names, and rolls back the others. It never
 changes a transaction with another prefix. An error after step 2 does not undo the transaction. It is finished on
-another connection, at the latest by the next start. Some groups have no prepare (`commit_after`): DDL, groups on
-nontransactional tables, and groups without changes. Their position is written after them.
+another connection, at the latest by the next start. Some batches have no prepare (`commit_after`): DDL, changes of
+nontransactional tables, and batches without changes. Their position is written after them.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class XaPositionStore(PositionStore):
         return info
 
     def advance(self, connection: Connection, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Check that the stored position is `expected`, before a group without a prepare is committed.
+        """Check that the stored position is `expected`, before a batch without a prepare is committed.
 
         The position moves later, in `committed`. Raises LockBusy if another process has moved the position.
         """
@@ -120,8 +120,8 @@ class XaPositionStore(PositionStore):
     def decide(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         """Store the prepared position, and with `log_bin` the record in the binary log. The last of them decides.
 
-        From then on, the transaction `xid` counts as committed. If storing fails, the prepared position is rolled back.
-        If this rollback fails, too, the next start reads the outcome.
+        From then on, the transaction `xid` counts as committed. If an error comes before the decision, the prepared
+        position is rolled back. If this rollback fails, too, the next start reads the outcome.
         """
         self.decided = xid
         try:
@@ -165,7 +165,7 @@ def commit_in_two_phases(
         raise
     with ExitStack() as held:
         if store.log is not None:
-            held.enter_context(store.guard())  # no reader may see the log ahead of the target
+            held.enter_context(store.guard())  # no reader may see a log that is ahead of the target
         _decide(target, store, xid, step)
         if store.log is None:
             held.enter_context(store.guard())

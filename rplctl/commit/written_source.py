@@ -18,23 +18,23 @@ from rplctl.plain_file import parsed_json, read_plain
 
 
 def note_written(channel: Channel, owner: Owner) -> None:
-    """Record the source of `owner`, which was just written into the channel's owner row in the target."""
+    """Record the source of `owner` on this host, after `owner` was written to rplctl_channel_owner in the target."""
     if _written(channel) != (wanted := _source(owner)):
         private_folder(channel.run_folder)
         replace_file(_path(channel), json.dumps(wanted).encode() + b"\n")
 
 
 def was_written_last(channel: Channel, owner: Owner, *, default: bool) -> bool:
-    """True if `owner`, the channel's owner row in the target, has the source that this instance wrote last.
+    """True if `owner`, the channel's row in rplctl_channel_owner, has the source that this instance wrote there last.
 
-    If no source is recorded, the result is `default`.
+    If no source is recorded on this host, the result is `default`.
     """
     written = _written(channel)
     return default if written is None else written == _source(owner)
 
 
 def forget_written(channel: Channel) -> None:
-    """Remove the record, because RESET REPLICA also removes the channel's owner row in the target."""
+    """Remove the record of the source, because RESET REPLICA also removes the channel's row in the target."""
     remove_file(_path(channel))
 
 

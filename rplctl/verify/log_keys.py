@@ -73,21 +73,21 @@ class ChangedKeys:
         return [(rows, keys) for _, rows, keys in found]
 
     def look(self) -> None:
-        """Add the keys that the new transactions in the relay log change, those since the last call."""
+        """Read the transactions that have arrived in the relay log since the last call, and add the changed keys."""
         self._look(self._received.new())
 
     def look_until(self, end: BinlogPosition, patience_s: float, stopped: Callable[[float], bool]) -> None:
-        """Add the keys that the transactions in the relay log change up to the position `end`. Wait for them if needed.
+        """Read the relay log up to the position `end`, and add the keys that its transactions change.
 
-        `stopped` waits for the given seconds, and returns True if verify must end. Raises NotRunning then, and
-        SourceError if nothing arrives for `patience_s` seconds.
+        If `end` has not arrived yet, wait for it. `stopped` waits for the given seconds, and returns True if verify
+        must end. Raises NotRunning then, and SourceError if nothing arrives for `patience_s` seconds.
         """
         self._look(self._received.until(end, patience_s, lambda seconds: stopped(seconds) or self._received.is_lost))
         if stopped(0):
             raise NotRunning("the verify was stopped")
 
     def _look(self, found: Iterable[RelayGroups]) -> None:
-        """Add the keys that these groups change. `is_all` is set if groups were purged before they were read."""
+        """Add the keys that these event groups change. `is_all` is set if some were purged before they were read."""
         try:
             for groups in found:
                 self._add(groups)
@@ -98,7 +98,10 @@ class ChangedKeys:
         self.is_all = self.is_all or self._received.is_lost
 
     def has_all(self, keys: Sequence[Key]) -> bool:
-        """True if all these keys have changed, or if any key may have changed. False for an empty `keys` otherwise."""
+        """True if all these keys have changed, or if any key may have changed (`is_all`).
+
+        If `is_all` is False, the result for an empty `keys` is False.
+        """
         return self.is_all or (bool(keys) and self.keys.issuperset(keys))
 
     def __contains__(self, key: Key) -> bool:
@@ -113,7 +116,7 @@ class ChangedKeys:
                 self.is_all = not (self._is_of_others(groups, number) or self._has_read(groups, number))
 
     def _is_of_others(self, groups: RelayGroups, number: int) -> bool:
-        """True if the group is DDL that cannot change this table's rows.
+        """True if the event group with this number is DDL that cannot change this table's rows.
 
         Such DDL names neither this table nor a parent table whose foreign key actions may change this one.
         """

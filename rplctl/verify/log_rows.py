@@ -3,8 +3,8 @@
 A row was read at an unknown position between L and H. Apply all changes after L to the row, up to a position P, which
 is H or later. The result is the source's row at P. The row may already include some of the changes, but the last change
 of a column sets its value, and all other columns are unchanged. Invariant: if the result is uncertain, no row is
-returned. This is so for a partial image of an unknown row, or of a row that got another key. It is also so for a
-default value that only a server knows.
+returned. This is so for a partial image of a row whose other values are unknown, or of a row that got another key. It
+is also so for a default value that only a server knows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def moved_rows(
     """Return the new row for each of the `wanted` keys that the transactions in `kept` changed.
 
     The row has the values that the target stores. It is None if the row was deleted, and NOT_KNOWN if it is uncertain.
-    `rows`: the rows before these transactions.
+    `kept`: the changes of each transaction, with the key of each row image. `rows`: the rows before the transactions.
     """
     found: Rows = {}
     for changes, keys in kept:

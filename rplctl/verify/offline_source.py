@@ -79,7 +79,7 @@ def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
             if found := _last_transaction(folder / name):
                 return found
     except (RplError, OSError):
-        pass  # such as encrypted or truncated logs
+        pass  # for example, the logs are encrypted or truncated
     raise UsageError(
         f"{folder} does not show the position of its rows in the binary log", hint="add --at FILE:POSITION"
     )

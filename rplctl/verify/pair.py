@@ -125,7 +125,7 @@ def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn
 
 
 def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> RowHashes:
-    """Return the hashes of rows with plain values, for targets other than MySQL and MariaDB."""
+    """Return the hashes of rows whose values are Python objects, for targets other than MySQL and MariaDB."""
     hashes = hash_values(rows)
     if not pair.key:
         return RowHashes(keys=hashes, rows=hashes, keys_of=lambda numbers: [()] * len(numbers))
@@ -156,7 +156,7 @@ def plain_rows(images: Images, pair: Pair, columns: Sequence[SelectedColumn]) ->
     return list(zip(*cells, strict=True))
 
 
-def plain_column(  # noqa: PLR0913 - where the cells are, and what they are
+def plain_column(  # noqa: PLR0913 - the place of the cells, and their type
     images: Images, fmt: ColumnFormat, column: Column, kind: str, numbers: npt.NDArray[np.int64], at: int
 ) -> list[Any]:
     """Return the values of the column with index `at`, from the row images with the indexes `numbers`.

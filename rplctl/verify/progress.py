@@ -111,11 +111,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnequalRows:
-    """A selection of rows among which some differ: keys after `after`, up to `upto`, in one of the `buckets`.
+    """A selection of rows, some of which differ: rows with keys after `after`, up to `upto`, in one of the `buckets`.
 
-    None as a bound means the end of the table, and () as `buckets` means all buckets. `rows`: the number of these rows
-    on both sides together. The record has no SQL, because it is stored in a file, and SQL from a file must not be
-    executed.
+    At the ends of the table, `after` and `upto` are None. () as `buckets` means all buckets. `rows`: the number of
+    these rows on both sides together. The record has no SQL, because it is stored in a file, and SQL from a file must
+    not be executed.
     """
 
     after: Bound | None

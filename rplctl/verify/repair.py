@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 AT_ONCE: Final = 1000
-_MOST_REFUSED: Final = 20  # after so many refused rows, the rest of the transaction is postponed
+_MOST_REFUSED: Final = 20  # after this number of refused rows, the rest of the transaction is postponed
 _MOST_TRIES: Final = 50
 _BETWEEN_TRIES_S: Final = 0.05
 _IN_MOTION: Final = "changed during each attempt; run: rplctl repair"
@@ -163,9 +163,9 @@ class Repairer:
         out.left[_IN_MOTION] += len(keys)
 
     def finish(self, pair: Pair, out: RepairOutcome) -> None:
-        """Repair the rows that `repair` has stored in `out.blocked`, because other rows have their unique values.
+        """Repair the rows in `out.blocked`, which `repair` could not write because of a duplicate unique key.
 
-        The differing rows are now deleted first and then inserted. This is repeated as long as it repairs some of them.
+        Rows that differ are now deleted first and then inserted. This is repeated as long as it repairs some rows.
         Raises the errors of `repair`.
         """
         while out.blocked:
@@ -220,7 +220,8 @@ class Repairer:
     def _halves(self, staged: _Staged, left: dict[Key, Kind], out: RepairOutcome, error: RplError) -> Suspects:
         """Repair the rows in two transactions instead of one, after a foreign key has made the target refuse them.
 
-        The last half, with one row, is the row that violates the foreign key. Return the keys to try again.
+        This is repeated until a transaction has only one row. This row violates the foreign key, and is counted in
+        `out.left` with the error. Return the keys to try again.
         """
         if len(left) == 1:
             out.left[f"{error.message} {error.hint}".strip()] += 1

@@ -48,9 +48,9 @@ class DefinitionChanged(Exception):
 
 
 class Unjudged(Exception):
-    """The error if relay logs between the positions of both sides are purged.
+    """The error if the relay logs between the positions of the source's rows and the target's rows are purged.
 
-    Nobody knows then which rows have changed between these positions.
+    It is then unknown which rows have changed between these positions, so they cannot be compared.
     """
 
 
@@ -88,7 +88,7 @@ class Resolver:
     side: TargetSide
     received: Received
     applied: AppliedTransactions
-    stopped: Callable[[float], bool]  # waits so many seconds; True if verify must end
+    stopped: Callable[[float], bool]  # waits the given seconds; True if verify must end
     tells: Callable[[str], None] = lambda _: None  # shows the reason for a wait; '' removes the reason after the wait
     holds_still: bool = False  # True if the target does not change, because no applier runs
     receives: bool = True  # True if a receiver runs; only used if the target holds still
@@ -162,9 +162,9 @@ class Resolver:
     ) -> Iterator[ChangedKeys]:
         """Load the source's rows into the target's temporary table, and yield the keys that the log changes meanwhile.
 
-        Before that, wait until the target has passed the position of these rows, or until all `keys` have changed.
-        `rows`: a function that reads the rows on the source. Its argument is the end of the SELECT, which may take
-        locks. `keeps`: keys whose transactions are kept for a repair (see ChangedKeys).
+        If an applier runs, first wait until the target has passed the position of these rows, or until all `keys` have
+        changed. `rows`: a function that reads the rows on the source. Its argument is the end of the SELECT, which may
+        take locks. `keeps`: keys whose transactions are kept for a repair (see ChangedKeys).
         """
         if at := self.source.at:
             self.side.stage(pair, rows(NOTHING))
@@ -179,7 +179,7 @@ class Resolver:
         is_exact = source.step is SnapshotKind.EXACT
         least = SourcePosition(
             self.received.place if is_exact else None
-        )  # transactions are sent before they are visible
+        )  # a source sends a transaction before it makes the transaction visible
         has_snapshot = source.step is not SnapshotKind.SHARE_LOCK
         opened = (
             snapshot(source.query, source.step, least, _SOURCE_S)

@@ -67,7 +67,7 @@ class RowSum:
         return written("{} AND {}", piece, chosen) if piece else written(" WHERE {}", chosen)
 
 
-def unequal_rows(  # noqa: PLR0913 - what a comparison takes
+def unequal_rows(  # noqa: PLR0913 - all things that the comparison of a table needs
     source: SourceSessions, target: Ask, by: RowSum, max_load: int, moved: Callable[[int], None], done: PiecesDone
 ) -> tuple[int, list[UnequalRows]]:
     """Compare the checksums of all pieces of a table.

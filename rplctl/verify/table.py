@@ -34,7 +34,7 @@ _FEW: Final = 20_000  # fewer rows than this are resolved in a few steps, withou
 _MOST_UNEVEN: Final = 200_000
 
 
-def verify_table(  # noqa: PLR0913 - what one table takes
+def verify_table(  # noqa: PLR0913 - all things that the comparison of a table needs
     resolver: Resolver,
     pair: Pair,
     max_load: int,
@@ -120,7 +120,7 @@ def at_once(resolver: Resolver, pair: Pair) -> int:
     return min(_MOST_AT_ONCE, max(10, _BYTES_AT_ONCE // row_bytes(resolver.source.about, pair.source)[0]))
 
 
-def _keyless(  # noqa: PLR0913 - what one table takes
+def _keyless(  # noqa: PLR0913 - all things that the comparison of a table needs
     resolver: Resolver, pair: Pair, totals: Totals, one: Spool, other: Spool, parts: int
 ) -> Totals:
     hashes: set[int] = set()

@@ -4,6 +4,6 @@ base     the interface of a participant
 line     FILE: a `prepared:` line after relay-log.info's record
 page     FILE, prepared_position=pages: a shadow-page file next to relay-log.info
 row      TABLE in another engine than the data
-log      the binary log's last record, which the repository follows
-choice   chooses the participant that stores the position, and finds all that may have a decision
+log      the binary log's last record; the repository is written later
+choice   chooses the participant that stores the position, and finds all participants that may have a decision
 """

@@ -6,7 +6,7 @@ next start, the transaction that `recover` names is committed, and other prepare
 
 Invariant: only `commit` and `commit_by_xid` move the position, to the prepared log name *and* offset (the draft of
 WL#3970 kept the old name). `rollback` is for a stopped or failed transaction, and does not move the position. The
-source may also log a ROLLBACK, because the group changed nontransactional tables. This ROLLBACK is applied as an
+source may also log a ROLLBACK, if the transaction changed nontransactional tables. This ROLLBACK is applied as an
 ordinary change, and the position is written after it (`commit_after`).
 """
 
@@ -73,7 +73,7 @@ class PositionParticipant(ABC):
         self.rollback()
 
     def write(self, info: RelayLogInfo, *, durable: bool) -> None:
-        """Write the position without a prepare, after a group that was not committed in two phases.
+        """Write the position without a prepare, after a batch that was not committed in two phases.
 
         `durable`: True if the position must be on disk when the call returns.
         """

@@ -68,7 +68,7 @@ class BinlogParticipant(PositionParticipant):
             raise RplError(f"the binary log contains {xid}, which must be committed, not rolled back")
 
     def close(self, last: RelayLogInfo) -> None:
-        if self._repository.read().is_at(last):  # else the next start finishes a decided transaction
+        if self._repository.read().is_at(last):  # otherwise, the next start finishes a decided transaction
             self._repository.flush(last, force=True)
             remove_file(self._flag)
 

@@ -175,7 +175,7 @@ class RowWriter:
         return self.run(sql, self._parameters(model, change.after.columns, change.after.rows) | values)
 
     def where(self, model: TableModel, image: RowSet, first: int) -> tuple[Sql, Parameters]:
-        """Return the condition that selects the row of an image, and the parameters of the condition, from `first` on.
+        """Return the condition that selects the row of an image, and its parameters, whose numbers begin at `first`.
 
         If the image has the key, the condition compares the key. Otherwise, it compares all columns of the image and
         selects only one row, as a MySQL replica does.

@@ -199,7 +199,7 @@ def shown(column: Column, value: Sql) -> Sql:
 
 
 def bit_number(column: Column, value: Sql) -> Sql:
-    """Return an SQL expression for the value of a BIT column as a number without a sign."""
+    """Return an SQL expression for the value of a BIT column as an unsigned number."""
     number = written("lpad({}::text, 64, '0')::bit(64)::bigint", value)
     if (column.length or 1) < 64:
         return number

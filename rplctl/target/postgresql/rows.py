@@ -150,7 +150,7 @@ def update_row(model: TableModel, columns: Sequence[int], where: Sql) -> Sql:
 
 
 def by_key(model: TableModel, first: int) -> Sql:
-    """Return the condition that selects a row by its key. The parameter `first` is the first value of the key."""
+    """Return the condition that selects a row by its key, whose values are the parameters from `first` on."""
     names = (escaped(quote(model.columns[c].name)) for c in key_of(model))
     return joined(" AND ", (written("{} = %(c{})s", name, first + i) for i, name in enumerate(names)))
 
@@ -158,7 +158,8 @@ def by_key(model: TableModel, first: int) -> Sql:
 def by_row(model: TableModel, columns: Sequence[int], nulls: Sequence[bool], first: int) -> Sql:
     """Return the condition that selects one row by the values of these columns.
 
-    The parameter `first` is the first value. `nulls`: True for each column that must be NULL. JSON is compared as text.
+    The values are the parameters from `first` on. `nulls`: True for each column that must be NULL. JSON is compared as
+    text.
     """
     terms = []
     for i, (c, is_null) in enumerate(zip(columns, nulls, strict=True)):

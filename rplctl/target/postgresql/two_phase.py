@@ -22,7 +22,7 @@ from rplctl.target.postgresql.connection import mapped_errors
 
 OWNER_GONE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
-_LOCK = 0x72706C63  # "rplc"; the object id is the prefix's checksum
+_LOCK = 0x72706C63  # the class of advisory locks, "rplc"; the object id is the checksum of the prefix
 _NO_SUCH_GID = "42704"
 
 
