@@ -31,7 +31,7 @@ _MYSQL_FILTERS = written(
 
 
 def with_address(info: MasterInfo, read_from: str, option: str = "--read-from") -> MasterInfo:
-    """Return the channel's connection settings with another host and port, those in `read_from`.
+    """Return the channel's connection settings, but with the host and the port in `read_from`.
 
     `read_from`: HOST or HOST:PORT. `option`: the name of the option, for the message. Raises UsageError for any other
     text.

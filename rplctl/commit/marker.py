@@ -153,7 +153,7 @@ class MarkerPositionStore(PositionStore):
 
 @cache
 def _swap(dialect: str) -> Update:
-    """Return the UPDATE that moves the marker, if the marker still has the expected position.
+    """Return the UPDATE that writes a new position to the marker, if the marker still has the expected position.
 
     The statement is built once for each dialect, because building it takes longer than executing it.
     """

@@ -1,4 +1,4 @@
-"""Executes statements that commit by themselves exactly once, on MySQL and MariaDB targets (design D28).
+"""Ensures that a statement with an implicit commit is executed exactly once, on MySQL and MariaDB targets (D28).
 
 Before such a statement runs, a note about it is committed to the target. The note has the position, a hash of the
 statement, and the definitions of all objects that the statement changes. These are the steps, with crash points between
@@ -111,7 +111,10 @@ def _differ(found: ServerObject, affected: Affected, before: Definitions, now: D
 
 
 def _may_look_alike(affected: Affected, before: Definitions) -> bool:
-    """True if the statement may leave the definitions `before` unchanged, so that they do not show its execution."""
+    """True if the definitions may be the same before and after the statement.
+
+    Equal definitions then do not show whether the statement was executed.
+    """
     there = [definition for definition in before.values() if definition is not None]
     if affected.may_look_alike:
         return not all(definition.altered for definition in there)

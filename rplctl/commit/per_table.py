@@ -118,10 +118,10 @@ class PerTablePositionStore(PositionStore):
             self._own.close(last)
 
     def decide(self, target: LakeTarget, step: CommitStep) -> None:
-        """Store the intent of the batch in the open transaction (step 1 of the module). Its COMMIT decides the batch.
+        """Store the intent of the batch in the open transaction (step 1 of the module).
 
-        If no table has changes, the position is moved instead. Raises LockBusy if another rplctl writes to the same
-        lake.
+        After the COMMIT of this transaction, the batch counts as committed. If no table has changes, the position is
+        moved instead. Raises LockBusy if another rplctl writes to the same lake.
         """
         staged = target.take_staged()
         if not staged:

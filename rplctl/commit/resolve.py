@@ -195,9 +195,10 @@ def several_workers(config: Config) -> str:
 
 
 def _logged(config: Config, channel: Channel) -> str | None:
-    """Return the name of the last transaction in the binary log, which is decided; None if no binary log is written.
+    """Return the name of the last transaction in the binary log; None if no binary log is written.
 
-    Raises ConfigError if the position was in a binary log that `log_bin` no longer names.
+    The record in the log decides that this transaction is committed. Raises ConfigError if the position was in a binary
+    log that `log_bin` no longer names.
     """
     files = binary_log_files(config, channel)
     if files is None and logged_path(channel).exists():

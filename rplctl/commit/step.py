@@ -44,8 +44,8 @@ class PositionStore(ABC):
     `log`: the binary log of applied transactions; None if `log_bin` is off.
     `branches`: the worker connections, if several commit one batch; else None.
     `notes`: the notes about statements that commit by themselves (D28); None if the target executes no statements.
-    `guard`: a lock that is held from COMMIT until `committed` returns. Without it, log-status might show a GTID as
-    executed in the target but not in the repository.
+    `guard`: a lock that is held from COMMIT until `committed` returns. Without this lock, log-status might show a GTID
+    as executed in the target but not in the repository.
     `owner`: this instance and its source, which `open` writes to rplctl_channel_owner (D29).
     """
 

@@ -7,11 +7,11 @@ With `log_bin`, the binary log of applied transactions is written after COMMIT. 
 COMMIT until the end (WL#9452 F-2.2). So a command that reads the state of the logs sees both the commit and its record,
 or neither.
 
-Two kinds of batches have the order: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5). One
-kind contains DDL, and the target's DDL ends the transaction (MySQL, MariaDB). The other changes nontransactional
-tables. Each statement that commits by itself is first recorded, so that it is executed once (noted.py). Rows of MyISAM
-tables with a key share a commit with many others (own_tables/group_begun.py). If several connections commit a batch
-(`commit_in_branches`), branches.py explains the steps.
+Two kinds of batches have another order: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5).
+One kind contains DDL, and the target is MySQL or MariaDB, where DDL ends the transaction. The other kind changes
+nontransactional tables. Each statement that commits by itself is first recorded, so that it is executed once
+(noted.py). Rows of MyISAM tables with a key share a commit with many others (own_tables/group_begun.py). If several
+connections commit a batch (`commit_in_branches`), branches.py explains the steps.
 
 An error during COMMIT is ambiguous: the transaction may be durable although the client got an error. The applier then
 waits until the target accepts a new connection, and reads the stored position. The position shows whether the

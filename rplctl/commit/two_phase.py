@@ -118,10 +118,10 @@ class XaPositionStore(PositionStore):
         cast(TwoPhaseTarget, target).begin(foreign_keys=foreign_keys, xid=xid)
 
     def decide(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
-        """Store the prepared position, and with `log_bin` the record in the binary log. The last of them decides.
+        """Decide that the transaction `xid` is committed, by storing the prepared position durably.
 
-        From then on, the transaction `xid` counts as committed. If an error comes before the decision, the prepared
-        position is rolled back. If this rollback fails, too, the next start reads the outcome.
+        With `log_bin`, the record in the binary log is then stored, too, and it decides. If an error comes before the
+        decision, the prepared position is rolled back. If this rollback fails, too, the next start reads the outcome.
         """
         self.decided = xid
         try:

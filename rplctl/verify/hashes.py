@@ -1,9 +1,9 @@
 """Computes 64-bit hashes of rows, and sums them in buckets, so that both sides of a table can be compared.
 
-The hash of its key puts a row into one of 4,096 buckets. A bucket has the number of its rows, and the sum of their
-hashes. So it does not matter in which order, collation or chunks the two sides are read. If a bucket is equal on both
-sides, it contains the same rows, except with a probability of 2^-64. Invariant: the hash of a cell depends only on its
-bytes. The hash of an integer depends only on the value, not on the width.
+A row belongs to one of 4,096 buckets, which the hash of its key selects. A bucket has the number of its rows, and the
+sum of their hashes. So it does not matter in which order, collation or chunks the two sides are read. If a bucket is
+equal on both sides, it contains the same rows, except with a probability of 2^-64. Invariant: the hash of a cell
+depends only on its bytes. The hash of an integer depends only on the value, not on the width.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def hash_images(images: Images, columns: Sequence[int], modes: Sequence[int]) ->
 
 
 def hash_values(rows: Iterable[object]) -> Hashes:
-    """Return one hash for each row of plain values (`key_values`).
+    """Return one hash for each row, whose values are Python objects such as int, str and bytes (`key_values.Plain`).
 
-    The hash is that of the row's `repr`, because Python prints equal plain values in the same way.
+    The hash is that of the row's `repr`, because Python prints equal values of these types in the same way.
     """
     digests = b"".join(hashlib.blake2b(repr(row).encode(), digest_size=8).digest() for row in rows)
     return np.frombuffer(digests, np.uint64)

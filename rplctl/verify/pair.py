@@ -76,7 +76,7 @@ class Pair:
         """Return the columns to select for hashing rows of one side, and the mode of hash_images for each column.
 
         If the target is MySQL or MariaDB, the columns are selected so that equal values have equal bytes. For other
-        targets, the rows are hashed as plain values, so the list of modes is empty.
+        targets, the rows are hashed as Python objects, so the list of modes is empty.
         """
         if not self.is_of_servers:
             return self.selected(), []
@@ -147,7 +147,7 @@ def keys_of_images(
 
 
 def plain_rows(images: Images, pair: Pair, columns: Sequence[SelectedColumn]) -> list[tuple[Any, ...]]:
-    """Return rows of the source as plain values, in the form in which the target returns the same rows."""
+    """Return rows of the source as Python objects, in the form in which the target returns the same rows."""
     everything = np.arange(len(images.cell_start))
     cells = [
         plain_column(images, how.format, pair.source.columns[c], pair.kind, everything, c)

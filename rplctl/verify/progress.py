@@ -2,8 +2,8 @@
 
 The progress has the finished tables with their totals and differences. For a large table, it also has the pieces whose
 checksums both servers have computed. Invariant: when a table is finished, its differences are stored before its totals.
-After a verify was killed, the next one with the same options skips the finished tables. If a table's definition is
-unchanged, it continues after the table's last finished piece.
+After a verify was killed, the next verify with the same options skips the finished tables. In an unfinished table whose
+definition is unchanged, the next verify continues after the last finished piece.
 """
 
 from __future__ import annotations

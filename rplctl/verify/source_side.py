@@ -129,7 +129,7 @@ def _select(
 def rows_of_keys(source: SourceSessions, pair: Pair, keys: Sequence[Key], locking: Sql) -> Iterator[Images]:
     """Yield the source's rows that have exactly these keys, as row images for the applier's encoders.
 
-    `locking`: the end of the SELECT, for example ` FOR SHARE`; '' for a consistent snapshot.
+    `locking`: the end of the SELECT, ` LOCK IN SHARE MODE`; '' if a snapshot is open.
     """
     columns, wanted = pair.selected(), set(keys)
     formats = [column.format for column in columns]

@@ -94,9 +94,9 @@ def primary_key_sql(key: Key) -> Sql:
 
 
 def add_primary_key(model: TableModel) -> list[Sql]:
-    """Return a statement that adds the primary key if the table has none yet, as a list.
+    """Return a list with the statement that adds the primary key, if the table has none yet.
 
-    The list is empty if the model has no primary key, or if its key indexes only a prefix of a column.
+    The list is empty if the model has no primary key, or if this key indexes only a prefix of a column.
     """
     if (primary := model.primary_key) is None or has_prefix(primary):
         return []
@@ -258,8 +258,8 @@ def rename_table(old: TableModel, new: TableModel) -> list[Sql]:
 def each_primary_key(model: TableModel, action: Sql, *, but_ours: bool = False) -> Sql:
     """Return a statement that executes ALTER TABLE with `action` for the primary key, whatever the key's name is.
 
-    PostgreSQL or an operator has chosen this name. In `action`, %1$I stands for it, and %2$I for a name that is unique
-    in all schemas. `but_ours`: True to skip a key that already has the unique name from an earlier move.
+    PostgreSQL or an operator has chosen this name. In `action`, %1$I is this name, and %2$I is a name that is unique in
+    all schemas. `but_ours`: True to skip a key that already has the unique name from an earlier move.
     """
     others = written(" AND conname <> 'rplctl_' || conrelid || '_pkey'") if but_ours else NOTHING
     head = text_literal(written("ALTER TABLE {} {}", percent_doubled(table(model)), action))

@@ -74,7 +74,7 @@ def is_zero_date(text: str) -> bool:
 def is_odd_date(value: Value, column: Column) -> bool:
     """True if the value is a date that PostgreSQL cannot store, for example '2024-00-07'.
 
-    The zero date can be stored (as -infinity), so it does not count.
+    The zero date is stored as -infinity, so the result for the zero date is False.
     """
     if column.type not in DATED or not isinstance(value, str) or is_zero_date(value):
         return False

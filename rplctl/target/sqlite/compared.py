@@ -1,7 +1,7 @@
 """Reads SQLite's rows in the form in which `rplctl verify` compares them: the type and the bytes of each value.
 
 SQLite stores no negative zero, so the source's negative zeros are converted. The source's rows are loaded into a
-temporary table. SQLite stores it in another file, so it needs no lock on the target.
+temporary table. SQLite stores this table in another file, so loading it needs no lock on the target.
 """
 
 from __future__ import annotations

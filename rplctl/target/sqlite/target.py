@@ -200,7 +200,7 @@ class SqliteTarget(OneConnection):
         self._interrupted = True
 
     def abort(self) -> None:
-        """Interrupt the running statement. No connection must be closed, because SQLite waits only for locks."""
+        """Interrupt the running statement. It is not necessary to close the connection: SQLite only waits for locks."""
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
