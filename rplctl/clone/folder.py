@@ -234,7 +234,7 @@ class CloneFolder:
                 yield found
 
     def size(self) -> int:
-        """Return the total size in bytes of the chunk files that are not loaded yet."""
+        """Return the total bytes of the chunk files that are not loaded yet."""
         return sum(map(size_of, self.path.glob("*/*.rows")))
 
 

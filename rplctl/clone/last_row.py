@@ -179,9 +179,9 @@ def _parsed(groups: RelayGroups, events: EventIndex, at: int, description: Forma
 
 
 def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: Images) -> Sql:
-    """Return the SQL condition that finds the event's first row by its primary key.
+    """Return the condition that finds the event's first row by its primary key.
 
-    It is '' if the table has no primary key, or if the value of a key column is uncertain.
+    It is '' without a primary key, or if the value of a key column is uncertain.
     """
     key = model.primary_key
     if key is None or key.has_expression or not len(images.ops):

@@ -106,7 +106,7 @@ class SnapshotReader:
         return replace(self._begun, counts=tuple(part.count if part is not None else 0 for part in parts))
 
     def read_all(self) -> list[int]:
-        """Read all tables that are not completely read, and return the number of chunks of each table."""
+        """Read all tables that are not completely read, and return the number of chunks of each."""
         return [self._read(number) for number in range(len(self._begun.tables))]
 
     def _read(self, number: int) -> int:
@@ -227,7 +227,7 @@ def names_of(tables: Sequence[CopiedTable]) -> str:
 
 @contextmanager
 def released(query: Ask) -> Iterator[None]:
-    """Run the `with` block, then release the metadata locks that its statements took, so that DDL can continue."""
+    """Run the block, then release the metadata locks that its statements took, so that DDL can continue."""
     query(written("SAVEPOINT rplctl"))
     yield
     query(written("ROLLBACK TO SAVEPOINT rplctl"))
@@ -235,7 +235,7 @@ def released(query: Ask) -> Iterator[None]:
 
 @contextmanager
 def transaction(query: Ask) -> Iterator[None]:
-    """Run the `with` block in a transaction, then roll it back, which releases its row locks and metadata locks."""
+    """Run the block in a transaction that is rolled back, which also releases its row locks and metadata locks."""
     query(written("START TRANSACTION"))
     try:
         yield

@@ -1,7 +1,7 @@
 """Writes the cloner's status file, which show-status, show-clone and check read.
 
 Each thread of a channel has such a file. Invariant: an error stays in the file, with its number and its time, until the
-cloner reads rows again. It is not removed when the cloner ends. So a reader must judge by the time whether it is old.
+cloner reads rows again. The error is not removed when the cloner ends, so a reader must check its time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CloneReport:
         self._file = StatusFile(channel.status_path(ROLE), self._status)
 
     def step(self, words: str) -> None:
-        """Record the snapshot method that the cloner uses, as text for people."""
+        """Record which snapshot method the cloner uses, as text."""
         self._status.clone_step = words
 
     def state(self, words: str) -> None:

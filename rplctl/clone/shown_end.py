@@ -1,10 +1,10 @@
 """Finds the position in the source's log that a snapshot on a replica shows (`clone --read-from`).
 
-The cloner waits until the replica has all transactions that the source had when the copy of the table group began. Then
-it opens the snapshot, which may also show some later transactions. Invariant: the position is directly after the last
-transaction that the snapshot shows. The snapshot shows all transactions before the position and none after it. A
-replica that applies in parallel may, for a moment, show a transaction without an earlier one. A snapshot from such a
-moment is not used.
+The cloner first reads the end of the source's log, and waits until the replica has all transactions before this end.
+Then the cloner opens the snapshot, which may also show some later transactions. Invariant: the position is directly
+after the last transaction that the snapshot shows. The snapshot shows all transactions before the position and none
+after it. A replica that applies in parallel may, for a moment, show a transaction without an earlier one. A snapshot
+from such a moment is not used.
 """
 
 from __future__ import annotations

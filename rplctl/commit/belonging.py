@@ -129,7 +129,8 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
 
 
 def refuse_unfit(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Raise UnfitTarget if the target does not belong to the stored position, before rows are applied or compared.
+    """Raise UnfitTarget if the target does not belong to the stored position. Called before rows are applied or
+    compared.
 
     Raises TargetError if the target does not answer.
     """

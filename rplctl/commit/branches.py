@@ -202,7 +202,7 @@ class Branches:
                 target.reconnect()
 
     def _target(self, number: int) -> TwoPhaseTarget:
-        """Return the connection with this number. If necessary, open it and begin its transaction."""
+        """Return the connection with this number, after opening it and beginning its transaction if necessary."""
         if number in self._begun:
             return self._begun[number]
         target = self._targets[number]

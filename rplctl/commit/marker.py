@@ -220,7 +220,7 @@ def rename_relay_logs(connection: Connection, channel: str, renamed: Callable[[s
 
 
 def remove_marker(channel: str, engine: Engine) -> None:
-    """Remove the channel's marker, because the repository is removed (RESET REPLICA) or has moved into the target."""
+    """Remove the channel's marker, after RESET REPLICA or a change to another commit mode."""
     marker = commit_marker(engine.dialect.name)
     with mapped_errors(engine.dialect.name), engine.begin() as connection:
         connection.execute(delete(marker).where(marker.c.Channel_name == channel))

@@ -7,8 +7,9 @@
                   transactions (MyISAM)   COMMIT (REQ-5: "positions are updated after processing the commit")
     per-table     any, target a lake      after all tables, each with a commit of its own (per_table.py)
 
-Invariant: `advance` is a compare-and-swap, and the first statement of every transaction. If it does not change exactly
-one row, another process has moved or taken over the channel, and nothing may be applied (design D4).
+Invariant: `advance` is a compare-and-swap, and the first statement of a transaction. (commit_after of transaction.py
+calls it last, but first reads the position.) If `advance` does not change exactly one row, another process has moved or
+taken over the channel, and the transaction is rolled back (design D4).
 
 Each start checks again whether the repository's table is transactional, because a super user may ALTER TABLE … ENGINE
 (REQ-1). The module marker.py explains the recovery of mode marker after a crash.
@@ -141,9 +142,9 @@ def position_holder(config: Config, channel: Channel, engine: Engine) -> Callabl
     """Return a function that blocks the applier's commits; None if the target does not store the position (mode xa).
 
     `repair` needs the function, because it changes rows of the target while the applier runs. The function locks the
-    position's row in the target, which each commit of the applier changes first. The lock ends with the transaction of
-    the connection that the function gets. The function raises LockBusy if the row was removed meanwhile.
-    Raises TargetError if the target reports an error.
+    position's row in the target, which each commit of the applier must change. The lock ends with the transaction of
+    the connection that the function gets. The function raises LockBusy if the row was removed meanwhile. Raises
+    TargetError if the target reports an error.
     """
     repository = open_relay_log_info(config, channel, lambda: engine)
     table = info_tables(engine.dialect.name)[RELAY_LOG_INFO.table]

@@ -27,7 +27,7 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """The sum of the rows' hashes, and the number of rows, for each bucket of one side of a table."""
+    """The sum of the hashes, and the number of rows, in each bucket of one side of a table."""
 
     sums: Hashes = field(default_factory=lambda: np.zeros(BUCKETS, np.uint64))
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, np.int64))

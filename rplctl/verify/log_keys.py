@@ -159,7 +159,7 @@ class ChangedKeys:
 
 
 def keys_of_rows(rows: TableRows, pair: Pair) -> list[Key]:
-    """Return the key of each row image. If an after image lacks a key column, the before image has the value."""
+    """Return the key of each row image. If an after image lacks a key column, the before image has its value."""
     keys = keys_of_images(rows.images, rows.formats, pair, np.arange(len(rows.images.cell_start)))
     return [
         tuple(old if value is None else value for value, old in zip(key, keys[b], strict=True)) if b >= 0 else key

@@ -113,7 +113,7 @@ class VerifyReport:
 
 
 def first_differences(report: VerifyReport, count: int) -> Iterator[str]:
-    """Yield the first differences of each table as text for people, at most `count` for each table."""
+    """Yield the first differences of each table as text, at most `count` for each."""
     left = {(table.database, table.table): min(count, table.differences) for table in report.totals}
     differences = report.differences()
     while any(left.values()) and (found := next(differences, None)):

@@ -43,7 +43,8 @@ class RowSum:
     def of(cls, pair: Pair) -> RowSum | None:
         """Return the expressions for a table; None if the servers cannot compute comparable checksums.
 
-        They can if both are MySQL or MariaDB, define the compared columns alike, and have the same indexed key.
+        Both servers must be MySQL or MariaDB, define the compared columns alike, and have the same indexed key. Each
+        column's type must have an exact text form (`_text`).
         """
         columns = list(zip(pair.source.columns[: pair.width], pair.target.columns, strict=False))
         texts = [_text(one, other) if _are_alike(one, other) else NOTHING for one, other in columns]

@@ -41,8 +41,8 @@ class SourceSessions:
     """Two sessions on the source: `query` reads rows, and `about` is for other queries at the same time.
 
     `select` reads the rows of a SELECT in the session of `query`. `step`: the method by which a snapshot with a known
-    position is opened. `server_id`, `uuid`: the source's ('' for MariaDB). `at`: for a stopped source, the log position
-    of all its rows; else None.
+    position is opened. `server_id`, `uuid`: those of the source; a MariaDB server has the uuid ''. `at`: for a stopped
+    source, the log position of all its rows; else None.
     """
 
     query: Ask
@@ -163,6 +163,6 @@ def rows_with_hashes(source: SourceSessions, pair: Pair, wanted: set[int], locki
 
 
 def wait_for_load(query: Ask, max_load: int) -> None:
-    """Wait until the source has at most `max_load` running threads (Threads_running); 0 means no limit."""
+    """Wait until the source has at most `max_load` running threads; 0 means no limit."""
     while max_load and int(query(written("SHOW GLOBAL STATUS LIKE 'Threads_running'"))[0][1]) > max_load:
         time.sleep(_AGAIN_S)

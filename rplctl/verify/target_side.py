@@ -52,7 +52,7 @@ Row = tuple[Key, tuple[Any, ...]]  # (key, cells); values are equal on the targe
 class TargetSide(ABC):
     """The target's side of a comparison: a connection that reads a table, and loads rows of the source.
 
-    An object is for one thread. Only `scan` opens a connection of its own, so it may run in another thread.
+    An object is for one thread. But `scan` opens a connection of its own, so it may run in another thread.
     """
 
     _stage_commits = True  # loading the stage needs a transaction
@@ -198,7 +198,7 @@ class ServerSide(TargetSide):
         return tuple(drift_of(source, create, known))
 
     def scan(self, pair: Pair, wheres: Iterable[Sql] = (NOTHING,)) -> Iterator[RowHashes]:
-        """Yield hashes of all rows of the table, or of the rows that the conditions `wheres` select."""
+        """Yield hashes of all rows, or of the rows that the conditions `wheres` select."""
         columns, modes = pair.hashed(of_target=True)
         with self._session() as driver:
             for where in wheres:

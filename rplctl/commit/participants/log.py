@@ -50,9 +50,10 @@ class BinlogParticipant(PositionParticipant):
         """Do nothing, because `prepare` has written nothing."""
 
     def recover(self) -> str | None:
-        """Return the name of the last transaction in the binary log; None if no applier has crashed or is running.
+        """Return the name of the last transaction in the binary log; None if the file `flag` is missing.
 
-        The target may have committed the transaction already.
+        The target may have committed the transaction already. The result is also None if the last record in the log
+        has no name, because its transaction was not prepared.
         """
         record = self._record()
         return (record.xid or None) if record else None

@@ -110,11 +110,11 @@ class RowWriter:
             expect_rows(what, cursor.rowcount, len(update.rows))
 
     def remove_copies(self, model: TableModel, rows: EncodedRows) -> None:
-        """Delete copies of rows from a table without a key.
+        """Delete copies of rows from a table without a key. In `rows`, each row's values are followed by the number of
+        its copies to delete.
 
-        In `rows`, the values of each row are followed by the number of its copies to delete. Each set of NULL columns
-        needs one pass over the table, because PostgreSQL joins with IS NOT DISTINCT FROM only row by row. Raises
-        CountMismatch if the table has fewer copies, or if there are more than MOST_PATTERNS sets.
+        Each set of NULL columns needs one pass over the table, because PostgreSQL joins with IS NOT DISTINCT FROM only
+        row by row. Raises CountMismatch if the table has fewer copies, or if there are more than MOST_PATTERNS sets.
         """
         staged, width = self._staged(model, rows.columns, rows), len(rows.columns) - 1
         self.run(written("ANALYZE {}", staged))
@@ -240,7 +240,7 @@ class RowWriter:
         return copy_lines([model.columns[c] for c in rows.columns], rows.rows, self._nul)
 
     def _copy(self, name: Sql, columns: Sql, lines: Iterable[bytes | memoryview]) -> int:
-        """Load COPY text into the table `name`, and return the number of rows."""
+        """Load COPY text into a table, and return the number of rows."""
         with self._driver().cursor() as cursor:
             with cursor.copy(rows_sql.copy_into(name, columns)) as copy:
                 for piece in lines:

@@ -52,7 +52,8 @@ class PostgresqlRows(ComparedRows):
     def drift(self, model: TableModel) -> list[str]:
         """Return statements that give the table's columns the types of `model`; [] if all types are equal.
 
-        PostgreSQL itself prints both types, that of the table and that of the model, so spellings do not matter.
+        If the table is missing, the statements create it. PostgreSQL itself prints the types of the table and of the
+        model, so spellings do not matter.
         """
         driver = self.driver
         with mapped_errors():

@@ -225,7 +225,7 @@ def _unreachable(text: str) -> TargetError:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Convert errors that the driver or SQLAlchemy raises in the `with` block to TargetError."""
+    """Convert errors of the driver or SQLAlchemy to TargetError."""
     try:
         yield
     except DBAPIError as error:

@@ -37,7 +37,7 @@ class PostgresqlModify(TypedModify):
 
     @property
     def number(self) -> Sql:
-        """The SQL expression for the value of an integer or BIT column as a number."""
+        """The SQL of an integer or BIT column's value as a number."""
         return bit_number(self.old, self.value) if self.old.type == "bit" else self.value
 
     def literal(self, value: Value) -> Sql:
@@ -83,7 +83,7 @@ class PostgresqlModify(TypedModify):
         return self.only(expression, self.no_integer(number))
 
     def beyond(self) -> Sql:
-        """Return the SQL condition that is true for numbers which do not fit the new DECIMAL type."""
+        """Return the condition for numbers that do not fit the new DECIMAL type."""
         scale = self.new.scale or 0
         rounded = written("round({}::numeric, {})", self.value, scale)
         bad = written("abs(trunc({})) >= 1e{}", rounded, (self.new.length or 10) - scale)

@@ -117,7 +117,7 @@ def text_literal(text: str) -> Sql:
 
 
 def table(model: TableModel) -> Sql:
-    """Return the table's quoted name in PostgreSQL, with the schema."""
+    """Return the table's quoted name, with the schema."""
     return written("{}.{}", quote(model.database), quote(model.name))
 
 
@@ -131,7 +131,7 @@ def short_name(name: str) -> str:
 
 
 def index_of(model: TableModel, key: Key) -> str:
-    """Return the name of the index for a key, without quotes. PostgreSQL requires that it is unique in the schema."""
+    """Return the unquoted name of the index for a key. The name is unique in its schema, as PostgreSQL requires."""
     return short_name(index_name(model, key))
 
 

@@ -13,9 +13,9 @@ from rplctl.target.dialect import FAIL, OK, POWER_CUT, RESTORE, WARN, DoctorLine
 
 
 def rights(connection: Connection) -> Iterator[DoctorLine]:
-    """Check the target's encoding and the privileges of the target's user.
+    """Check the target's encoding, and the privileges of the target's user that rplctl can use.
 
-    The user needs privileges to create schemas, to create temporary tables, and to turn off foreign keys.
+    These are the privileges to create schemas, to create temporary tables, and to turn off foreign keys.
     """
 
     def asked(sql: Sql) -> str:

@@ -321,8 +321,8 @@ class PostgresqlTarget(OneConnection):
     def _update(self, model: TableModel, update: RowSet, models: Mapping[tuple[str, str], TableModel]) -> None:
         """Update rows, which are found by their key. `update`: the new values, followed by the key in each row.
 
-        If rows exchange values of another unique key, an UPDATE fails. Then all rows are deleted and inserted again, if
-        the rows are complete and no other table references them.
+        If rows exchange values of another unique key, an UPDATE fails. Then all rows are deleted and inserted again.
+        This needs complete rows with unchanged keys, and no foreign key actions that a DELETE would cause.
         """
         if sum(key.is_unique for key in model.keys) < 2:
             return self._rows.update_by_key(model, update)

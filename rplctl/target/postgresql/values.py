@@ -84,10 +84,8 @@ def _storable(text: str, column: Column, nul: NulInText) -> str:
 
 
 def without_nul(lines: Iterable[bytes | memoryview], nul: NulInText) -> Iterator[bytes | memoryview]:
-    """Yield the pieces of COPY text in `lines`, in which U+FFFD replaces each NUL character if `nul` is REPLACE.
-
-    An escape sequence must be complete within one piece. Raises TargetError 1366 if there is a NUL and `nul` is not
-    REPLACE.
+    """Yield the pieces of COPY text in `lines`, with each NUL replaced by U+FFFD if `nul` is REPLACE. Each escape
+    sequence must be complete within one piece. Raises TargetError 1366 if there is a NUL and `nul` is not REPLACE.
     """
     for piece in lines:
         if _MAY_BE_NUL.search(piece) is not None and _NUL.search(piece) is not None:

@@ -39,10 +39,8 @@ _open_indexes: dict[tuple[int, int], int] = {}  # (device, inode) → descriptor
 
 
 def open_sqlite_log(engine: Engine) -> SqliteLog | None:
-    """Open the write-ahead log of the engine's file; None if the file does not exist.
-
-    A missing file is not opened, because SQLite would create it. Raises TargetError if this account cannot read and
-    write the file.
+    """Open the write-ahead log of the engine's file; None if the file does not exist, because opening would create it.
+    Raises TargetError if this account cannot read and write the file.
     """
     path = Path(str(engine.url.database))
     if not path.exists():

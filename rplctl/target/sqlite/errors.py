@@ -102,7 +102,7 @@ def _key_name(model: TableModel, columns: Iterable[str]) -> str:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Convert errors that the driver or SQLAlchemy raises in the `with` block to TargetError."""
+    """Convert errors of the driver or SQLAlchemy to TargetError."""
     from sqlalchemy.exc import DBAPIError
 
     try:

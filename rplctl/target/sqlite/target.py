@@ -261,8 +261,8 @@ class SqliteTarget(OneConnection):
     def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
         """Update rows, which are found by their key. `update`: the new values, followed by the key in each row.
 
-        If rows exchange values of another unique key, an UPDATE fails. Then all rows are deleted and inserted again, if
-        the rows are complete.
+        If rows exchange values of another unique key, an UPDATE fails. Then all rows are deleted and inserted again.
+        This needs complete rows with unchanged keys.
         """
         driver, key = self._driver, key_of(model)
         bound = BoundColumns(model=model, columns=update.columns, key=key) if has_views else None
