@@ -3,8 +3,8 @@
 `rplctl start` runs `python -m rplctl.applier DATADIR CHANNEL [START-OPTIONS-JSON]`, and `rplctl start --shared-session`
 runs `python -m rplctl.applier DATADIR --shared FOLDER CHANNELS-JSON`.
 
-SIGTERM and SIGINT stop the process: it rolls back the current batch, or waits for the current statement. If an error
-ended the applier, the exit code is the one of that error.
+After SIGTERM or SIGINT, the process rolls back the current batch, or waits until the current statement is executed.
+Then it ends. If an error ended the applier, the exit code is the code of this error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rplctl.log_file import log_on_stderr
 from rplctl.own_process import collect_seldom, serve_many_threads, stop_on_signals
 
 LINE = "%(asctime)s %(levelname)s applier: %(message)s"
-EARLY_PATIENCE_S = 30.0  # to wait for the lock of an early applier that ends because its command was killed
+EARLY_PATIENCE_S = 30.0  # the longest wait for an early applier (`serve_one`) that ends because its command was killed
 SHARED = "--shared"  # never a channel's name: the command line refuses such a name
 
 
@@ -48,10 +48,13 @@ def main(arguments: list[str]) -> int:
 def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early: bool = False) -> None:
     """Run the applier of one channel until it ends.
 
-    If Spark decodes all rows, every row needs the JVM. The JVM then starts before this process imports the modules that
-    decode, which takes a second of CPU time. `are_early`: True if only the Spark options are known yet, because the
-    command that started this process still prepares the channel and holds its admin lock. The command then writes all
-    options to standard input. If it fails, standard input ends without options, and so does this process.
+    If Spark decodes all rows, the applier needs Spark's JVM before the first row. The JVM therefore starts first,
+    before this process imports the modules that decode rows. This import takes a second of CPU time.
+
+    `options_text`: the start options as JSON. `are_early`: True if these are only the Spark options, because the
+    command that started this process is still preparing the channel. The command holds the channel's admin lock
+    meanwhile, and then writes all options to standard input. If the command fails, standard input ends without options,
+    and this process ends, too.
     """
     config = load_config(datadir, channel_name)
     options = StartOptions.from_json(options_text)
@@ -69,7 +72,7 @@ def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early:
         if are_early:
             if not (options_text := sys.stdin.read()):
                 kill_started()
-                os._exit(0)  # the command did not start the channel; the JVM ends with this process
+                os._exit(0)  # the command did not start the channel, and the JVM ends with this process
             options = StartOptions.from_json(options_text)
             config = options.on(load_config(datadir, channel_name))  # the command may have changed the repositories
             if spark is not None:
@@ -82,7 +85,9 @@ def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early:
 
 
 def _give_up(*_: object) -> None:
-    """End this process by SIGTERM before the applier has begun, and kill its JVM."""
+    """Handle a SIGTERM that arrives before the applier begins: kill the JVM, and end this process by the same
+    signal.
+    """
     kill_started()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,6 +1,8 @@
-"""The copy of tables (`rplctl clone`) as the applier's loop sees it: no copy, a position to wait at, or loaded rows.
+"""The copy of tables (`rplctl clone`) as the applier's loop sees it.
 
-Invariant: no transaction after `Hold.until` is applied before the rows of that position are loaded.
+Each call of `Copying.poll` returns one of three states: no copy (`Idle`), a position at which to wait (`Hold`), or
+loaded rows (`Loaded`). Invariant: no transaction after `Hold.until` is applied before the rows of that position are
+loaded.
 """
 
 from __future__ import annotations
@@ -21,15 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """No table is being copied."""
+    """The state in which no table is being copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Tables are being copied, but no rows can be loaded now.
+    """The state in which tables are being copied, but no rows can be loaded now.
 
-    `until`: the position at which the next rows must be loaded, so that the applier stops there; without a condition if
-    the position is not known yet. `is_reached`: True if the applier is at that position.
+    `until`: the position at which the next rows must be loaded. The applier stops there. If the position is not known
+    yet, `until` has no condition. `is_reached`: True if the applier is at that position.
     """
 
     until: Until
@@ -38,7 +40,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Rows were loaded, or the operator stopped the applier while tables were locked."""
+    """The state after rows were loaded, or after the operator stopped the applier while tables were locked."""
 
 
 def has_copy(channel: Channel, target: Target) -> bool:
@@ -47,17 +49,20 @@ def has_copy(channel: Channel, target: Target) -> bool:
 
 
 class Copying:
-    """The copy of tables on one connection to the target. Create it before the first batch, because it excludes its
-    tables from the batches of `connection.work`.
+    """The copy of tables on one connection to the target.
+
+    Create this object before the first batch, because it excludes the tables of the copy from the batches.
     """
 
     def __init__(self, run: Run, connection: Connection) -> None:
         self._run, self._connection, self._spark = run, connection, connection.spark
-        self._orders = orders_seen(run.channel)  # read first: orders that come later are then seen as new
+        self._orders = orders_seen(run.channel)  # read first, so that orders that come later are seen as new
         self._loader = self._open()
 
     def _open(self) -> CloneLoader | None:
-        """Return a new loader for the copy's rows; None if there is no copy, nor files of an earlier one."""
+        """Return a new loader for the rows of a copy, or None if there is neither a copy nor a file of an earlier
+        copy.
+        """
         run, own = self._run, self._connection
         if not has_copy(run.channel, own.target):
             return None
@@ -76,8 +81,10 @@ class Copying:
         return self._loader is not None and self._loader.is_open
 
     def poll(self) -> Idle | Hold | Loaded:
-        """Read new orders of the operator, then load rows that belong to the applier's position. Return what the
-        applier does next. Raises TargetError, OSError, LockBusy.
+        """Read new orders of the operator, load rows that are due at the applier's position, and return the state of
+        the copy.
+
+        Raises TargetError, OSError, or LockBusy if another process has moved the stored position.
         """
         is_asked = (now := orders_seen(self._run.channel)) != self._orders
         self._orders = now
@@ -92,8 +99,9 @@ class Copying:
         return Hold(self._loader.until, self._loader.stands) if self.is_open else Idle()
 
     def _loads(self, loader: CloneLoader) -> bool:
-        """Load rows that belong to the applier's position. Return True if rows were loaded, or if STOP came while
-        tables were locked.
+        """Load rows that are due at the applier's position.
+
+        Return True if rows were loaded, or if a stop was requested while tables were locked.
         """
         report = self._run.report
         report.status.is_waiting = False  # loading a chunk may take long
@@ -102,7 +110,7 @@ class Copying:
         by_spark, by_driver = loader.rows_by_spark, loader.rows_by_driver
         with self._run.read_lock.shared(stop=self._run.held_up) as may_write:
             loaded = may_write and loader.step()
-        if loaded or loader.until != Until():  # the applier may wait for as long as the cloner reads a table
+        if loaded or loader.until != Until():  # the cloner may need a long time to read a table
             self._run.patience.worked()
         report.decoded(self._spark.pipeline, loader.rows_by_spark - by_spark, loader.rows_by_driver - by_driver)
         report.cloning(loader.status())

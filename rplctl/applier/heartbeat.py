@@ -1,8 +1,8 @@
-"""Reads the rows of pt-heartbeat in the target while an applier runs, for its status file (man rplctl, heartbeat).
+"""Reads the rows of pt-heartbeat in the target for the status of the appliers (man rplctl, heartbeat).
 
-All appliers of a process share one reader. The reader has a connection of its own, because the appliers' connections
-are in transactions most of the time. If the table is missing, as in most instances, the reader checks for it every 15
-seconds. Invariant: the reader never ends an applier and never makes it wait.
+All appliers of a process that read the same table share one reader. The reader has its own connection, because the
+appliers' connections are in transactions most of the time. If the table is missing, as in most instances, the reader
+checks for it every 15 seconds. Invariant: the reader never ends an applier, and never makes it wait.
 """
 
 from __future__ import annotations
@@ -88,9 +88,10 @@ _readers: dict[tuple[str, str, bool], _Reader] = {}
 
 
 def read_heartbeats(engine: Engine, name: str, *, is_utc: bool) -> str:
-    """Return all heartbeats in the table as text, in the form of `ThreadStatus.heartbeats`.
+    """Return all heartbeats in the table as one text, in the form of `ThreadStatus.heartbeats`.
 
-    Raises SQLAlchemy's error if the table is missing, ValueError if the target does not exist or a time is malformed.
+    `name`: the table, as DATABASE.TABLE. Raises SQLAlchemy's error if the table is missing, and ValueError if the
+    target does not exist or a time is malformed.
     """
     from sqlalchemy import Integer, String, column, select, table
 
@@ -107,9 +108,10 @@ def read_heartbeats(engine: Engine, name: str, *, is_utc: bool) -> str:
 
 
 def unix_time(text: str, *, is_utc: bool) -> float:
-    """Return the Unix time, in seconds, of a time such as `2026-11-24T03:00:00.000820`, with `T` or a space.
+    """Return the Unix time, in seconds, of a time such as `2026-11-24T03:00:00.000820`.
 
-    pt-heartbeat writes the first form. Raises ValueError if the text is not a time.
+    A space may replace the `T`, which pt-heartbeat writes. `is_utc`: False if the time is in the time zone of this
+    process. Raises ValueError if the text is not a time.
     """
     moment = datetime.fromisoformat(text)
     return (moment.replace(tzinfo=UTC) if is_utc else moment.astimezone()).timestamp()

@@ -1,9 +1,9 @@
-"""Lets STOP interrupt a large transaction, which is rolled back within moments.
+"""Lets `rplctl stop` interrupt a large transaction, which is then rolled back within moments.
 
-Invariant: STOP interrupts only work that a rollback undoes completely, and never a COMMIT: `work` lets the watching
-thread interrupt, and `before_commit` forbids it. An interrupted transaction is not an error: the next start applies it
-again (D8). If a library waits for a lock, the work may not end after the interruption; then the process ends, which the
-target handles like any crash.
+Invariant: a stop interrupts only work that a rollback undoes completely, and never a COMMIT. `Interrupter.work` permits
+interruptions, and `before_commit` forbids them. An interrupted transaction is not an error: the next start applies it
+again (D8). If a library waits for a lock, the interrupted work may not end. Then the process ends without waiting, and
+the target handles this like any crash.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-AGAIN_SECONDS = 0.1  # between attempts: an attempt between two statements or two jobs interrupts nothing
+AGAIN_SECONDS = 0.1  # between two attempts, because an attempt between two statements or two jobs interrupts nothing
 CLOSED_SECONDS = 5.0  # the watching thread ends at most this long after its block
-GRACE_SECONDS = 1.0  # for the rollback; then the process ends without it
+GRACE_SECONDS = 1.0  # the time for the rollback, after which the process ends without it
 
 
 class Stopped(Exception):
-    """The exception that ends a batch after STOP. The batch was rolled back. The exception never leaves the applier."""
+    """The exception that ends a batch after a stop was requested. The batch was rolled back. No caller outside of the
+    applier sees this exception.
+    """
 
 
 class Interrupter:
-    """A context with a thread that waits for `stop`. If interruptible work is then in progress, the thread runs
-    `actions`, which interrupt it.
+    """A context in which a thread waits for the event `stop`, and then interrupts the work of another thread.
 
-    `leave` ends the process. It is called for work that may be lost at any time (`abortable`), and for work that does
-    not end after `actions`. If the process serves other channels, `leave` only tries to end this channel's work, as an
-    action does.
+    If work that may be interrupted is in progress at a stop, the thread runs `actions`, which interrupt this work.
+
+    `leave`: ends the process. It is called if the work may be lost at any time (`abortable`), or if the work does not
+    end after `actions`. If the process serves other channels, `leave` only ends this channel's work, as an action does.
     """
 
     def __init__(
@@ -52,9 +54,9 @@ class Interrupter:
 
     @contextmanager
     def abortable(self, patience: float = 0.0) -> Iterator[None]:
-        """Let STOP end the process during the block, `patience` seconds after STOP. The block must apply nothing.
+        """Let a stop end the process while the block runs, `patience` seconds after the stop was requested.
 
-        Raises Stopped if STOP is requested before the end of the block.
+        The block must apply nothing. Raises Stopped if a stop is requested before the end of the block.
         """
         self.check()
         self._patience = patience
@@ -70,8 +72,10 @@ class Interrupter:
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """Let STOP interrupt the block until `before_commit` is called. After an interruption, Stopped replaces any
-        error.
+        """Let a stop interrupt the block until the block calls `before_commit`.
+
+        If the interruption makes the block fail, Stopped replaces its error. Also raises Stopped if a stop was already
+        requested.
         """
         self.check()
         self._set(may_cut=True)
@@ -86,13 +90,15 @@ class Interrupter:
             self._set(may_cut=False)
 
     def before_commit(self) -> None:
-        """Forbid interruptions until the end of the work. Raises Stopped if the work was already interrupted."""
+        """Forbid interruptions until the end of the block of `work`. Raises Stopped if the block was already
+        interrupted.
+        """
         self._set(may_cut=False)
         if self._has_cut:
             raise Stopped
 
     def check(self) -> None:
-        """Raise Stopped if STOP came. Called between two transactions."""
+        """Raise Stopped if a stop was requested. The applier calls this between two transactions."""
         if self.stop.is_set():
             raise Stopped
 
@@ -119,10 +125,10 @@ class Interrupter:
             self._closed.wait(AGAIN_SECONDS)
 
     def _end_if_it_hangs(self) -> None:
-        """Call `leave` if the interrupted work still runs after the grace period.
+        """Call `leave` if the interrupted work still runs after the grace period, and again after each further period.
 
-        This method takes no lock, because an action that hangs may hold the lock. It tries again, because a process
-        that serves other channels can end only after these channels.
+        `leave` may return, because a process that serves other channels cannot end before these channels. This method
+        takes no lock, because an action that hangs may hold the lock.
         """
         while not self._closed.wait(GRACE_SECONDS):
             if self._may_cut:

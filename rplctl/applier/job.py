@@ -1,8 +1,8 @@
-"""One run of the applier, from START to STOP: it takes the lock, writes the status, and uses one connection to the
-target after another.
+"""One run of the applier, from its start to its stop.
 
-Invariant: each connection begins as a start does, with the fence and with the position that the target has stored
-(design D22).
+The run holds the channel's applier lock, and writes the status. After an outage of the target, the run opens a new
+connection to the target. Invariant: each connection begins as at a start (design D22). It takes the channel's lock in
+the target (*fence*), and reads the position that the target has stored.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ log = logging.getLogger(__name__)
 
 
 class Applier:
-    """The applier of one channel, for one run from START to STOP.
+    """The applier of one channel, for one run from its start to its stop.
 
-    `spark`: this channel's part of a shared Spark, or its own Spark that has already begun; the caller then holds the
-    channel's applier lock. `watch`: the relay log watch of a shared process.
+    `spark`: the channel's access to a shared Spark, or its own Spark. An own Spark has already begun, and the caller
+    then holds the channel's applier lock. `watch`: the relay log watch of a shared process.
     """
 
     def __init__(
@@ -82,7 +82,11 @@ class Applier:
         self.stop = threading.Event()
 
     def run(self) -> None:
-        """Apply until STOP, an UNTIL condition or an error. Raises RplError; the stored position is then exact."""
+        """Apply transactions until a stop, an UNTIL condition or an error.
+
+        Raises RplError if an error ends the applier. The stored position then shows exactly the transactions that are
+        applied.
+        """
         with nullcontext() if self._has_lock else hold_lock(self._channel, "applier"):
             run = Run.open(self._config, self._channel, self._options, self._watch, self.stop)
             kills_before = memory_kills()
@@ -93,7 +97,7 @@ class Applier:
             except RplError as error:
                 run.report.failed(error)
                 raise
-            except Exception as error:  # the thread boundary: every error that ends the applier is reported
+            except Exception as error:  # at this thread boundary, every error that ends the applier is reported
                 failure = failure_of(error, self._spark.death(), kills_before, self._channel)
                 run.report.failed(failure)
                 if failure.__suppress_context__:
@@ -109,7 +113,7 @@ class Applier:
         self._woken.set()
 
     def abort(self) -> None:
-        """End this channel's work in the target as if its process had died. Any thread may call this method."""
+        """End this channel's connections to the target as if the process had died. Any thread may call this method."""
         if self._target is not None:
             self._target.abort()
 
@@ -130,8 +134,10 @@ class Applier:
                 self._target.close()
 
     def _connection(self, run: Run, interrupter: Interrupter) -> bool:
-        """Apply batches over one connection to the target. True if the run is done, False to connect again. Raises
-        Stopped, RplError.
+        """Apply batches over one connection to the target.
+
+        Return True if the run is finished, and False if the caller must connect again. Raises Stopped after a stop, and
+        RplError for an error that ends the applier.
         """
         work: BatchApplier | None = None
         try:
@@ -145,7 +151,7 @@ class Applier:
                 pipeline.cluster = self._cluster(run, run.patience.options)
                 self._load_kernels(spark, target)
             interrupter.actions = (self._spark.end, target.interrupt)
-            with interrupter.abortable(GRACE_SECONDS):  # may wait for locks on the target
+            with interrupter.abortable(GRACE_SECONDS):  # the block may wait for locks on the target
                 work = BatchApplier.open(self._config, self._channel, target, store, pipeline, interrupter)
             if store.branches is not None:
                 interrupter.actions = (*interrupter.actions, store.branches.interrupt)
@@ -168,7 +174,11 @@ class Applier:
         return True
 
     def _load_kernels(self, spark: SparkStart, target: Target) -> None:
-        """Load the compiled code. Meanwhile start Spark, if the relay logs are large enough for it."""
+        """Load the compiled code that decodes events. Meanwhile, start Spark if the relay logs are large enough for it.
+
+        With spark=auto, a copy of tables changes this: the code that decodes the copied rows is loaded, too, and Spark
+        is not started.
+        """
         if not spark.is_always and has_copy(self._channel, target):
             from rplctl.result_set.warm_up import run_kernels
 
@@ -182,18 +192,21 @@ class Applier:
         warm_up()
 
     def _open_target(self) -> Target:
-        """Return the target, opened at the first call. Each connection to it uses the same object, which frees the lock
-        of the connection before (D4).
+        """Return the object for the target, which the first call creates.
+
+        All connections to the target use this object, because it can release the lock that an earlier connection took
+        (D4).
         """
         if self._target is None:
             self._target = open_target(self._config.target_url)
         return self._target
 
     def _open_spark(self) -> SparkContext:
-        """Return the Spark context, which is used for all connections. If its cluster has ended it, open
-        another one.
+        """Return the Spark context, which serves all connections to the target.
+
+        If the cluster has ended the context, open another one.
         """
-        with self._opening:  # the thread of an earlier connection may still be opening it
+        with self._opening:  # the thread of an earlier connection may still be opening the context
             if self._context is None or is_over(self._context):
                 self._context = self._spark.open()
             return self._context
@@ -207,7 +220,7 @@ class Applier:
     def _open_position_store(self, run: Run, target: Target) -> PositionStore:
         terminate_predecessor(self._channel, target.engine)
         if self._is_fenced:
-            _ = target.connection  # each new connection takes the fence first
+            _ = target.connection  # a new connection takes the channel's lock in the target first
         else:
             target.fence(self._channel.name)
             self._is_fenced = True
@@ -218,8 +231,9 @@ class Applier:
         return store
 
     def _leave(self, run: Run) -> None:
-        """Write the status, then end the process like a crash. If the process serves other channels, end only this
-        channel's work.
+        """Write the status, and end the process as a crash would.
+
+        If the process serves other channels, end only this channel's work.
         """
         if self._spark.serves_others():
             return self.abort()
@@ -232,7 +246,7 @@ class Applier:
     def _run_until_stopped(self, run: Run, connection: Connection) -> None:
         target, store, work = connection.target, connection.store, connection.work
         loop: Loop | None = None
-        is_cut_off = False  # True if the target is unreachable: nothing more is written, as after a crash
+        is_cut_off = False  # True if the target is unreachable: as after a crash, nothing more is written
         try:
             try:
                 loop = Loop(run, connection)
@@ -243,7 +257,7 @@ class Applier:
                 raise
             finally:
                 if not is_cut_off:
-                    self._spark.end()  # ends the Spark jobs of the next batches, too
+                    self._spark.end()  # this also ends the Spark jobs of the next batches
                 if loop is not None:
                     loop.close()
                 work.close()
@@ -254,7 +268,7 @@ class Applier:
                 return  # the target cannot answer
             if not target.is_idle():
                 log.warning("the target still rolls back the batch; the next start may wait for the rollback")
-                return  # like a crash: the next start reconciles the repository
+                return  # as after a crash, the next start reconciles the repository
         except BaseException:
             if not is_cut_off:
                 store.close(work.info)

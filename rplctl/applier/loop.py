@@ -1,7 +1,7 @@
-"""The applier's loop on one connection to the target: read the relay logs, and apply them batch by batch.
+"""The applier's loop on one connection to the target, which reads the relay logs and applies them batch by batch.
 
-Invariant: the target contains each transaction before the stored position exactly once, and none after it. The loop
-ends exactly at the UNTIL condition.
+Invariant: the target contains each transaction before the stored position exactly once, and no transaction after it.
+The loop ends exactly at the UNTIL condition.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ log = logging.getLogger(__name__)
 
 
 class Loop:
-    """The loop on one connection to the target. `close` ends the reading in advance and the loading of a copy."""
+    """The applier's loop on one connection to the target.
+
+    `follow` runs the loop. `close` ends the threads that read the relay log in advance or load rows of a copy.
+    """
 
     def __init__(self, run: Run, connection: Connection) -> None:
         self._run, self._work, self._spark = run, connection.work, connection.spark
@@ -61,7 +64,7 @@ class Loop:
         self._copying.close()
 
     def follow(self) -> None:
-        """Apply until STOP or the UNTIL condition. Raises RplError."""
+        """Apply batches until a stop is requested or the UNTIL condition is met. Raises RplError if a batch fails."""
         while not self._run.stop.is_set() and not self._is_finished():
             self._run.woken.clear()
             copy = self._copying.poll()
@@ -87,8 +90,9 @@ class Loop:
             self._purge_applied()
 
     def _next_groups(self, copy: Hold | Idle) -> RelayGroups | None:
-        """Return the next groups of the relay logs; None if there are none, or if rows of a copy must be
-        loaded first.
+        """Return the next groups (transactions) of the relay logs.
+
+        Return None if there are none, or if rows of a copy must be loaded first. `copy`: the state of the copy.
         """
         comes_first = isinstance(copy, Hold) and copy.is_reached and self._run.options.until == Until()
         groups = self._ahead.take(self._feed)
@@ -103,8 +107,10 @@ class Loop:
         return groups
 
     def _ready(self, groups: RelayGroups | None, copy: Until) -> tuple[Iterable[Batch], float]:
-        """Return the batches that UNTIL, the condition `copy` and the delay permit, and the seconds to wait if there
-        are none.
+        """Return the batches that may be applied now, and the seconds to wait if there are none.
+
+        The UNTIL condition, the delay (MASTER_DELAY) and the copy of tables limit the batches. `copy`: a condition at
+        which the applier must wait for rows of the copy.
         """
         if groups is None:
             self._run.report.waiting(is_cloning=copy != Until())
@@ -127,13 +133,19 @@ class Loop:
         return plan, wait
 
     def _due(self, groups: RelayGroups, count: int) -> tuple[int, float]:
-        """Return how many of `count` groups are due by the source's clock, and the seconds until the next one."""
+        """Return how many of the first `count` groups the delay permits, and the seconds until it permits the next one.
+
+        The delay (MASTER_DELAY) is measured by the source's clock.
+        """
         delay, receiver = self._work.info.sql_delay, self._run.channel.status_path("receiver")
         now = time.time() + (read_status(receiver).clock_difference if delay else 0.0)
         return groups_due(groups.scan, count, delay, now)
 
     def _carry_out(self, batch: Batch, groups: RelayGroups | None) -> bool:
-        """Apply a batch of the groups. Return False if STOP came while tables were locked."""
+        """Apply a batch of the groups. Return False if a stop was requested while the tables were locked.
+
+        The lock is that of FLUSH TABLES WITH READ LOCK.
+        """
         run, work = self._run, self._work
         work.bulk.learn_tables(batch)
         is_last = groups is not None and batch.last == len(groups.scan)
@@ -161,24 +173,28 @@ class Loop:
         return True
 
     def _read_ahead(self) -> None:
-        """Read the next groups in a thread, and decode their first batch, while the target applies the current one."""
+        """Start to read the next groups and to decode their first batch, in a thread, while the target applies the
+        current batch.
+        """
         self._ahead.begin(self._feed, self._expected)
 
     def _expected(self) -> RelayGroups | None:
         work = self._work
         groups = self._feed.next_open(work.bulk.size.batch_bytes)
         if groups is not None:
-            with suppress(RplError):  # raised again in its turn; the feed hands out these groups only once
+            with suppress(RplError):  # raised again when the batch is applied; the feed returns these groups only once
                 before = groups_before(groups, self._run.options.until, work.info.gtid_executed)
                 work.bulk.expect(groups, self._due(groups, before)[0], self._run.commit_group.transactions)
         return groups
 
     def _rest(self, delay_s: float, *, is_cloning: bool) -> None:
-        """Wait until there may be work, or until STOP. An applier that waits for a copy's rows polls, because no event
-        wakes it.
+        """Wait until there may be more to apply, or until a stop is requested.
+
+        While tables are being copied, the wait is short, because no event reports new rows of the copy. `delay_s`: the
+        seconds until a delayed transaction is due, or 0.
         """
         run = self._run
-        if death := self._spark.death():  # reported now, not when the next batch needs Spark
+        if death := self._spark.death():  # report this now, and not only when the next batch needs Spark
             raise TasksFailed(death)
         run.report.spark(self._spark.pipeline)
         if delay_s > 0 or is_cloning:
@@ -187,7 +203,9 @@ class Loop:
             run.watch.wait(run.woken, run.report.rests)
 
     def _purge_applied(self) -> None:
-        """Remove applied relay logs. If the instance is locked for a backup, a later call tries again."""
+        """Remove relay logs that are completely applied. During a backup of the instance, leave this to a later
+        call.
+        """
         info = self._work.info
         if not self._run.config.relay_log_purge or info.relay_log_name == self._purged_to:
             return
@@ -198,7 +216,11 @@ class Loop:
                 self._purged_to = info.relay_log_name
 
     def _is_finished(self) -> bool:
-        """True if UNTIL is met, or if all transactions that the source had when the command began are applied."""
+        """True if the UNTIL condition is met, or if the purpose of `rplctl start --until-synced` is achieved.
+
+        The latter means that all transactions are applied that the source had when the command began, and that no table
+        is being copied.
+        """
         options, info = self._run.options, self._work.info
         wanted, gtids = options.until_source, options.until_source_gtids
         synced = bool(gtids) and is_executed(gtids, info.gtid_executed)
@@ -214,5 +236,5 @@ class Loop:
 
 
 def _source_place(master_info: InfoRepository[MasterInfo]) -> str:
-    """Return the source's address in MasterInfo; '' before CHANGE MASTER."""
+    """Return the source's address that MasterInfo has stored, or '' before the first CHANGE MASTER."""
     return master_info.read().place if master_info.exists() else ""

@@ -1,7 +1,7 @@
-"""The options that START REPLICA gives to one run of the applier: UNTIL conditions, and positions at which the run
-ends.
+"""The options that START REPLICA gives to one run of the applier: an UNTIL condition, positions at which the run ends,
+and Spark options.
 
-The process receives them as JSON. As in MySQL, they are not stored.
+The applier process receives the options as JSON. As in MySQL, they are not stored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rplctl.errors import UsageError
 from rplctl.position import BinlogPosition, RelayLogPosition
 
 AFTER_GTIDS = ("sql_after_gtids", "master_gtid_pos")  # kinds that stop once all listed GTIDs are applied
-OPTIONS_FOLLOW = "--options-follow"  # an argument of the process: the options follow on standard input
+OPTIONS_FOLLOW = "--options-follow"  # this argument of the process says that the options follow on standard input
 UNTIL_KINDS = {  # the values are those of Until_Condition in SHOW SLAVE STATUS
     "none": "None",
     "master_pos": "Master",
@@ -28,8 +28,10 @@ UNTIL_KINDS = {  # the values are those of Until_Condition in SHOW SLAVE STATUS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
-    """An UNTIL condition. `kind` is a key of UNTIL_KINDS; positions use `log_name` and `log_pos`, GTID conditions
-    `gtids`.
+    """An UNTIL condition of START REPLICA.
+
+    `kind` is a key of UNTIL_KINDS. `log_name` and `log_pos` are set for the kinds `master_pos` and `relay_pos`, and
+    `gtids` for the kinds with GTIDs.
     """
 
     kind: str = "none"
@@ -43,7 +45,7 @@ class Until:
 
     @property
     def shown(self) -> str:
-        """The condition in the words of MySQL's error log."""
+        """The condition in the words of MySQL's error log, for a message."""
         return f"{self.kind.upper()} {self.gtids}" if self.gtids else f"position {self.log_pos} in {self.log_name}"
 
     @property
@@ -55,16 +57,17 @@ class Until:
 class StartOptions:
     until: Until = Until()
     spark_master: str = ""
-    spark_conf: str = ""  # added to that of the configuration
+    spark_conf: str = ""  # added to the option `spark_conf` of the configuration
     insecure_cluster: bool = False
     until_source: BinlogPosition | None = None  # stop with exit code 0 once all transactions before it are applied
-    skip_count: int = 0  # sql_slave_skip_counter: source transactions to skip
-    until_source_gtids: str = ""  # used instead by a channel with GTIDs: its positions may be those of another source
+    skip_count: int = 0  # the number of source transactions to skip (sql_slave_skip_counter)
+    until_source_gtids: str = ""  # instead of `until_source`, with GTIDs: the position may be of another source
 
     @classmethod
     def from_json(cls, text: str) -> StartOptions:
-        """Return the options from their JSON text. Raises UsageError for an unknown UNTIL kind or a
-        malformed position.
+        """Return the options from their JSON text. An empty text means no options.
+
+        Raises UsageError for an unknown UNTIL kind or a malformed position.
         """
         stored = json.loads(text or "{}")
         until = Until(**stored.get("until", {}))
@@ -82,7 +85,7 @@ class StartOptions:
         )
 
     def on(self, config: Config) -> Config:
-        """Return the configuration with the Spark options of `start`, which override those in files."""
+        """Return `config` with the Spark options of `rplctl start`, which override those in the configuration files."""
         return replace(
             config,
             spark_master=self.spark_master or config.spark_master,

@@ -1,8 +1,9 @@
 """Makes the applier wait for an unreachable target, as the receiver waits for a source (CONNECT_RETRY, RETRY_COUNT).
 
-Invariant: an outage of the target, whenever it begins, ends an applier only after RETRY_COUNT attempts. It counts as a
-crash of the connection: the applier begins again as at a start, with the fence and with the position stored in the
-target. STOP ends the wait at once. Lock waits and deadlocks are not outages: `replica_transaction_retries` limits them.
+Invariant: an outage of the target ends an applier only after RETRY_COUNT attempts, no matter when the outage begins.
+The applier handles the outage like a crash of the connection. It begins again as at a start: it takes the channel's
+lock in the target (*fence*), and reads the position that the target has stored. A stop ends the wait at once. Lock
+waits and deadlocks are not outages: `replica_transaction_retries` limits their attempts.
 
     pauses     1 s for the first `replica_transaction_retries` attempts, then CONNECT_RETRY
     attempts   RETRY_COUNT in a row, 0 = no limit; any success on the target resets the count
@@ -30,13 +31,14 @@ from rplctl.target import dialect_of
 from rplctl.target.base import Target
 
 LOCK_POLL_S = 1.0
-LOOK_S = 2.0  # between polls of the target by an applier that has nothing to apply
+LOOK_S = 2.0  # between two polls of the target, while there is nothing to apply
 log = logging.getLogger(__name__)
 
 
 def is_away(error: BaseException) -> bool:
-    """True if the error may end without the operator: the target is unreachable, shutting down or full, or the
-    connection was lost during a COMMIT.
+    """True if the cause of the error may disappear without the operator.
+
+    The target is unreachable, shutting down or full, or the connection was lost during a COMMIT.
     """
     if isinstance(error, InDoubt):
         return True
@@ -45,8 +47,10 @@ def is_away(error: BaseException) -> bool:
 
 @contextmanager
 def lock_waits_shown(target: Target, report: Report, position: Callable[[], object]) -> Iterator[None]:
-    """During the block, show in the status for which lock of another session a statement waits, while the position does
-    not move.
+    """Show in the status for which lock of another session the applier waits, while the block runs.
+
+    A thread asks the target every LOCK_POLL_S seconds, if the committed position has not changed in the meantime.
+    `position`: returns this position.
     """
     ended, reporting = threading.Event(), threading.Lock()
 
@@ -57,7 +61,7 @@ def lock_waits_shown(target: Target, report: Report, position: Callable[[], obje
             with suppress(TargetError):  # the applier meets the same error
                 words = target.lock_wait() if is_same and not report.status.is_waiting else ""
                 with reporting:
-                    if not ended.is_set():  # an answer that comes late is not the state of an applier that has ended
+                    if not ended.is_set():  # a late answer would be wrong in the status of an applier that has ended
                         report.lock_waits(words)
 
     thread = threading.Thread(target=watch, name="rplctl-locks", daemon=True)
@@ -72,8 +76,9 @@ def lock_waits_shown(target: Target, report: Report, position: Callable[[], obje
 class TargetLook:
     """Polls the target while there is nothing to apply, so that the status is true.
 
-    The status may show "0 seconds behind" only if the target answers and this channel is still its committer (design
-    D22, D4). Only servers are polled: another process cannot take a file from the process that has it open.
+    The status may show "0 seconds behind" only if the target answers, and if no other applier has taken over the
+    channel (design D22, D4). Only servers are polled: another process cannot take a file from the process that has the
+    file open.
     """
 
     def __init__(self, target: Target, store: PositionStore) -> None:
@@ -83,9 +88,9 @@ class TargetLook:
         self._due = time.monotonic() + LOOK_S
 
     def look(self, info: RelayLogInfo) -> None:
-        """Poll the target if a poll is due.
+        """Poll the target if LOOK_S seconds have passed since the last poll.
 
-        Raises TargetError if the connection is lost, LockBusy if another process has moved the stored position.
+        Raises TargetError if the connection is lost, and LockBusy if another process has moved the stored position.
         """
         if not self._is_asked or time.monotonic() < self._due:
             return
@@ -104,8 +109,9 @@ class TargetLook:
 
 @dataclass(slots=True, kw_only=True)
 class TargetPatience:
-    """Waits after errors of the target, and counts the attempts of one run. `options`: CONNECT_RETRY and RETRY_COUNT;
-    the defaults until they can be read.
+    """Waits after errors of the target, and counts the failed attempts of one run.
+
+    `options`: the record with CONNECT_RETRY and RETRY_COUNT. Until the record can be read, it has the defaults.
     """
 
     stop: threading.Event
@@ -116,13 +122,14 @@ class TargetPatience:
     lock_waits: int = 0  # during the current start
 
     def worked(self) -> None:
-        """Reset the counts, because the target has executed a write or answered a poll."""
+        """Reset the counts of failed attempts, because the target has executed a write or answered a poll."""
         self.attempts = self.lock_waits = 0
         self.report.target_is_back()
 
     def wait(self, error: TargetError) -> None:
-        """Wait for one pause after an error. Raises Stopped after STOP, and `error` if RETRY_COUNT attempts have
-        failed.
+        """Wait for one pause after `error`.
+
+        Raises Stopped after a stop, and `error` itself if RETRY_COUNT attempts have failed.
         """
         if self.stop.is_set():
             raise Stopped from error
@@ -141,7 +148,7 @@ class TargetPatience:
     def wait_for_lock(self, error: TargetError) -> None:
         """Wait for one pause, because a lock of another session prevents the start of the applier.
 
-        Raises Stopped after STOP, and `error` after `replica_transaction_retries` waits.
+        Raises Stopped after a stop, and `error` itself after `replica_transaction_retries` waits.
         """
         self.lock_waits += 1
         if self.lock_waits > self.quick_attempts:

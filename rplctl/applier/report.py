@@ -1,7 +1,7 @@
-"""Writes the applier's status file, the applier's part of `show-status`, at each change of state and periodically.
+"""Writes the applier's status file, which `show-status` reads, at each change of state and periodically.
 
-An applier that keeps up alternates all the time between a transaction and the wait for the next one. These changes are
-written a few times a second at most, and when the wait is long (`rests`).
+An applier that keeps up with its source changes all the time between a transaction and the wait for the next one. These
+changes are written at most a few times a second, and when the wait is long (`rests`).
 """
 
 from __future__ import annotations
@@ -47,12 +47,16 @@ def log_error(error: RplError) -> int:
 
 
 class Report:
-    """The status of one run, and its file. A start clears the last error, as START REPLICA does."""
+    """The status of one run of the applier, and the file with this status.
+
+    A start clears the last error, as START REPLICA does. `copies`: False for a lake, whose tables cannot be copied
+    again.
+    """
 
     def __init__(self, channel: Channel, status: ThreadStatus, incident: Incident, *, copies: bool = True) -> None:
         self._channel = channel.name
         self.is_away = False
-        self._before_waiting = ""  # the state that the message of a waiting Spark has replaced
+        self._before_waiting = ""  # the state that `spark_waits` has replaced by its words
         self._lock_words = READING  # the last state that `lock_waits` has shown
         self._incident = incident
         self._copies = copies
@@ -61,7 +65,7 @@ class Report:
 
     @classmethod
     def open(cls, channel: Channel, until: Until, config: Config | None = None) -> Report:
-        """Return the report of a new run, and write the status "starting" to its file."""
+        """Return the report of a new run, and write the status "Starting Spark" to its file."""
         before, incident = read_status(channel.status_path("applier")), Incident(channel, "applier", config)
         incident.begins(before)
         status = ThreadStatus(
@@ -69,7 +73,7 @@ class Report:
             last_event_timestamp=before.last_event_timestamp,
             last_applied_timestamp=before.last_applied_timestamp,
             heartbeats=before.heartbeats,
-            exec_log_name=before.exec_log_name,  # kept until `at`: the status must show that transactions were applied
+            exec_log_name=before.exec_log_name,  # until `at` is called, to show that transactions were applied
             exec_log_pos=before.exec_log_pos,
             executed_gtid_set=before.executed_gtid_set,
             until_condition=UNTIL_KINDS[until.kind],
@@ -82,7 +86,7 @@ class Report:
         return report
 
     def pulse(self) -> AbstractContextManager[None]:
-        """Write the status file again and again while the block runs, so that it stays fresh during a long batch."""
+        """Rewrite the status file periodically while the block runs, so that it stays fresh during a long batch."""
         return self._file.pulse()
 
     def at(self, info: RelayLogInfo) -> None:
@@ -101,15 +105,16 @@ class Report:
         self.state(READING)
 
     def decoded(self, pipeline: Pipeline, rows_by_spark: int, rows_by_driver: int) -> None:
-        """Count the committed rows of a batch or copy: those that Spark tasks decoded, and those that this process
-        decoded.
+        """Count the committed rows of a batch or copy, by the process that decoded them.
+
+        `rows_by_spark`: rows that Spark tasks decoded. `rows_by_driver`: rows that this process decoded.
         """
         self.status.rows_by_spark += rows_by_spark
         self.status.rows_by_driver += rows_by_driver
         self.spark(pipeline)
 
     def spark(self, pipeline: Pipeline) -> None:
-        """Set the fields about Spark itself. With spark=auto, it starts beside the applier's work."""
+        """Set the fields about Spark itself. With spark=auto, Spark starts while the applier already works."""
         status = self.status
         status.spark_jobs, status.small_jobs = pipeline.spark_jobs, pipeline.small_jobs
         status.spark_workers, status.spark_job = pipeline.workers, pipeline.job_name
@@ -120,32 +125,40 @@ class Report:
         self.state(READING)
 
     def counted(self, retried: int, passed_over: int) -> None:
-        """Count retries and skipped errors. A change is written at once for an operator who watches."""
+        """Set the numbers of retries and of skipped errors. If a number has changed, the status is written at once."""
         status = self.status
         if (retried, passed_over) != (status.retried_transactions, status.passed_over_errors):
             status.retried_transactions, status.passed_over_errors = retried, passed_over
             self.write()
 
     def waiting(self, *, is_cloning: bool = False) -> None:
-        """Report that the relay log is applied completely or, during a copy, up to the position of the next rows."""
+        """Report that there is nothing to apply now.
+
+        The relay log is applied completely or, with `is_cloning`, up to the position at which the next rows of a copy
+        are loaded.
+        """
         if not is_cloning:
             self.status.last_event_timestamp = 0
         self._incident.gone()
         self.state(WAITING)
 
     def cloning(self, progress: Mapping[str, Any]) -> None:
-        """Set the fields about a copy, which `show-status` shows as the state of the applier (ThreadStatus.cloning)."""
+        """Set the status fields about a copy of tables, which `show-status` shows as the state of the applier."""
         for name, value in progress.items():
             setattr(self.status, name, value)
         self._file.write_if_older(INTERVAL)
 
     def delaying(self, timestamp: int, remaining_s: int) -> None:
-        """Report the delay. `timestamp`: the time of the delayed transaction; Seconds_Behind_Master is its age."""
+        """Report that the delay (MASTER_DELAY) holds back a transaction.
+
+        `timestamp`: the Unix time of this transaction, whose age is Seconds_Behind_Master. `remaining_s`: seconds until
+        the transaction is due.
+        """
         self.status.last_event_timestamp = timestamp
         self.state(DELAYING, remaining_s)
 
     def state(self, words: str, remaining_delay: int | None = None) -> None:
-        """Set the state of the thread. A change is written at once, unless two states alternate."""
+        """Set the state of the thread. A new state is written at once, except if "reading" and "waiting" alternate."""
         before = self.status.state
         self.status.state, self.status.remaining_delay = words, remaining_delay
         self.status.is_waiting = words in (WAITING, DELAYING)
@@ -155,19 +168,23 @@ class Report:
             self._file.write_if_older(IDLE_INTERVAL if words == before == WAITING else INTERVAL)
 
     def rests(self) -> None:
-        """Write the status file, because the wait that `waiting` has reported is long."""
+        """Write the status file if it has changed. The applier calls this during a long wait for transactions."""
         self._file.write_if_changed()
 
     def lock_waits(self, words: str) -> None:
-        """Show the lock for which the applier waits on the target; '' if it no longer waits. Called from another
-        thread.
+        """Show `words` as the state: the lock for which the applier waits on the target, or '' if it no longer waits.
+
+        A thread other than the applier's calls this method.
         """
         if self.status.state in (READING, self._lock_words):
             self._lock_words = words or READING
             self.state(self._lock_words)
 
     def spark_waits(self, words: str) -> None:
-        """Show these words about Spark in place of the state; '' shows the state again. Called from another thread."""
+        """Show `words` about Spark in place of the state, or the state again if `words` is ''.
+
+        A thread other than the applier's calls this method.
+        """
         if words:
             self._before_waiting = self._before_waiting or self.status.state
             self.state(words)
@@ -176,13 +193,14 @@ class Report:
             self._before_waiting = ""
 
     def done(self) -> None:
-        """Report that the applier ends by itself, because UNTIL is met or the transactions that the source had are
-        applied.
-        """
+        """Report that the applier ends by itself, because the UNTIL condition is met or the applier is synced."""
         self.status.is_done = True
 
     def target_is_away(self, error: RplError, pause_s: float, most: int) -> None:
-        """Report that the target is unreachable, in the words that MySQL's receiver uses for its source."""
+        """Report that the target is unreachable, in the words that MySQL's receiver uses for its source.
+
+        `pause_s`: seconds until the next attempt. `most`: the limit of attempts.
+        """
         text = f"error connecting to the target - retry-time: {pause_s:g}  maximum-retries: {most}  message: "
         self._error(error, text)
         self._incident.lasts(error, self.status)
@@ -191,7 +209,7 @@ class Report:
         self.write()
 
     def target_is_back(self) -> None:
-        """Clear the error of an outage, because the target is reachable again."""
+        """Clear the error of an outage, because the target can be reached again."""
         if self.is_away:
             self.is_away = False
             status = self.status

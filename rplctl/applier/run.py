@@ -1,5 +1,6 @@
-"""The objects that one run of an applier, from START to STOP, uses: those for all its connections to the target, and
-those for one.
+"""The objects that one run of an applier uses, from its start to its stop.
+
+`Run` has the objects for the whole run, and `Connection` those for one connection to the target.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from rplctl.target.base import Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The objects of one run. `stop`: set by STOP; `woken`: set by STOP, and when the relay logs have grown."""
+    """The objects of one run of an applier.
+
+    `stop`: an event that is set when a stop is requested. `woken`: an event that is set at a stop, and when the relay
+    logs have grown. `read_lock`: the lock that FLUSH TABLES WITH READ LOCK takes.
+    """
 
     config: Config
     channel: Channel
@@ -45,8 +50,9 @@ class Run:
     def open(
         cls, config: Config, channel: Channel, options: StartOptions, watch: RelayWatch, stop: threading.Event
     ) -> Run:
-        """Return the objects of a new run, after writing its first status and reading the list of
-        transactions to skip.
+        """Return the objects of a new run.
+
+        Write the first status of the run, and read the list of transactions to skip.
         """
         report = Report.open(channel, options.until, config)
         skips = SkipList(
@@ -70,9 +76,9 @@ class Run:
         )
 
     def held_up(self) -> bool:
-        """Report that the applier waits for FLUSH TABLES WITH READ LOCK. True if STOP came.
+        """Report that the applier waits for FLUSH TABLES WITH READ LOCK. True if a stop was requested.
 
-        It is called repeatedly while that lock is held.
+        The applier calls this repeatedly while another process holds that lock.
         """
         self.report.state(LOCKED)
         return self.stop.is_set()
@@ -80,7 +86,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """The objects of one connection to the target. `work`: applies batches; `store`: has the position."""
+    """The objects of one connection to the target. `work`: applies the batches. `store`: stores the executed
+    position.
+    """
 
     target: Target
     store: PositionStore

@@ -1,10 +1,13 @@
 """Runs the appliers of several channels in one process with one Spark (`start --shared-session`), one thread per
 channel.
 
-Threads share only the Spark: each channel has its own applier, connection to the target, lock, status and log. SIGTERM
-stops the channels whose `stop_path` names this process, or all channels if none does. Invariant: the end of one channel
-ends no other. STOP cancels only the channel's own jobs, and an error is reported while the other channels continue.
-Only the end of the process is a crash of all channels. The process ends with its last channel.
+The channels share only Spark and the watch of the relay logs. Each channel has its own applier, connection to the
+target, lock, status and log. SIGTERM stops the channels whose `stop_path` file names this process. If no such file
+names the process, SIGTERM stops all channels.
+
+Invariant: the end of one channel ends no other channel. A stop cancels only the channel's own Spark jobs. After an
+error, only the channel with the error ends. If the process itself is killed, all its channels have crashed. The process
+ends when its last channel ends.
 """
 
 from __future__ import annotations
@@ -34,8 +37,11 @@ if TYPE_CHECKING:
 
 
 class SharedSpark:
-    """One channel's part in the shared Spark (see spark.session.ChannelSpark). Its jobs are one group, and groups share
-    the cores.
+    """One channel's access to the Spark of a shared process (see spark.session.ChannelSpark).
+
+    The channel's Spark jobs have a job group and a scheduler pool of their own. Spark divides the cores among these
+    pools. `opened`: the context, as soon as Spark runs. `working`: the names of the channels whose applier has not
+    ended.
     """
 
     def __init__(
@@ -78,18 +84,21 @@ class SharedSpark:
 
 
 class SharedProcess:
-    """The process for the appliers of several channels. `channels`: channel name → the JSON of its start options."""
+    """The process for the appliers of several channels.
+
+    `channels`: for each channel's name, the JSON of its start options. `folder`: a folder that no other process uses.
+    """
 
     def __init__(self, datadir: Path, folder: Path, channels: dict[str, str]) -> None:
         self._name, self._folder = f"{len(channels)} channels", folder  # no other process uses the folder
         self._opened: Future[SparkContext] = Future()
         self._life = JavaLife()
-        self.session_config = Config(datadir=datadir)  # replaced by the first channel's
+        self.session_config = Config(datadir=datadir)  # replaced by the configuration of the first channel
         self._appliers: dict[str, Applier] = {}
         self._watch = RelayWatch(datadir)
         self._working: set[str] = set()  # channels whose applier has not ended
         self._exit_codes: list[int] = []
-        self._pool: Pool | None = None  # of all channels, if any of them has spark=always
+        self._pool: Pool | None = None  # the pool of all channels, if one of them has spark=always
         self._signals = SignalsOfChannels("applier")
         log_by_thread("applier", {name: Channel(name, datadir).log_path("applier") for name in channels})
         for name, text in channels.items():
@@ -106,7 +115,7 @@ class SharedProcess:
         config = options.on(load_config(datadir, name))
         if not self._appliers:
             self.session_config = config
-        elif config.spark == "auto":  # its batches are Spark jobs, which need Spark's own cleaner
+        elif config.spark == "auto":  # its batches are Spark jobs, after which Spark's own cleaner must run
             self.session_config = replace(self.session_config, spark="auto")
         channel = Channel(name, config.datadir)
         channel.stop_path.unlink(missing_ok=True)
@@ -121,9 +130,10 @@ class SharedProcess:
         return Applier(config, channel, options, spark, self._watch)
 
     def run(self) -> int:
-        """Serve until the last channel has ended. Return the exit code of the first channel that ended with an error.
+        """Run the appliers until the last one has ended.
 
-        Raises the error with which Spark failed to start, after each channel has reported it.
+        Return the exit code of the first channel that ended with an error, or 0. Raises the error with which Spark
+        failed to start, after each channel has reported this error.
         """
         self._working.update(self._appliers)
         threads = [threading.Thread(target=self._serve, args=(name,), name=name) for name in self._appliers]
@@ -145,7 +155,10 @@ class SharedProcess:
         return next(iter(self._exit_codes), 0)
 
     def stop(self) -> None:
-        """Stop the channels that SIGTERM is meant for. Any thread may call this method, and more than once."""
+        """Stop the channels that a SIGTERM addresses: those whose `stop_path` file names this process, or all channels.
+
+        Any thread may call this method, more than once.
+        """
         for channel, words in self._signals.meant(
             Channel(name, self.session_config.datadir) for name in self._appliers
         ).items():

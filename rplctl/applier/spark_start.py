@@ -1,8 +1,8 @@
-"""Decides when an applier starts Spark, and whether it waits for the start.
+"""Decides when an applier starts Spark, and whether the applier waits for the start.
 
-With `spark = always`, Spark starts with the applier, and the first batch waits for it. With `auto`, it starts when the
-log is larger than one task decodes, and the driver decodes batches until it runs. On a cluster, each batch waits for
-it.
+With `spark = always`, Spark starts with the applier, and the first batch waits for it. With `spark = auto`, Spark
+starts when the relay log is larger than one task decodes. Until Spark runs, the applier itself (the driver) decodes the
+batches. On a cluster, each batch waits for Spark.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from rplctl.config import Config
 
 
 class SparkStart:
-    """Starts the Spark of a pipeline when it is wanted. `ended`: called from another thread after the start."""
+    """Starts Spark for a pipeline when it is needed.
+
+    `ended`: called at the end of the start, also if the start failed, from another thread.
+    """
 
     def __init__(
         self,
@@ -35,21 +38,24 @@ class SparkStart:
             pipeline.begin_beside(ended)
 
     def death(self) -> str:
-        """Return how the JVM ended, if this process did not end it; '' while it runs."""
+        """Return a sentence that says how Spark's JVM ended, or '' if the JVM runs or this process has ended it."""
         return self._spark.death()
 
     def is_wanted(self, size: int) -> bool:
-        """True if `size` bytes of log are more than one task decodes.
+        """True if the applier should start Spark for `size` bytes of relay log, because one task does not decode so
+        much.
 
-        If the operator has set Spark options, Spark is started at once, whatever the size, so that they are tried.
+        On a cluster, and if the operator has set Spark options, the answer is always True, so that the settings are
+        tried at once.
         """
         is_plain = is_on_this_machine(self._config.spark_master) and not self._config.spark_conf
         return not is_plain or is_worth_a_job(size)
 
     def begin(self, size: int = 0) -> None:
-        """Start Spark if it is wanted. `size`: the bytes of the next batch, 0 if there is none.
+        """Start Spark if it is needed. `size`: the bytes of the next batch, or 0 if there is none.
 
-        On a cluster and with spark=always, wait for the start. Raises the error with which the start failed.
+        On a cluster, wait until Spark runs. With spark=always, wait if there is a next batch. Raises the error with
+        which the start failed.
         """
         is_here = is_on_this_machine(self._config.spark_master) and not (self.is_always and size)
         if self.is_wanted(size):

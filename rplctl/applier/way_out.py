@@ -1,7 +1,9 @@
-"""The hint for every error that ends the applier: the operator's next action, and what it costs (design D22).
+"""The hint for every error that ends the applier: the operator's next action, and what this action loses (design D22).
 
-Invariants: no error ends the applier without a hint; a hint that names `rplctl skip` says that the whole transaction is
-skipped; its commands are those of the channel that stopped.
+Invariants:
+* No error ends the applier without a hint.
+* A hint that names `rplctl skip` says that the whole transaction is skipped.
+* The commands in a hint are for the channel that stopped.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Final
 from rplctl import mysql_errors as er
 from rplctl.errors import IN_ROW_FORMAT, OR_SKIP, RelayLogError, RplError, another_way, for_channel
 
-# The option is for this start only. verify and repair then handle all rows that differ, also those of other errors
+# The variable is for this start only. verify and repair then handle all rows that differ, also because of other errors
 BACK_TO_EQUAL = (
     "RPLCTL_REPLICA_EXEC_MODE=IDEMPOTENT rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; "
     "rplctl start"
@@ -54,7 +56,7 @@ _BY_NUMBER = {
     er.BINLOG_UNSAFE_STATEMENT: IN_ROW_FORMAT,
     er.CONSTRAINT_FAILED: _CHECKED,
 }
-# The table does not match the log; its events are skipped until a copy replaces the table
+# Errors of a table that does not match the log. Its events are skipped until a copy replaces the table
 BY_COPY = frozenset({er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.TABLE_EXISTS_ERROR, er.BAD_FIELD_ERROR})
 _SOME_TABLE: Final = "DB.TABLE"
 _COPY_TABLE: Final = (
@@ -70,7 +72,8 @@ _OTHERWISE = f"repair the cause of the error on the target or the source, then r
 def way_out(error: RplError, *, copies: bool = True) -> str:
     """Return the hint for an error that ends the applier: the hint of the error itself, or else the one for its number.
 
-    `copies`: False for a lake, whose tables cannot be copied again.
+    For an error in BY_COPY, the hint is to copy the table again. `copies`: False for a lake, whose tables cannot be
+    copied again.
     """
     if copies and error.errno in BY_COPY:
         return for_channel(
@@ -85,8 +88,10 @@ def way_out(error: RplError, *, copies: bool = True) -> str:
 
 
 def _shown(table: tuple[str, str] | None) -> str:
-    """Return the table as an argument of `--tables`. Return a placeholder if it is unknown, or if a name has a comma or
-    a point, at which the option splits.
+    """Return the table as an argument of the option `--tables`.
+
+    Return a placeholder if the table is unknown, or if a name contains a comma or a point, which separate names in this
+    option.
     """
     if table is None or any("," in name or "." in name for name in table):
         return _SOME_TABLE
