@@ -86,9 +86,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """The objects of one connection to the target. `work`: applies the batches. `store`: stores the executed
-    position.
-    """
+    """The objects of one connection to the target. `work`: applies the batches. `store`: stores the position."""
 
     target: Target
     store: PositionStore

@@ -1,10 +1,10 @@
-"""Decides how much of the relay log one batch takes, how much is decoded at a time, and how many transactions a commit
-takes.
+"""Decides the size of a batch, of the jobs that decode it, and of a group of transactions with one COMMIT.
 
-Batches are small at first, so that rows appear at once, and grow while the applier is behind. If later changes
-overwrite earlier ones, a batch is decoded as one job, so that each row is written once. If not (bulk inserts), it is
-decoded in small jobs, so that the target applies one while the next is decoded. Invariant: a batch is not expected to
-have more row changes than fit into memory when decoded, whatever their size, nor more bytes than `max_batch_bytes`.
+Batches are small at first, so that the first rows appear in the target at once. They grow while the applier is behind.
+If later changes overwrite earlier ones, a batch is decoded as one job, so that each row is written once. Otherwise
+(bulk inserts), the batch is decoded in small jobs, so that the target applies one job while the next is decoded.
+Invariant: a batch has at most `max_batch_bytes` bytes. It is also expected to have at most so many row changes that the
+decoded changes fit into memory.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ FIRST_BYTES_AS_TEXT, CHANGES_AS_TEXT = 64 << 20, 1_000_000  # first batch and mo
 FIRST_BYTES_AS_VALUES, CHANGES_AS_VALUES = 16 << 20, 200_000  # the same for rows of Python objects
 GROWTH = 16  # factor by which a batch may grow after a full one
 JOB_BYTES = 16 << 20  # larger jobs are not faster
-LATER_JOB_BYTES_AS_TEXT = 48 << 20  # text is in files until it is sent, and each job costs Spark 50 ms of a core
-FIRST_TRANSACTIONS = 10  # in the first commit, before any time is measured
+LATER_JOB_BYTES_AS_TEXT = 48 << 20  # encoded rows wait in files, and each job costs Spark 50 ms of a core
+FIRST_TRANSACTIONS = 10  # in the first group, before any time is measured
 GROUP_GROWTH = 4  # factor by which a commit group may grow after a full and quick one
 
 
@@ -38,9 +38,9 @@ class BatchSize:
         return cls(FIRST_BYTES_AS_VALUES, most_bytes, CHANGES_AS_VALUES)
 
     def decoded(self, size: int, changes: int) -> None:
-        """Adapt the batch size to a decoded batch: its `size` bytes had `changes` row changes.
+        """Adapt the size of the next batches to a decoded batch of `size` bytes, which had `changes` row changes.
 
-        Only a full batch shows that more will come, so a smaller one changes nothing.
+        Only a full batch shows that more log is waiting. After a smaller batch, the size stays the same.
         """
         if 2 * size < self.batch_bytes:
             return
@@ -49,12 +49,16 @@ class BatchSize:
         self.batch_bytes = max(larger, self._first_bytes)
 
     def job_decoded(self, changes: int, net: int) -> None:
-        """Note that `changes` row changes of the source became `net` row changes for the target."""
+        """Note that `changes` row changes of the source in one job became `net` row changes for the target.
+
+        If the net changes are clearly fewer, the next jobs are as large as a batch.
+        """
         self._compacts = 10 * net < 9 * changes
 
     def job_bytes(self, left: int, *, is_first: bool) -> int:
-        """Return how many bytes the next job decodes of the `left` bytes of a range: all, if that is not
-        far too much.
+        """Return how many bytes the next job decodes. `left`: the bytes of the batch that are not decoded yet.
+
+        The job decodes all these bytes if they are at most one and a half times its normal size.
         """
         small = JOB_BYTES if is_first else self._later_job_bytes
         most = self.batch_bytes if self._compacts else min(self.batch_bytes, small)
@@ -62,28 +66,26 @@ class BatchSize:
 
 
 class CommitGroupSize:
-    """Decides how many transactions of the source one COMMIT of the target has (WL#3970: "every 10th commit you do a
-    real commit").
+    """Decides how many transactions of the source share one COMMIT of the target.
 
-    Invariant: the size is fixed before the group begins, as a count, because its position is written first (design D4).
-    So the time limit is met by learning from the times of earlier groups.
+    Source: WL#3970, "every 10th commit you do a real commit". Invariant: the number is fixed before the group begins,
+    because the position after the group is written first (design D4). The time limit is therefore met by learning from
+    the times of earlier groups.
     """
 
     def __init__(self, most: int, milliseconds: int) -> None:
-        """Set the limits: `most` is commit_group_transactions, and `milliseconds` is commit_group_milliseconds; 0 means
-        no limit.
-        """
+        """Set the limits of a group: `most` transactions, and `milliseconds` from BEGIN to COMMIT. 0 means no limit."""
         self._most = most
         self._seconds = milliseconds / 1000
         self._fitting = FIRST_TRANSACTIONS
 
     @classmethod
     def from_config(cls, config: Config) -> CommitGroupSize:
-        """Return an object with the limits in the options.
+        """Return an object with the limits that the options set.
 
-        With commit_mode=xa each commit syncs the position, which is the decision. Therefore sync_relay_log_info
-        (WL#3970's SYNC_RLI_PERIOD) also limits the group: the position is synced once per so many transactions, and
-        none is at risk.
+        With commit_mode=xa, each commit syncs the stored position to the disk. After a crash, this position decides
+        which transactions are committed. The option sync_relay_log_info (WL#3970's SYNC_RLI_PERIOD) is the number of
+        transactions between two syncs. It therefore limits the group, too, and no transaction is at risk.
         """
         bounds = [config.commit_group_transactions]
         if config.commit_mode == "xa":
@@ -91,13 +93,13 @@ class CommitGroupSize:
         return cls(min(filter(None, bounds), default=0), config.commit_group_milliseconds)
 
     def transactions(self) -> int:
-        """Return the most transactions that the next group may have; 0 = no limit."""
+        """Return the largest number of transactions that the next group may have; 0 means no limit."""
         if not self._seconds:
             return self._most
         return min(self._fitting, self._most) if self._most else self._fitting
 
     def took(self, transactions: int, seconds: float) -> None:
-        """Note the seconds that a group of so many transactions took from BEGIN to COMMIT."""
+        """Note how many seconds a group of `transactions` transactions took from BEGIN to COMMIT."""
         if not self._seconds or not transactions:
             return
         fitting = max(1, int(transactions * self._seconds / max(seconds, 1e-6)))

@@ -1,9 +1,9 @@
 """The bytes of a batch's events: in the relay log or, for a large compressed transaction, unpacked in a file.
 
-A transaction whose compressed events declare more bytes than a batch may have is a batch of its own. It is unpacked
-piece by piece into a file of the channel's spool folder, and read from there like from a relay log.
-(TRANSACTION_PAYLOAD, MariaDB's compressed rows and queries: `event.payload`.) Invariant: the file is removed with the
-batch, and never larger than MAX_UNPACKED.
+Some compressed transactions declare more bytes than a batch may have. Each of them is a batch of its own. It is
+unpacked piece by piece into a file of the channel's spool folder, and read from this file as from a relay log.
+(`event.payload` unpacks TRANSACTION_PAYLOAD, and MariaDB's compressed rows and queries.) Invariant: the file is removed
+with the batch, and is never larger than MAX_UNPACKED.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ MAX_UNPACKED = 64 << 30  # bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRange:
-    """A part of a file with whole events: data[start:end].
+    """A part of a file that consists of whole events: data[start:end].
 
-    `source`: the position in the source's log at `start`; '' if the file is not a relay log.
+    `source`: the position in the source's log at `start`. It is ('', 0) if the file is not a relay log.
     """
 
     path: Path
@@ -46,12 +46,12 @@ class EventRange:
     start: int
     end: int
     description: FormatDescription
-    groups: Ints  # the offset of each group in the file; for an unpacked group 0
+    groups: Ints  # the offset of each group in the file; 0 for an unpacked group
     source: BinlogPosition = BinlogPosition("", 0)
 
 
 def split_by_unpacked_size(batch: Batch, limit_bytes: int) -> list[Batch]:
-    """Split the batch, if necessary, so that each part unpacks to at most `limit_bytes` or has only one group."""
+    """Split the batch, if necessary. Each part unpacks to at most `limit_bytes`, or has only one group."""
     if not batch.unpacks:
         return [batch]
     ends = batch.scan.end[batch.first : batch.last]
@@ -70,10 +70,10 @@ def split_by_unpacked_size(batch: Batch, limit_bytes: int) -> list[Batch]:
 
 @contextmanager
 def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[EventRange]:
-    """Yield the range of the batch's events in the relay log. If they are one group that unpacks to more than
-    `limit_bytes`, unpack it to a file, and yield the range there.
+    """Yield the range of the batch's events: in the relay log, or in a file with the unpacked events.
 
-    Raises BinlogFormatError 1743 for a wrong checksum, and for an event that does not unpack to its declared size.
+    The file is written if the batch is one group that unpacks to more than `limit_bytes`. Raises BinlogFormatError 1743
+    for a wrong checksum, and for an event that does not unpack to its declared size.
     """
     stored_range = relay_log_range(batch)
     if batch.last - batch.first != 1 or not batch.unpacks or int(_unpacked(batch)[1].sum()) <= limit_bytes:
@@ -89,7 +89,7 @@ def event_range(batch: Batch, limit_bytes: int, spool_folder: Path) -> Iterator[
 
 @contextmanager
 def spool_file(folder: Path) -> Iterator[Path]:
-    """Create a file that only this user can read; remove it at the end of the block."""
+    """Create an empty file that only this user can read, and remove it at the end of the block."""
     path = private_folder(folder) / f"{uuid.uuid4().hex}.events"
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
@@ -99,7 +99,7 @@ def spool_file(folder: Path) -> Iterator[Path]:
 
 
 def relay_log_range(batch: Batch) -> EventRange:
-    """Return the range of the batch's events in the relay log."""
+    """Return the range of the batch's events in the relay log, still compressed if the source has compressed them."""
     scan, first = batch.scan, batch.first
     source = scan.source_position(first - 1) if first else scan.first_source
     starts = scan.start[first : batch.last]
@@ -115,8 +115,9 @@ def relay_log_range(batch: Batch) -> EventRange:
 
 
 def _unpacked(batch: Batch) -> tuple[Ints, Ints]:
-    """Return the offset of each event, and the size that a compressed event declares for its unpacked content (0: not
-    compressed).
+    """Return the offset of each event of the batch in the relay log, and the size of its unpacked content.
+
+    A compressed event declares this size. It is 0 for an event that is not compressed.
     """
     data = batch.groups.data
     offsets, types = event_offsets(data[batch.start : batch.end])

@@ -1,5 +1,6 @@
-"""The GTIDs of a batch, which are added to the set that is stored with the position, in the notation of the source's
-vendor.
+"""The GTIDs of a batch, which are added to the executed GTIDs that are stored with the position.
+
+They are in the notation of the source's vendor.
 """
 
 from __future__ import annotations
@@ -23,15 +24,16 @@ from rplctl.source.replica_id import replica_name
 
 @dataclass(slots=True)
 class Assigned:
-    """Assigns GTIDs to anonymous transactions (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS): the UUID ('' for OFF) and the
-    next number.
+    """Assigns GTIDs to anonymous transactions (ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS).
+
+    `uuid`: the UUID of these GTIDs, or '' if the option is OFF. `number`: the number of the next GTID.
     """
 
     uuid: str
     number: int = 0
 
     def take(self, event: bytes) -> bytes:
-        """Return the ANONYMOUS_GTID event as a GTID event with the next number. The caller recomputes the checksum."""
+        """Return the ANONYMOUS_GTID event as a GTID event with the next number. The caller computes the checksum."""
         given = bytearray(event)
         given[4] = EventType.GTID
         given[UUID] = uuid.UUID(self.uuid).bytes
@@ -40,8 +42,9 @@ class Assigned:
         return bytes(given)
 
     def take_all(self, data: ByteArray, offsets: Ints) -> ByteArray:
-        """Return the data with the ANONYMOUS_GTID events at these offsets replaced by GTID events. It is copied only if
-        there are such events.
+        """Return the data with each ANONYMOUS_GTID event replaced by a GTID event.
+
+        `offsets`: the offsets of all GTID events. The data is copied only if an event is replaced.
         """
         offsets = offsets[data[offsets + 4] == EventType.ANONYMOUS_GTID]
         if not self.uuid or not len(offsets):
@@ -54,9 +57,9 @@ class Assigned:
 
 
 def assigned(info: RelayLogInfo, config: Config) -> Assigned:
-    """Return the object that assigns GTIDs to the anonymous transactions after `info`.
+    """Return the object that assigns GTIDs to the anonymous transactions after the position in `info`.
 
-    LOCAL means the UUID that log-status shows for this instance.
+    If the option is LOCAL, the UUID is the one that `rplctl log-status` shows for this instance.
     """
     kind = info.assign_gtids_to_anonymous_transactions_type
     if kind == "OFF":
@@ -70,16 +73,16 @@ def assigned(info: RelayLogInfo, config: Config) -> Assigned:
 
 
 def moved_by(batch: Batch, info: RelayLogInfo, config: Config) -> RelayLogInfo:
-    """Return `info` with the position and the GTIDs after the batch."""
+    """Return `info` with the position and the executed GTIDs after the batch."""
     new = info.at(batch.relay_position, batch.source_position)
     return replace(new, gtid_executed=executed_after(info.gtid_executed, batch, assigned(info, config)))
 
 
 def executed_after(executed: str, batch: Batch, given: Assigned | None = None) -> str:
-    """Return the GTIDs that are executed after the batch: `executed` plus the GTIDs of its transactions, logged or
-    assigned.
+    """Return the set of executed GTIDs after the batch: `executed`, and the GTIDs of the batch's transactions.
 
-    If the previous source was of another vendor, its GTIDs have no meaning for this source, and are removed.
+    `given`: assigns GTIDs to the transactions that have none. If `executed` is from a source of another vendor, its
+    GTIDs have no meaning for this source, and are removed.
     """
     offsets = batch.scan.gtid_offset[batch.first : batch.last]
     offsets = offsets[offsets >= 0]

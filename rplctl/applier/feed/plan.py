@@ -1,9 +1,10 @@
-"""Plans the next work: cuts groups of the relay log into batches at every barrier (design D1).
+"""Plans the next work: divides groups of the relay log into batches (design D1).
 
-Invariant: a batch begins and ends at group (transaction) boundaries and is in one relay log file. It is either BULK
-(only row transactions: net changes, one Spark job) or SINGLE (one group that must be applied in order: DDL, statements,
-savepoints, XA). UNTIL and the delay cut a batch so that no event past them is ever decoded. Events that no task decodes
-are verified here (`check_passed_over`), before a position moves past them.
+A *group* is one transaction, or events without changes (CONTROL). Invariant: a batch begins and ends between groups,
+and is in one relay log file. A BULK batch has only transactions with row events. One Spark job can decode it into net
+changes. A SINGLE batch is one group that must be applied in order (DDL, statements, savepoints, XA). UNTIL and the
+delay cut a batch, so that no event after them is ever decoded. No task decodes the events of a skipped batch, so this
+module verifies them (`check_passed_over`) before the position moves past them.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from rplctl.relay_log.reader import RelayGroups
 class BatchKind(Enum):
     BULK = "bulk"
     SINGLE = "single"
-    COMMIT_GROUP = "commit group"  # several groups that would each be SINGLE: one COMMIT, savepoints between them
-    SKIP = "skip"  # nothing to apply: control events, rolled back groups, groups that the operator skips
+    COMMIT_GROUP = "commit group"  # groups that would each be SINGLE: one COMMIT, and savepoints between them
+    SKIP = "skip"  # only the position moves: control events, rolled back groups, groups that the operator skips
 
 
 _KINDS = np.arange(max(GroupKind) + 1)  # for lookup tables, which are forty times as fast as np.isin for few groups
 _IS_BULK = np.isin(_KINDS, [GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ROLLED_BACK])
 _IS_EMPTY = np.isin(_KINDS, [GroupKind.CONTROL, GroupKind.ROLLED_BACK])
 _GROUPED_KINDS = np.array([GroupKind.STATEMENT, GroupKind.ORDERED, GroupKind.ROLLED_BACK])
-STATEMENTS_PER_COMMIT = 100  # from WL#3970's "10, 100": limits how long STOP and other sessions of the target wait
+STATEMENTS_PER_COMMIT = 100  # from WL#3970's "10, 100"; limits how long a stop and other sessions of the target wait
 _XID_LENGTH = 27  # without the checksum
 _CHANGES_ROWS = re.compile(rb"\s*(BEGIN|INSERT|UPDATE|DELETE|REPLACE|SAVEPOINT|ROLLBACK\s+TO)\b", re.IGNORECASE)
 _BEGINNINGS = GTIDS | {EventType.QUERY}  # events that begin a transaction
@@ -46,7 +47,11 @@ _BEGINNINGS = GTIDS | {EventType.QUERY}  # events that begin a transaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A part of the groups of a scan, from `first` to `last` (exclusive). Its positions are those after the batch."""
+    """A part of the groups of a scan, from `first` to `last` (exclusive).
+
+    `relay_position` and `source_position` are the positions after the batch. `start` and `end` are offsets in the relay
+    log.
+    """
 
     kind: BatchKind
     groups: RelayGroups
@@ -59,7 +64,7 @@ class Batch:
 
     @property
     def description(self) -> FormatDescription:
-        """The format description of the batch's events. Every batch with something to apply has one."""
+        """The format description of the batch's events. Each batch that changes something has one."""
         assert self.groups.format_description is not None
         return self.groups.format_description
 
@@ -85,7 +90,7 @@ class Batch:
 
     @property
     def has_payload(self) -> bool:
-        """True if some groups are compressed transactions, whose events are unknown until they are read."""
+        """True if some groups are compressed transactions, whose events are unknown until they are unpacked."""
         return bool(self.scan.has_payload[self.first : self.last].any())
 
     @property
@@ -95,14 +100,14 @@ class Batch:
 
     @property
     def first_timestamp(self) -> int:
-        """The Unix time of the first real transaction; 0 if there is none."""
+        """The Unix time of the first transaction in the batch, or 0 if there is none."""
         kinds = self.scan.kind[self.first : self.last]
         real = np.flatnonzero(kinds != GroupKind.CONTROL)
         return int(self.scan.timestamp[self.first + real[0]]) if len(real) else 0
 
     @property
     def last_timestamp(self) -> int:
-        """The Unix time of the last real transaction; 0 if there is none."""
+        """The Unix time of the last transaction in the batch, or 0 if there is none."""
         kinds = self.scan.kind[self.first : self.last]
         real = np.flatnonzero(kinds != GroupKind.CONTROL)
         return int(self.scan.timestamp[self.first + real[-1]]) if len(real) else 0
@@ -116,8 +121,9 @@ class Batch:
             )
 
     def parts(self, transactions: int, size: int) -> Iterator[Batch]:
-        """Yield the batch in parts, each of at most so many `transactions` and `size` bytes of log, or of one larger
-        transaction.
+        """Yield the batch in parts of at most `transactions` groups and `size` bytes of the log.
+
+        A group of more bytes is a part of its own.
         """
         first = self.first
         while first < self.last:
@@ -131,8 +137,9 @@ class Batch:
         return replace(self, last=middle), replace(self, first=middle)
 
     def left(self, begun: RelayLogInfo, now: RelayLogInfo) -> Batch:
-        """Return the rest of the batch after a failed attempt: the groups that it has not committed. `begun`, `now`:
-        the committed position before and after the attempt.
+        """Return the part of the batch that a failed attempt has not committed.
+
+        `begun`, `now`: the committed positions before and after the attempt.
         """
         if now is begun:
             return self
@@ -152,14 +159,14 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     """Divide the first `stop` groups of a scan into batches.
 
     `skip`: the number of transactions to skip at the beginning (sql_slave_skip_counter).
-    `skipped`: numbers of groups to skip, each in a batch of its own.
-    `has_rollbacks`: the target may have tables that a ROLLBACK does not undo (MyISAM). Rolled back groups are then
-    applied, too, and statements are grouped.
-    `per_commit`: returns the most source transactions per commit, called when a batch is cut; 0: rows without limit,
-    statements up to STATEMENTS_PER_COMMIT.
+    `skipped`: the numbers of groups to skip, each in a batch of its own.
+    `has_rollbacks`: True if the target may have tables that a ROLLBACK does not undo (MyISAM). Groups that end in
+    ROLLBACK are then applied, too, and several groups with statements may share one COMMIT.
+    `per_commit`: returns the largest number of transactions per COMMIT, for the next batch. 0 means no limit for rows,
+    and STATEMENTS_PER_COMMIT for statements.
 
-    Raises BinlogFormatError 1594 or 1743 during the iteration if an event is damaged: a recovery may truncate groups
-    that the reader found complete.
+    Raises BinlogFormatError 1594 or 1743 during the iteration if an event is damaged. This is possible after the reader
+    found the groups complete, because a recovery may truncate the log.
     """
     kinds = groups.scan.kind[:stop]
     bulk = _IS_BULK[kinds]
@@ -199,12 +206,11 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
 
 
 def _group_end(groups: RelayGroups, first: int, stop: int, skipped: Collection[int]) -> int:
-    """Return the number after the last group that may be in one transaction of the target together with the group
-    `first`.
+    """Return the number after the last group that can share one transaction of the target with the group `first`.
 
-    DDL and statements that the source committed without a transaction (a COMMIT that is not an XID) share it with no
-    other group. A logged ROLLBACK may only be in the last group: changes of MyISAM tables in it must not be repeated
-    because a later transaction failed.
+    DDL shares its transaction with no other group. The same holds for statements that the source committed without a
+    transaction, so that their COMMIT is not an XID event. A group that ends in ROLLBACK must be the last one of the
+    transaction. If a later group failed, the changes of MyISAM tables in this group would be repeated.
     """
     number = first
     while number < stop and number not in skipped and _may_share(groups, number):
@@ -230,10 +236,10 @@ def _ends_in_xid(groups: RelayGroups, number: int) -> bool:
 
 
 def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
-    """True if the group ends in ROLLBACK, and each other statement in it only changes rows.
+    """True if the group ends in ROLLBACK, and each statement before it only changes rows.
 
-    Any other statement may be DDL, which also commits the groups before it. Raises BinlogFormatError 1594 or 1743 if
-    an event is damaged.
+    Any other statement may be DDL, which would also commit the groups before this group. Raises BinlogFormatError 1594
+    or 1743 if an event is damaged.
     """
     description = groups.format_description
     assert description is not None
@@ -255,8 +261,9 @@ def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
 
 
 def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:
-    """Return how many of the first `stop` groups are at least `delay` seconds old, and the seconds until the next one
-    is.
+    """Return how many of the first `stop` groups are at least `delay` seconds old at the time `now`.
+
+    The second value is the number of seconds until the next group is so old.
     """
     if delay <= 0 or not stop:
         return stop, 0.0
@@ -269,11 +276,11 @@ def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int,
 
 
 def check_passed_over(batch: Batch) -> None:
-    """Verify the checksums of events that no task decodes, before a position moves past them.
+    """Verify the checksums of events that no task decodes, before the position moves past them.
 
-    A damaged event type can make any event a control event, and ends a transaction early if it looks like the end of
-    the log. Groups that the operator skips are not verified. Raises BinlogFormatError 1594 if the last event is
-    incomplete, and 1743 if a checksum does not match.
+    A damaged event type can turn any event into a control event. It also ends a transaction too early if it looks like
+    the end of the log. Groups that the operator skips are not verified. Raises BinlogFormatError 1594 if the last event
+    is incomplete, and 1743 if a checksum does not match.
     """
     data, end, kinds = batch.groups.data, batch.end, batch.scan.kind[batch.first : batch.last]
     if batch.kind is BatchKind.SKIP and _IS_EMPTY[kinds].all():
@@ -291,9 +298,10 @@ def _check_intact(batch: Batch, start: int, end: int) -> None:
 
 
 def refuse_unknown(batch: Batch) -> None:
-    """Raise an error if a group cannot be applied: the source has lost events, or it has an unknown event type (D12).
+    """Raise an error if the first group of the batch cannot be applied (D12).
 
-    If such an event is damaged, the error is the one of `check_passed_over` instead.
+    RplError 1590: the source reports that its log lacks events. BinlogFormatError 1594: the group has an event of an
+    unknown type. If the event is damaged, the error is the one of `check_passed_over` instead.
     """
     kind = batch.scan.kind[batch.first]
     if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN):

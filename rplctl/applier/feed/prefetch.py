@@ -1,7 +1,7 @@
-"""Does work in advance: the next piece of the log is read and decoded while the target applies the one before.
+"""Does work in advance: it reads and decodes the next piece of the log while the target applies the current piece.
 
-Invariant: this work applies nothing. A result is used only if it is exactly the work that the caller requests next.
-Otherwise, and after an expected error, the caller does the work again, and reports the errors.
+Invariant: this work applies nothing. A result is used only if the caller then requests exactly this work. Otherwise,
+and after an expected error, the caller does the work again, and reports its errors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ T = TypeVar("T")
 
 
 class Prefetch(Generic[T]):
-    """A thread with up to two pieces of work: the next job of a transaction, and the first one of the next batch."""
+    """A thread that does up to two pieces of work in advance.
+
+    The two are the next job of a transaction, and the first job of the next batch. `expected`: the errors after which
+    the caller does the work again.
+    """
 
     def __init__(self, *expected: type[Exception]) -> None:
         self._expected = expected
@@ -23,11 +27,14 @@ class Prefetch(Generic[T]):
         self._begun: deque[tuple[object, Future[T]]] = deque(maxlen=2)
 
     def begin(self, what: object, work: Callable[[], T]) -> None:
-        """Start `work` in the thread under the key `what`. Only the last two pieces of work are kept."""
+        """Start `work` in the thread. `what`: the key with which the caller later requests the result.
+
+        Only the last two pieces of work are kept.
+        """
         self._begun.append((what, self._thread.submit(work)))
 
     def take(self, what: object) -> T | None:
-        """Wait for the work with this key, and return its result; None if it was not started or failed."""
+        """Wait for the work with the key `what`, and return its result; None if it was not started or has failed."""
         found = next((entry for entry in list(self._begun) if entry[0] == what), None)
         if found is None:
             return None
@@ -38,5 +45,5 @@ class Prefetch(Generic[T]):
             return None
 
     def close(self) -> None:
-        """Wait for the running work, and discard the rest."""
+        """Wait for the work in progress, and discard the work that has not begun."""
         self._thread.shutdown(cancel_futures=True)

@@ -1,8 +1,9 @@
-"""Supplies groups of the relay log after the committed position, while the receiver may rewrite the files.
+"""Supplies groups (transactions) of the relay log after the committed position.
 
-Invariant: the groups of `next` begin at the position in its argument, or directly after the last groups; none is
-missed. If the receiver's recovery repairs some damage (a torn tail, files fetched again), the applier waits for the
-repair, whether the damage was found while groups were read or decoded. Damage that lasts is an error.
+The receiver may rewrite the files at the same time. Invariant: the groups of `next` begin at the position in its
+argument, or directly after the groups that were returned last. No group is missed. The receiver's recovery can repair
+some damage, for example an incomplete event at the end of the log. The applier waits for this repair, no matter whether
+it finds the damage while it reads groups or while it decodes them. Damage that lasts is an error.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from rplctl.status import read_status
 class RelayFeed:
     """Reads the relay logs of one channel, from the committed position on.
 
-    `source_place`: returns the source's address in MasterInfo. It is called again after an error, because CHANGE MASTER
-    may change the address while the applier runs.
+    `patience_s`: seconds to wait for the repair of damage. `source_place`: returns the source's address in MasterInfo.
+    It is called again after an error, because CHANGE MASTER may change the address while the applier runs.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class RelayFeed:
         self._channel = channel
         self._zones = zones
         self._source_place = source_place
-        # no checksums here: the tasks verify them in parallel
+        # the reader verifies no checksums, because the tasks verify them in parallel
         self._reader = RelayLogReader(channel, verify_checksums=False, by_gtid=by_gtid, source_place=source_place())
         self._patience_s = patience_s
         self._damaged_since: float | None = None
@@ -47,9 +48,10 @@ class RelayFeed:
         self._undecodable: tuple[BinlogPosition, float] | None = None  # (position before the damage, time it was found)
 
     def next(self, info: RelayLogInfo, limit_bytes: int) -> RelayGroups | None:
-        """Return the next groups after the position in `info`; None if there are none yet.
+        """Return the next groups after the position in `info`, or None if there are none yet.
 
-        Raises RelayLogError for damage that is not repaired in time, and TargetError if MasterInfo cannot be read.
+        `limit_bytes`: the approximate size of the groups. Raises RelayLogError for damage that is not repaired in time,
+        and TargetError if MasterInfo cannot be read.
         """
         try:
             self._is_open = self._is_open or self._reader.open(info)
@@ -66,8 +68,9 @@ class RelayFeed:
         return self._with_zone(groups)
 
     def next_open(self, limit_bytes: int) -> RelayGroups | None:
-        """Return the groups directly after those that were returned last; None if there are none yet, or if only `next`
-        can find them.
+        """Return the groups directly after those that were returned last.
+
+        Return None if there are none yet, or if the position must first be found again by `next`.
         """
         return self._with_zone(self._reader.groups(limit_bytes)) if self._is_open else None
 
@@ -78,14 +81,14 @@ class RelayFeed:
         return replace(groups, format_description=replace(groups.format_description, system_zone=zone))
 
     def rewind(self) -> None:
-        """Read again from the committed position at the next call, because not all groups were applied."""
+        """Forget the position in the log, because not all groups were applied. `next` then begins at its argument."""
         self._is_open = False
 
     def damaged(self, info: RelayLogInfo, error: BinlogFormatError) -> None:
-        """Read again from the position in `info`, because events after it could not be decoded.
+        """Read again from the position in `info`, because an event after it could not be decoded.
 
-        A recovery may have repaired the file since, or may be about to. Raises the error if the damage is found twice
-        while no recovery is in progress, or if it lasts too long.
+        The receiver's recovery may have repaired the file meanwhile, or may be about to repair it. Raises `error` if
+        the damage is found again while no recovery is in progress, or if it lasts too long.
         """
         self.rewind()
         now = time.monotonic()

@@ -1,8 +1,7 @@
-"""Skips transactions: their position is passed and their GTIDs count as executed, but nothing is applied (MySQL
-manual).
+"""Skips transactions: nothing is applied, but the position moves past them and their GTIDs count as executed.
 
-The skipped transactions are those that the operator lists, and transactions of a MySQL source that are already in the
-executed set, as after a change to an earlier position.
+The transactions that the operator lists are skipped. From a MySQL source, transactions whose GTIDs are already executed
+are skipped, too (MySQL manual). For example, they come again after a change to an earlier position.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ log = logging.getLogger(__name__)
 
 
 class SkipList:
-    """The transactions that one run of the applier skips. `count`: the number of next transactions to skip, whatever
-    their GTIDs.
+    """The transactions that one run of the applier skips.
 
-    `note`: called with a text about executed transactions that came again, and the position after them.
+    `count`: how many of the next transactions are skipped, with any GTID. `note`: called if executed transactions came
+    again, with a text and the position after them.
     """
 
     def __init__(
@@ -41,12 +40,14 @@ class SkipList:
         self._passed, self._passed_to = 0, ""
 
     def open(self) -> None:
-        """Read the operator's list of GTIDs."""
+        """Read the operator's list of GTIDs from the channel's run folder."""
         self._gtids = read_gtids(self._folder)
 
     def groups(self, groups: RelayGroups, stop: int, executed: str = "") -> list[int]:
-        """Return the numbers of those among the first `stop` groups that must be skipped, because they are listed, or
-        because their GTIDs are in `executed` (only with a MySQL source).
+        """Return which of the first `stop` groups must be skipped, as their numbers in ascending order.
+
+        The reason is that the operator has listed a group's GTID or, with a MySQL source, that it is in the set
+        `executed`.
         """
         done = MysqlGtidSet.parse(executed if ":" in executed else "")
         self._repeated = frozenset()
@@ -74,8 +75,9 @@ class SkipList:
         return sorted({*found, *repeated})
 
     def took(self, batch: Batch, info: RelayLogInfo) -> None:
-        """Count the skipped transactions of a batch after the position has moved past it, and remove them from the
-        list.
+        """Count the skipped transactions of a batch, and remove them from the operator's list.
+
+        The caller does this after the position has moved past the batch. `info`: the position after the batch.
         """
         at = str(info.exec_position)
         if batch.kind is BatchKind.SKIP and batch.first in self._repeated:
@@ -90,7 +92,7 @@ class SkipList:
             log.warning("the operator skipped %s; the position is now %s", what, at)
 
     def tell_repeated(self) -> None:
-        """Log all executed transactions that came again since the last message, in one message, and call `note`."""
+        """Report the executed transactions that came again since the last report, in the log and to `note`."""
         if self._passed:
             text = f"skipped {self._passed} transactions whose GTIDs are executed"
             log.warning("%s; the position is now %s", text, self._passed_to)
@@ -98,7 +100,7 @@ class SkipList:
             self._passed = 0
 
     def committed(self, executed: str) -> tuple[str, ...]:
-        """Remove the GTIDs that are now executed from the list, and return them."""
+        """Remove the GTIDs that are in the set `executed` from the operator's list, and return them."""
         done = tuple(gtid for gtid in self._gtids if is_executed(gtid, executed))
         if done:
             self._gtids = tuple(gtid for gtid in self._gtids if gtid not in done)
@@ -106,7 +108,7 @@ class SkipList:
         return done
 
     def keep_rest(self) -> None:
-        """Store the remaining count at an orderly stop, for the next start."""
+        """Store how many transactions are still to be skipped, for the next start. Called at an orderly stop."""
         self.tell_repeated()
         if self.count:
             write_count(self._folder, self.count)

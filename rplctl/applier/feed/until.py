@@ -1,9 +1,11 @@
-"""START SLAVE UNTIL: determines how far the applier may go, and whether the condition is met (MySQL manual).
+"""START REPLICA UNTIL: determines how far the applier may go, and whether the condition is met (MySQL manual).
 
-With a position, a group runs if it *starts* before the position, so a position inside a transaction lets that
-transaction complete. SQL_BEFORE_GTIDS stops before the first listed GTID, and SQL_AFTER_GTIDS once all of them are
-applied. MariaDB's GTIDs (`domain-server-sequence`) are positions per domain. MASTER_GTID_POS is SQL_AFTER_GTIDS with
-such GTIDs: a transaction of another domain is applied if it precedes the last one of the list in the source's log.
+* Position: a group (transaction) is applied if it *starts* before the position. So if the position is inside a
+  transaction, the whole transaction is applied.
+* SQL_BEFORE_GTIDS: the applier stops before the first listed GTID.
+* SQL_AFTER_GTIDS: the applier stops when all listed GTIDs are applied.
+* MASTER_GTID_POS: the same with MariaDB's GTIDs (`domain-server-sequence`), which are positions per domain. The applier
+  also applies the transactions of other domains that precede the last listed one in the source's log.
 """
 
 from __future__ import annotations
@@ -21,9 +23,7 @@ from rplctl.relay_log.reader import RelayGroups
 
 
 def groups_before(groups: RelayGroups, until: Until, executed: str) -> int:
-    """Return how many groups of the scan the UNTIL condition permits. `executed`: the GTIDs executed before
-    the scan.
-    """
+    """Return how many groups of the scan the UNTIL condition permits. `executed`: the GTIDs before the scan."""
     if until.relay_position is not None:
         return _before_relay_position(groups, until.relay_position)
     if until.source_position is not None:
@@ -34,7 +34,7 @@ def groups_before(groups: RelayGroups, until: Until, executed: str) -> int:
 
 
 def is_met(until: Until, info: RelayLogInfo) -> bool:
-    """True if the committed position meets the UNTIL condition."""
+    """True if the committed position in `info` meets the UNTIL condition, so that the applier must stop."""
     if until.source_position is not None:
         return not info.exec_position.is_before(until.source_position)
     if until.relay_position is not None:
@@ -64,13 +64,15 @@ def _before_source_position(groups: RelayGroups, until: BinlogPosition) -> int:
 
 
 def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
-    """Return the number of groups that are permitted: those before the first listed GTID (SQL_BEFORE_GTIDS), or those
-    up to the group that completes the list (SQL_AFTER_GTIDS).
+    """Return how many groups a condition with GTIDs permits.
+
+    SQL_BEFORE_GTIDS permits the groups before the first listed GTID. SQL_AFTER_GTIDS permits the groups up to the one
+    that completes the list.
     """
     scan = groups.scan
     with_gtid = np.flatnonzero(scan.gtid_offset >= 0)
     found = numbers_by_source(groups.data, scan.gtid_offset[with_gtid], lambda _: groups.format_description)
-    places = []  # for each source: the first group that is listed, or the one that completes the list
+    places = []  # for each source, the first listed group, or the group that completes the list
     for source, intervals, count in _listed(until, executed):
         events, numbers = found.get(source, (with_gtid[:0], with_gtid[:0]))
         is_listed = is_within(numbers, intervals)
@@ -83,8 +85,10 @@ def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
 
 
 def _listed(until: Until, executed: str) -> Iterator[tuple[Source | int, Intervals, int]]:
-    """Yield, for each source, the listed numbers, and how many of them must come before the applier stops.
-    SQL_AFTER_GTIDS lists only numbers that are not executed yet.
+    """Yield, for each source, the listed numbers, and how many of them must come until the limit is reached.
+
+    A source is a MySQL source's UUID and tag, or a MariaDB domain. For SQL_AFTER_GTIDS, only the numbers that are not
+    executed yet count.
     """
     is_after = until.kind in AFTER_GTIDS
     if ":" in until.gtids:
@@ -101,7 +105,7 @@ def _listed(until: Until, executed: str) -> Iterator[tuple[Source | int, Interva
 
 
 def _is_begun(gtids: str, executed: str) -> bool:
-    """True if a listed GTID is already applied, so that no position is before all of them."""
+    """True if a listed GTID is already executed, so that SQL_BEFORE_GTIDS is met."""
     if ":" in gtids:
         done = MysqlGtidSet.parse(executed)
         return bool(done) and bool(done.subtract(MysqlGtidSet.parse(gtids)) != done)
