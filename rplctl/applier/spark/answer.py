@@ -1,9 +1,9 @@
-"""The bytes of an answer of a pool's task, and the driver's checks before it uses them.
+"""The bytes with which a task of the pool answers the driver, and the driver's checks before it uses an answer.
 
-An answer is a header (HEADER), a body and, for a large result, a spool file. The header names the channel, the attempt
-and the range; its checksum covers all other bytes. Invariant: an answer is used only if every field matches the
-driver's request. The driver chooses the name of the spool file, so an answer cannot point to another file. Loading an
-answer runs no code from it.
+An answer is a header (HEADER_LENGTH bytes), a body and, for a large result, a spool file. The header names the channel,
+the attempt and the range. The checksum of the header covers all other bytes of header and body. Invariant: an answer is
+used only if every field matches the driver's request. The driver chooses the name of the spool file, so an answer
+cannot point to another file. Loading an answer runs no code from it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from rplctl.target.base import ChangeKind, RowSet, TableChunk
 from rplctl.target.lake import WrittenFile
 
 _MAGIC: Final = b"RPA1"
-# magic, channel, attempt, range, kind, rows, bytes of the body; the checksum follows
+# magic, digest of the channel, token and number of the attempt, kind, rows, bytes of the body; the checksum follows
 _FIELDS: Final = Struct("<4s8s16sQBQQ")
 _CHECKSUM: Final = Struct("<I")
 _SPOOLED: Final = Struct("<QI")  # bytes of the spool file, its checksum
-_SMALL: Final = 1 << 16  # a body of at most so many bytes is sent together with the header
+_SMALL: Final = 1 << 16  # bytes of the largest body that is sent together with the header
 HEADER_LENGTH: Final = _FIELDS.size + _CHECKSUM.size
 LARGEST_BODY: Final = 256 << 20  # bytes; results of rows above 1 MB are in spool files, unless the disk is full
 
@@ -58,12 +58,12 @@ _UNREADABLE: Final = (
 
 
 class WrongAnswer(Exception):
-    """The error if an answer does not match the driver's request."""
+    """The error for an answer that does not match the driver's request, or that reports a failed task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt of a task to decode one range. `piece`: the input of the task."""
+    """One attempt of a task to decode one range. `piece`: the input of the task. `token`: identifies the answer."""
 
     channel: str
     number: int  # unique during the life of a pool
@@ -72,27 +72,28 @@ class Attempt:
 
     @property
     def spool_file(self) -> Path | None:
-        """The only file that the task of this attempt may fill; None if the piece has no spool folder."""
+        """The path of the only file that this attempt's task may write, or None if the piece has no spool folder."""
         folder = "" if isinstance(self.piece, LakePiece) else self.piece.spool_folder
         return Path(folder, f"{self.token.hex()}.chunks") if folder else None
 
     @property
     def size(self) -> int:
-        """The number of bytes in the range."""
+        """The number of bytes in the range that this attempt decodes."""
         piece = self.piece.piece if isinstance(self.piece, LakePiece) else self.piece
         return piece.end - piece.start
 
     @property
     def range_name(self) -> str:
-        """The range in the relay log or chunk file as text, for messages."""
+        """The range in the relay log or chunk file, as a text for messages."""
         piece = self.piece.piece if isinstance(self.piece, LakePiece) else self.piece
         return f"{Path(piece.path).name}:{piece.start}-{piece.end}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The checked result of an attempt: a split or a copy's piece (`split`), or the files for a lake (`files`). `rows`:
-    the number of row changes.
+    """The checked result of an attempt, with the number of row changes in `rows`.
+
+    `split`: the result for a range of the relay log, or for a part of a copy. `files`: the result for a lake.
     """
 
     rows: int
@@ -101,7 +102,7 @@ class Answer:
 
 
 def answer_of(attempt: Attempt, result: SplitResult | LakeFiles) -> list[bytes]:
-    """Return the bytes of an answer with this result, which the task sends in parts."""
+    """Return an answer with this result, as byte strings that the task sends one after the other."""
     if isinstance(result, LakeFiles):
         body = marshal.dumps(([astuple(file) for file in result.files], result.error))
         return _message(attempt, AnswerKind.FILES, result.rows, body)
@@ -126,7 +127,7 @@ def _message(attempt: Attempt, kind: AnswerKind, rows: int, body: bytes) -> list
 
 
 def body_length(header: bytes | bytearray) -> int:
-    """Return the length of the body that follows the header. Raises WrongAnswer if these bytes are not a header."""
+    """Return the length of the body that follows the header. Raises WrongAnswer if `header` is not a header."""
     magic, *_, length = _FIELDS.unpack_from(header)
     if magic != _MAGIC or length > LARGEST_BODY:
         raise WrongAnswer("bytes that do not begin an answer")
@@ -134,9 +135,10 @@ def body_length(header: bytes | bytearray) -> int:
 
 
 def read_answer(attempt: Attempt, data: bytes, catalog: Catalog) -> Answer:
-    """Check the bytes of an answer against the attempt, and return its result.
+    """Check the bytes of an answer against the attempt, and return the result.
 
-    Raises WrongAnswer if they do not match or, with the task's text, if the task failed.
+    `catalog`: the catalog that the task has used. Raises WrongAnswer if the bytes do not match the attempt. If the task
+    failed, WrongAnswer has the task's text.
     """
     _, channel, token, number, kind, rows, length = _FIELDS.unpack_from(data)
     body = memoryview(data)[HEADER_LENGTH:]
@@ -172,9 +174,9 @@ def _chunks(attempt: Attempt, rows: int, body: memoryview | mmap.mmap, catalog: 
 
 
 def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
-    """Check an answer for a copy: it must insert exactly the counted rows, and only into the copied table.
+    """Raise WrongAnswer if an answer for a copy does anything other than insert the rows of the piece into its table.
 
-    Raises WrongAnswer otherwise.
+    The number of rows must be the number that the cloner has counted.
     """
     for chunk in chunks:
         sets = [*chunk.inserts, *(chunk.bulk.parts if chunk.bulk is not None else ())]
@@ -191,9 +193,10 @@ def _check_copy(piece: CopyPiece, chunks: list[TableChunk]) -> None:
 
 
 def _check_ordered(piece: OrderedPiece, chunks: list[TableChunk]) -> None:
-    """Check an answer for ordered events: it must have the changes of each event, with the event's kind and table.
+    """Raise WrongAnswer if an answer for ordered events has changes that do not match the events.
 
-    Raises WrongAnswer otherwise.
+    Each chunk must have changes of its event's kind and table. A chunk without a table means that the driver must
+    decode the event.
     """
     for chunk, table, kind in zip(chunks, piece.tables, piece.kinds, strict=True):
         if chunk.absent or chunk.deletes or chunk.updates or chunk.inserts or chunk.bulk is not None:
@@ -213,8 +216,9 @@ def _check_ordered(piece: OrderedPiece, chunks: list[TableChunk]) -> None:
 
 
 def _spooled(attempt: Attempt, rows: int, body: memoryview, catalog: Catalog) -> Answer:
-    """Read an answer from its spool file. The file's name is removed at once; its pages stay while a text in it is
-    used.
+    """Read an answer from its spool file.
+
+    The file's name is removed at once. The kernel keeps the file's contents while a text in them is in use.
     """
     length, checksum = _SPOOLED.unpack(body)
     path = attempt.spool_file

@@ -1,9 +1,9 @@
-"""Provides the bytes of a split to an executor that cannot see the relay log: sent with the task, or read from the
-archive.
+"""Provides the bytes of a split to an executor that cannot see the relay log.
 
-The archive is the folder of the source's logs, from which the relay log was made. Invariant: the task decodes exactly
-the bytes of the relay log. Bytes of the archive are used only if their length and CRC32 are the relay log's. If not, or
-if no executor sees the archive, the relay log's bytes are sent.
+The driver sends these bytes with the task, or the executor reads them from the archive. The archive is the folder of
+the source's logs, from which the relay log was made. Invariant: the task decodes exactly the bytes of the relay log.
+Bytes of the archive are used only if their length and CRC32 are equal to those of the relay log. Otherwise, and if no
+executor sees the archive, the driver sends the bytes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from rplctl.plain_file import UnfitFile, open_plain
 from rplctl.position import BinlogPosition, is_log_name
 
 Bytes = NDArray[np.uint8]
-_MAP_NORESERVE = 0x4000  # Linux, mmap(2): pages that are never written take no memory
+_MAP_NORESERVE = 0x4000  # Linux, mmap(2): with this flag, pages that are never written take no memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """The place of some bytes of the relay log in the archive, with their checksum."""
+    """The place in the archive of some bytes of the relay log, with their checksum."""
 
     path: str
     offset: int
@@ -37,7 +37,7 @@ class Archived:
     crc32: int
 
     def read(self) -> bytes | None:
-        """Return the bytes from the archive; None if the file is missing or too short, or has other bytes."""
+        """Return the bytes from the archive, or None if the file is missing or too short, or has other bytes."""
         try:
             descriptor = open_plain(Path(self.path))
         except (OSError, UnfitFile):
@@ -52,7 +52,11 @@ Piece = tuple[int, bytes | Archived]  # (offset in the relay log, bytes)
 
 
 def table_maps(path: str, offsets: Sequence[int], before: int) -> tuple[Piece, ...]:
-    """Return those of the relay log's table maps at `offsets` that are before the split."""
+    """Return the table maps of the relay log at `offsets`, if they are before the split.
+
+    The split's rows events need these table maps. `before`: the offset of the split. A table map at a later offset is
+    in the split itself.
+    """
     data = mapped_to(path, before)
     return tuple((at, _event_at(data, at)) for at in offsets if at < before)
 
@@ -62,9 +66,10 @@ def carried(path: str, start: int, end: int) -> bytes:
 
 
 def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosition) -> Archived | None:
-    """Return the place in the archive of a range of the relay log.
+    """Return the place in the archive of the bytes from `start` to `end` of the relay log `path`.
 
-    `source`: the position in the source's log at `start`; None is returned if it is unknown.
+    `archive`: the folder. `source`: the position in the source's log at `start`. Return None if this position is
+    unknown.
     """
     if not is_log_name(source.log_name):
         return None
@@ -73,8 +78,9 @@ def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosit
 
 
 def as_file(pieces: Sequence[Piece], end: int) -> Bytes | None:
-    """Return bytes that look like the relay log up to `end` but contain only these pieces; None if a piece's bytes
-    cannot be read here.
+    """Return an array that looks like the relay log up to `end`, but contains only these pieces.
+
+    So the offsets of events stay the same. Return None if this machine cannot read the bytes of a piece.
     """
     room = mmap.mmap(-1, end, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
     for at, piece in pieces:

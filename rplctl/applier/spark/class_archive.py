@@ -1,11 +1,14 @@
-"""Spark's Java classes, parsed once per machine and mapped into memory at each start (class data sharing, JEP 310).
+"""The archive of Spark's Java classes, parsed once per machine and mapped into memory at each start.
 
-Spark loads 8,000 classes from many jars before it does anything; with an archive it starts in half the time, for half
-the CPU. The first `start` that finds no archive (80 MB) creates it in the background, at the lowest priority: one
-process of Spark lists the classes that a job loads, and a second Java process writes them to the archive. Invariant: an
-archive is complete or absent (it is renamed into place). The JVM itself refuses an archive of other jars or another
-Java. If a JVM fails to start with the archive twice in a row, rplctl removes it for a day; a single failure may be a
-JVM that was killed during its start. Without the archive everything works, only more slowly.
+(Class data sharing, JEP 310.) Spark loads 8,000 classes from many jars before it does anything. With an archive, it
+starts in half the time, with half the CPU time. The first `rplctl start` that finds no archive (80 MB) creates one in
+the background, with the lowest priority. For this, one process of Spark lists the classes that a job loads, and a
+second Java process writes them to the archive.
+
+Invariant: an archive is complete or absent, because it is renamed into place. The JVM itself refuses an archive for
+other jars or for another Java. If a JVM fails to start with the archive twice in a row, rplctl removes the archive for
+a day. A single failure is ignored, because the JVM may have been killed during its start. Without the archive
+everything works, only more slowly.
 """
 
 from __future__ import annotations
@@ -41,15 +44,15 @@ def archive_path(java: Java, class_path: str) -> Path:
 
 
 def archive_options(path: Path) -> str:
-    """Return the JVM options that use the archive; '' without an archive."""
+    """Return the JVM options that use the archive, or '' if there is no usable archive."""
     is_usable = path.is_file() and is_private(path.parent)  # the JVM runs code from the archive
     return f'"-XX:SharedArchiveFile={path}" {NO_MESSAGES}' if is_usable else ""
 
 
 def make_in_background(java_home: str, *, is_direct: bool) -> None:
-    """Start the process that creates the archive. It ends at once if another process is creating the archive.
+    """Start a process that creates the archive. The process ends at once if another process is creating the archive.
 
-    `is_direct`: True for a Java that rplctl starts without Spark's script.
+    `is_direct`: True if rplctl starts this Java without Spark's script.
     """
     start_beside(["-m", "rplctl.applier.spark.make_class_archive", java_home, *([] if is_direct else [BY_SCRIPT])])
 
@@ -64,9 +67,7 @@ def is_wanted(path: Path) -> bool:
 
 
 def doubt(path: Path) -> None:
-    """Note that Spark did not start with the archive. After the second failure in a row, remove the archive
-    for a day.
-    """
+    """Note that Spark did not start with the archive. After the second note in a row, remove it for a day."""
     if not (doubted := _doubted_path(path)).exists():
         doubted.touch()
         return
@@ -76,7 +77,7 @@ def doubt(path: Path) -> None:
 
 
 def trust(path: Path) -> None:
-    """Note that Spark started with the archive."""
+    """Note that Spark started with the archive, so that an earlier failure no longer counts."""
     _doubted_path(path).unlink(missing_ok=True)
 
 

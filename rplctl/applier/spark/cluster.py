@@ -1,8 +1,8 @@
-"""A Spark on other machines: the operator's settings for it, its protection from other users, and checks of its
-executors.
+"""A Spark on other machines: the operator's settings, protection from other users, and checks of the executors.
 
-Invariant: rows and statements are sent only to peers that prove to know the cluster's secret, and encrypted, unless the
-operator sets `insecure_cluster`. No argument and no environment variable of an rplctl process contains a secret.
+Invariant: rows and statements are sent only to processes that prove that they know the cluster's secret, and only
+encrypted. The option `insecure_cluster` switches both off. No argument and no environment variable of an rplctl process
+contains a secret.
 """
 
 from __future__ import annotations
@@ -44,20 +44,21 @@ _OURS: Final = frozenset(
     {*KEEP_OUT, "spark.master", "spark.app.name", "spark.submit.deployMode", "spark.python.daemon.module"}
 )
 _WAIT_S: Final = 0.5
-_PATIENCE_S: Final = 10.0  # an executor takes seconds to start: until then nothing is reported
+_PATIENCE_S: Final = 10.0  # an executor needs seconds to start, so nothing is reported before
 _FORGOTTEN_S: Final = 30.0
 _LIBRARIES: Final = ("rplctl", "pyspark", "numpy", "numba")
 Versions = tuple[tuple[str, str], ...]  # (name, version)
 
 
 def is_on_this_machine(master: str) -> bool:
-    """True if tasks run in processes of this Spark, which see the same files as this process."""
+    """True if Spark is in local mode, so that its tasks see the same files as this process. `master`: its URL."""
     return not master or re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def given_settings(config: Config) -> dict[str, str]:
-    """Return the settings in `spark_conf`, with the secret revealed. Raises ConfigError if one of them is set by
-    rplctl, or if the secret cannot be read.
+    """Return the Spark settings in the option `spark_conf`, with the secret revealed.
+
+    Raises ConfigError if only rplctl may set one of them, or if the secret cannot be read.
     """
     found = spark_conf_of(config.spark_conf)
     for name in sorted(found.keys() & _OURS):
@@ -70,8 +71,9 @@ def given_settings(config: Config) -> dict[str, str]:
 
 
 def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> dict[str, str]:
-    """Return the Spark settings that keep other users out. Raises ConfigError if these settings need a secret that is
-    not set.
+    """Return the Spark settings that keep other users out. `given`: the operator's settings.
+
+    Raises ConfigError if the protection needs a secret that the operator has not set.
     """
     if is_on_this_machine(master):
         return KEEP_OUT
@@ -92,9 +94,7 @@ def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> d
 
 @dataclass(frozen=True, slots=True)
 class VisibilityProbe:
-    """A file of this machine with a random content. An executor that can read this content can also read the relay
-    logs.
-    """
+    """A file of this machine with a random content. An executor that can read it can also read the relay logs."""
 
     path: str
     token: str
@@ -130,8 +130,9 @@ def own_versions() -> Versions:
 
 
 def refuse_other_versions(executors: Sequence[Executor], wanted: Versions) -> None:
-    """Raise RplError if an executor has other versions than the applier, so that it may decode a row differently.
-    `wanted`: the applier's.
+    """Raise RplError if an executor has other versions than the applier, because it may decode a row differently.
+
+    `wanted`: the versions of the applier.
     """
     for executor in executors:
         for (name, theirs), (_, ours) in zip(executor.versions, wanted, strict=True):
@@ -146,10 +147,11 @@ def refuse_other_versions(executors: Sequence[Executor], wanted: Versions) -> No
 class Cluster:
     """The Spark cluster of one channel.
 
-    `says`: shows a text as the applier's state, '' to show none. `archive`: the folder of binary logs that the channel
-    reads, which executors may see, too. If a standalone master is restarted, it does not know this context any more,
-    and does not report this. So a context that has lost all its executors is ended once, and the pipeline opens
-    another.
+    `says`: shows a text as the applier's state, or '' to show none. `archive`: the folder of binary logs that the
+    channel reads. Executors may see this folder, too.
+
+    If a standalone master is restarted, it no longer knows this Spark context, and does not report this. A context that
+    has lost all its executors is therefore ended, once. The pipeline then opens another context.
     """
 
     def __init__(
@@ -167,7 +169,7 @@ class Cluster:
         self._alone_since = 0.0
 
     def reads(self, words: str) -> None:
-        """Log `words`, which say how the executors get the relay log's bytes, if they differ from the last call."""
+        """Log `words`, which say how the executors get the relay log's bytes, if they have changed."""
         if words != self._reported:
             self._reported = words
             log.info(words)
@@ -178,7 +180,10 @@ class Cluster:
             time.sleep(_WAIT_S)
 
     def has_executors(self, context: SparkContext) -> bool:
-        """True if the context has an executor. If it has none for long, report this."""
+        """True if the context has an executor. If it has had none for ten seconds, the state of the applier says so.
+
+        If a context that had executors has none for 30 seconds, although its master answers, the context is ended.
+        """
         count = len(_java(context).statusTracker().getExecutorInfos()) - 1  # the driver is one of them
         if count > 0:
             self._had_some = True
@@ -197,7 +202,7 @@ class Cluster:
 
 
 def _answers(master: str) -> bool:
-    """True if a master in the URL of a standalone cluster accepts a connection."""
+    """True if a master in the URL of a standalone cluster accepts a connection. The URL may name several masters."""
     for place in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
         host, _, port = place.rpartition(":")
         with suppress(OSError, ValueError), socket.create_connection((host.strip("[]"), int(port)), _WAIT_S):
@@ -206,7 +211,7 @@ def _answers(master: str) -> bool:
 
 
 def is_over(context: SparkContext) -> bool:
-    """True if the context was ended by this process, or by its cluster."""
+    """True if the context has been ended, by this process or by its cluster."""
     return context._jsc is None or bool(_java(context).isStopped())
 
 

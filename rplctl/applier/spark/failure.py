@@ -1,8 +1,9 @@
-"""Reports failures of Spark in words for an operator, and ends jobs that would be retried forever.
+"""Reports failures of Spark in words for an operator, and ends jobs that Spark would repeat forever.
 
-Invariant: the report of a failed job names the process that died, its signal, and a lack of memory. And each job ends:
-Spark counts a task's failures up to `spark.task.maxFailures`, but it counts neither tasks that an executor refuses nor
-those of a lost executor (seen: 56,624 attempts in 25 s, no error). `limited_attempts` counts these tasks, too.
+Invariant: the report of a failed job names the process that died, its signal, and a lack of memory. Each job ends, too.
+Spark limits only some failures of a task, by `spark.task.maxFailures`. It does not count tasks that an executor
+refuses, nor the tasks of a lost executor (seen: 56,624 attempts in 25 s, no error). `limited_attempts` counts these
+tasks, too.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 1.0
 DYING_SECONDS = 10.0
-MOST_ATTEMPTS = 16  # at a task, on average over its stage: on a cluster, executors come and go
+MOST_ATTEMPTS = 16  # for each task, on average over its stage, because executors of a cluster come and go
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
 _NOT_INSTALLED = ("No module named 'rplctl", "No module named rplctl", "Cannot run program")
 _NOT_BEGUN = (
-    "from rplctl.applier.spark.worker_daemon's stdout"  # in Spark's text for a Python process that ended at once
+    "from rplctl.applier.spark.worker_daemon's stdout"  # part of Spark's text for a Python process that ended at once
 )
 MEMORY_HINT = (
     "add memory to the machine, or set a smaller max_batch_bytes (rplctl init --max-batch-bytes BYTES); to see the "
@@ -40,14 +41,16 @@ MEMORY_HINT = (
 
 
 class TasksFailed(Exception):
-    """The error for a job that Spark could not run, even after repeated attempts. Its text is read while the JVM can
-    still answer.
+    """The error for a job that Spark could not run, even after repeated attempts.
+
+    Its text was read while the JVM could still answer.
     """
 
 
 def words_of(error: Exception) -> str:
-    """Return an error's text without its stack trace. Call this while the JVM runs: later, the text of a JVM's error is
-    lost.
+    """Return an error's text without its stack trace.
+
+    Call this function while the JVM runs, because the text of a Java error is lost with the JVM.
     """
     from py4j.protocol import Py4JError
 
@@ -59,10 +62,9 @@ def words_of(error: Exception) -> str:
 
 
 def memory_kills() -> int:
-    """Return the kernel's count of processes killed for lack of memory: in our control group if it counts them, else on
-    the machine.
+    """Return how many processes the kernel has killed for lack of memory; 0 if the count cannot be read.
 
-    0 if the count cannot be read.
+    The count is that of our control group if the kernel counts it there, or else that of the machine.
     """
     try:
         own = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip().lstrip("/")
@@ -79,15 +81,18 @@ def memory_kills() -> int:
 
 
 def _kills_since(before: int) -> str:
-    """Return a clause for a message if the kernel has killed a process since `memory_kills` returned
-    `before`; else ''.
+    """Return a clause for a message if the kernel has killed a process for lack of memory, or else ''.
+
+    `before`: an earlier result of `memory_kills`.
     """
     return "; the kernel has killed a process for lack of memory (OOM)" if memory_kills() > before else ""
 
 
 def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
-    """Return a sentence that says how Spark's Java process has ended; '' while it runs, or if this process has not
-    started it. `kills_before`: the result of `memory_kills` at the start; a later kill is part of the sentence.
+    """Return a sentence that says how Spark's Java process has ended.
+
+    Return '' while the process runs, or if this process has not started it. `kills_before`: the result of
+    `memory_kills` at the start. If the kernel has killed a process since, the sentence says so.
     """
     code = process.poll() if process is not None else None
     if process is None or code is None:
@@ -100,10 +105,10 @@ def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
 
 
 def await_end_of_java(error: Exception) -> None:
-    """Wait until the JVM has ended, if `error` says that it does not answer.
+    """Wait until the JVM has ended, if `error` means that it does not answer.
 
-    A JVM's sockets close before its parent sees it dead. If the applier ended the JVM in between, the cause would be
-    lost.
+    When a JVM dies, its sockets close before its parent can see its exit code. If the applier killed the JVM in
+    between, it would not know the real cause.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkContext
@@ -116,7 +121,9 @@ def await_end_of_java(error: Exception) -> None:
 
 
 def in_words(failure: str, kills_before: int) -> tuple[str, str]:
-    """Return (error text, hint) for the text of a TasksFailed. `kills_before`: the parameter of `end_of_java`."""
+    """Return (error text, hint) for an operator. `failure`: the text of a TasksFailed. `kills_before`: as for
+    `end_of_java`.
+    """
     again = "nothing is lost; to try again, run: rplctl start"
     if any(words in failure for words in _WORKER_DIED):
         died = "Spark's Python worker died in each attempt at a task (it was killed, or it crashed)"
@@ -131,10 +138,10 @@ def in_words(failure: str, kills_before: int) -> tuple[str, str]:
 
 
 def failure_of(error: Exception, death: str, kills_before: int, channel: Channel) -> RplError:
-    """Return the RplError to report if the applier ended with another error.
+    """Return the RplError to report if the applier ended with an error of another class.
 
-    `death`: the sentence about the end of Spark's JVM, of which other code only sees closed sockets. `kills_before`:
-    the parameter of `end_of_java`. An error with a known cause, such as a full disk, needs no traceback.
+    `death`: the sentence about the end of Spark's JVM, or ''. Other code only sees that the JVM's sockets are closed.
+    `kills_before`: as for `end_of_java`. An error with a known cause, such as a full disk, gets no traceback.
     """
     if isinstance(error, OSError) and error.filename and not death:
         failure = file_error(error, channel.name)
@@ -155,10 +162,10 @@ def failure_of(error: Exception, death: str, kills_before: int, channel: Channel
 
 @contextmanager
 def limited_attempts(context: SparkContext, cluster: Cluster | None = None) -> Iterator[list[str]]:
-    """Watch the job that runs in the block, and end it if its tasks fail too often. Yield a list; in this case it gets
-    the reason.
+    """Watch the job that runs in the block, and end it if its tasks fail too often.
 
-    `cluster`: its executors are polled meanwhile.
+    Yield a list, which is empty. If the job is ended, the list gets the reason. `cluster`: the cluster whose executors
+    are checked meanwhile.
     """
     done = threading.Event()
     ended: list[str] = []
@@ -193,7 +200,7 @@ def _end_hopeless(context: SparkContext, ended: list[str]) -> None:
 
 
 def _reason(context: SparkContext, stage: int) -> str:
-    """Return the error of the stage's first failed attempt, if Spark still knows it; else ''."""
+    """Return the error of the stage's first failed attempt as a clause, or '' if Spark does not know it any more."""
     from py4j.protocol import Py4JError
 
     with suppress(Py4JError, IndexError):  # statusStore is not a public interface

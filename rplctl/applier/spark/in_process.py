@@ -1,7 +1,7 @@
 """Runs a batch's tasks without Spark: in this process, one after another.
 
-For `crash-test` and tests. The tasks are pure (design D1: no database access, may run twice), so a crash has the same
-effects with and without Spark.
+`crash-test` and tests use this module. The tasks do not connect to a database and may run twice (design D1), so a crash
+has the same effects with and without Spark.
 """
 
 from __future__ import annotations

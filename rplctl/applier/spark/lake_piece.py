@@ -1,4 +1,4 @@
-"""The input and the result of a Spark task for a lake (lake_task). Loads no lake library."""
+"""The input and the result of a Spark task for a lake (lake_task.py). This module loads no library of a lake."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rplctl.target.lake import FileWriter, WrittenFile
 
 @dataclass(frozen=True, slots=True)
 class LakePiece:
-    """The input of a task for a lake. `folders`: table → folder of its files, for all tables that the piece
-    may change.
+    """The input of a task for a lake.
+
+    `folders`: for each table that the piece may change, the folder of its files.
     """
 
     piece: Piece
@@ -23,8 +24,9 @@ class LakePiece:
 
 @dataclass(frozen=True, slots=True)
 class LakeFiles:
-    """The result of a task for a lake. `error`: the fields of an RplError if the task failed; there are no
-    files then.
+    """The result of a task for a lake: the files that the task has written.
+
+    `error`: the fields of an RplError if the task failed. There are no files then.
     """
 
     files: tuple[WrittenFile, ...] = ()

@@ -1,7 +1,7 @@
 """The Spark task for a lake: turns a piece of the relay log into files of changes, one for each table in the piece.
 
-The rows never leave the task: it returns only the names and sizes of the files. A task that runs twice leaves files
-that no table refers to. Errors are returned as values, as in pipeline.py.
+The rows never leave the task, which returns only the names and sizes of the files. If a task runs twice, no table
+refers to the files of the other run. Errors are returned as values, as in split_task.py.
 """
 
 from __future__ import annotations

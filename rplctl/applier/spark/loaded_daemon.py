@@ -1,11 +1,12 @@
-"""The process from which Spark's Python workers are forked. It has already imported and compiled everything that a task
-needs.
+"""The process from which Spark's Python workers are forked.
 
-A worker is therefore ready at once, and Python's garbage collector, which Spark runs after every task, ignores the
-imported objects (this saves 40 ms per task). The applier forks this process from itself while Java starts, so both load
-everything once. When Spark starts its own daemon (worker_daemon.py), that daemon hands over its streams and its
-environment through a private socket. Invariants: the process serves only its own user; it ends with the applier, and
-after the handover with the JVM.
+It has already imported and compiled everything that a task needs, so a worker is ready at once. Spark runs Python's
+garbage collector after every task. In this process, the collector ignores the imported objects, which saves 40 ms per
+task. The applier forks this process from itself while Java starts, so that everything is loaded only once. Later, Spark
+starts its own daemon (worker_daemon.py). This daemon hands over its streams and its environment through a private
+socket.
+
+Invariants: the process serves only its own user. It ends with the applier and, after the handover, with the JVM.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _lives: list[int] = []  # descriptors whose end tells a forked process that this
 
 
 def _is_copy(place: str) -> bool:
-    """True if this archive (`pyspark.zip`, `py4j-0.10-src.zip`) has a package that is also a folder on the path."""
+    """True if the archive `place` contains a package that is also installed as a folder on the path.
+
+    Such archives are `pyspark.zip` and `py4j-0.10-src.zip` in the folder of PySpark.
+    """
     path = Path(place)
     if path.suffix != ".zip" or path.parts[-4:-1] != ("pyspark", "python", "lib"):
         return False
@@ -37,7 +41,7 @@ def _is_copy(place: str) -> bool:
     return str(installed) in sys.path and (installed / re.split(r"[-.]", path.name)[0]).is_dir()
 
 
-# Spark puts its sources first, in archives that Python compiles again in each process: 1.4 s of the first job
+# Spark puts its sources first on the path, in archives that Python compiles in each process: 1.4 s of the first job
 sys.path[:] = [place for place in sys.path if not _is_copy(place)]
 
 import pyspark.worker  # noqa: E402, F401 - for the workers
@@ -51,8 +55,9 @@ _worker = daemon.worker
 
 
 def worker(sock: socket.socket, authenticated: bool) -> int:
-    """Run a worker for Spark. It ends without an error message if its JVM has ended, because an applier that stops
-    kills the JVM during a task.
+    """Run a worker for Spark. If the worker's JVM has ended, the worker ends without an error message.
+
+    This is normal, because an applier that stops kills the JVM while tasks run.
     """
     try:
         return _worker(sock, authenticated)
@@ -64,7 +69,7 @@ daemon.worker = worker
 
 
 def serve() -> None:
-    """Fork workers for as long as the JVM lives."""
+    """Fork workers for as long as the JVM lives, in a process that must load everything itself."""
     warm_up()
     gc.collect()
     gc.freeze()
@@ -72,7 +77,7 @@ def serve() -> None:
 
 
 def fork(path: str) -> None:
-    """Fork the process, which waits at the socket `path` for Spark's daemon. The caller must have only one thread."""
+    """Fork the process, which then waits at the socket `path` for Spark's daemon. The caller has only one thread."""
     warm_up()
     gc.collect()
     gc.freeze()
@@ -89,10 +94,13 @@ def fork(path: str) -> None:
 
 
 def _become(listener: socket.socket, watched: int) -> NoReturn:
-    """Wait for the handover, then work as Spark's daemon."""
+    """Wait for the handover in the forked process, and then work as Spark's daemon.
+
+    `watched`: the end of a pipe that closes when the applier ends.
+    """
     try:
         os.setpgid(0, 0)  # only the applier handles Ctrl-C
-        for name in os.listdir("/proc/self/fd"):  # closes locks, and the JVM's input, whose end must end the JVM
+        for name in os.listdir("/proc/self/fd"):  # closes locks, and the JVM's input, whose end ends the JVM
             if int(name) >= _STREAMS and int(name) not in (listener.fileno(), watched):
                 _close(int(name))
         if (connection := _accepted(listener, watched)) is not None:
@@ -112,7 +120,7 @@ def _close(descriptor: int) -> None:
 
 
 def _accepted(listener: socket.socket, watched: int) -> socket.socket | None:
-    """Return a connection from a process of the same user; None if the applier has ended."""
+    """Return a connection from a process of the same user, or None if the applier has ended before."""
     while True:
         ready, _, _ = select.select([listener.fileno(), watched], [], [])
         if watched in ready:
@@ -124,8 +132,9 @@ def _accepted(listener: socket.socket, watched: int) -> socket.socket | None:
 
 
 def _take_over(connection: socket.socket) -> None:
-    """Replace this process's streams, environment and arguments by those of the peer. The peer ends when this process
-    ends.
+    """Replace this process's streams, environment and arguments by those that the peer has sent.
+
+    The peer waits at the connection until this process ends.
     """
     data, streams, _, _ = socket.recv_fds(connection, _MOST_BYTES, _STREAMS)
     message = json.loads(data)

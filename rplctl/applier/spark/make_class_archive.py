@@ -1,7 +1,7 @@
-"""`python -m rplctl.applier.spark.make_class_archive JAVA_HOME [--by-script]`: creates the archive of `class_archive`.
+"""`python -m rplctl.applier.spark.make_class_archive JAVA_HOME [--by-script]`: creates the archive of class_archive.py.
 
-A Spark that runs one job lists the classes that it loads, then a Java writes them to the archive. The process has the
-lowest priority, and only one at a time creates an archive.
+First, a Spark that runs one job lists the classes that it loads. Then a Java process writes these classes to the
+archive. This process has the lowest priority, and only one process at a time creates an archive.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LOWEST_PRIORITY = 19
 def make(java_home: str = "", *, is_direct: bool = True) -> Path | None:
     """Create the class archive for the Java that `java_home` and the environment select, and return its path.
 
-    Return None if there is an archive already, if another process creates it, or if it cannot be created. `is_direct`:
-    the parameter of `make_in_background`.
+    Return None if an archive exists already, if another process is creating it, or if it cannot be created.
+    `is_direct`: as for `make_in_background`.
     """
     with tempfile.TemporaryDirectory(prefix="rplctl-") as name:
         java = find_java(java_home, Path(name) / "java")
@@ -52,7 +52,7 @@ def _dumped(java: Java, java_home: str, folder: Path, *, is_direct: bool) -> byt
     made = folder / "archive"
     options = [
         "-Xshare:dump",
-        "-XX:+UseSerialGC",  # the collector of `session`: an archive is valid for one collector
+        "-XX:+UseSerialGC",  # the collector in session.py, because an archive is valid for one collector only
         f"-XX:SharedClassListFile={classes}",
         f"-XX:SharedArchiveFile={made}",
     ]
@@ -62,7 +62,7 @@ def _dumped(java: Java, java_home: str, folder: Path, *, is_direct: bool) -> byt
 
 
 def _classes_of_a_job(java_home: str, folder: Path, *, is_direct: bool) -> tuple[Path, str]:
-    """Run a Spark with one job. Return the path of a list of the classes that it loads, and its class path."""
+    """Run a Spark with one job. Return the path of a list of the loaded classes, and the class path of the JVM."""
     classes = folder / "classes"
     config = Config(datadir=folder, java_home=java_home, spark_master="local[1]")
     options = f'"-XX:DumpLoadedClassList={classes}"'

@@ -1,11 +1,13 @@
-"""Starts the JVM of this process, and connects to it. No other process is ever used in its place.
+"""Starts the JVM of this process, and connects to it. No other process is ever used instead of this JVM.
 
-On this machine, and without configuration by the operator, rplctl starts the Java of Spark's gateway directly. Spark's
-own script first runs a shell and another Java to compute the command line, and then a class that reads configuration
-and looks for applications: a second of CPU time. py4j proves to the JVM who we are (a token), but the JVM proves
-nothing to us. If it has died, any local user may listen on its port, and answers from that port name files whose
-content is unpickled. Invariant: each connection is to a socket on which this user listens; a port belongs to one user
-as long as a process listens on it.
+rplctl starts the Java of Spark's gateway directly if Spark runs on this machine and the operator has not configured
+Spark. Spark's own script takes a second of CPU time more. It runs a shell and another Java to compute the command line,
+and then reads configuration and searches for applications.
+
+py4j proves by a token to the JVM who we are, but the JVM proves nothing to us. After the JVM has died, any local user
+may listen on its port. This is dangerous, because answers from the port name files whose content is unpickled.
+Invariant: each connection is to a socket on which this user listens. A port belongs to one user as long as a process
+listens on it.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ _NEEDLESS_JARS: Final = (
     *("JTransforms", "spire", "jline", "scala-compiler"),
 )
 _POLL_S: Final = 0.01
-LONGEST_START_S = 120.0  # a second on a quiet machine; a JVM that cannot write the file, for a full disk, lives on
+LONGEST_START_S = 120.0  # a start takes a second, but a JVM that cannot write its port (full disk) never ends by itself
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 _libc: Final = ctypes.CDLL(None)
 _TABLES = ("tcp", "tcp6")
@@ -70,12 +72,13 @@ _LISTENS = "0A"
 
 
 class Stranger(ConnectionRefusedError):
-    """The error if another user listens on the port on which this process's JVM listened."""
+    """The error if another user listens on the port on which this process's JVM has listened."""
 
 
 class OwnSocket(socket.socket):
-    """A socket that connects only to processes of this user. `connect` raises Stranger if another user listens on the
-    port.
+    """A socket that connects only to processes of this user.
+
+    `connect` raises Stranger if another user listens on the port.
     """
 
     def connect(self, address: Any) -> None:
@@ -86,7 +89,7 @@ class OwnSocket(socket.socket):
 
 
 class _Door:
-    """A stand-in for py4j's TLS context: it turns each of py4j's sockets into an OwnSocket, before py4j connects."""
+    """A substitute for py4j's TLS context. It replaces each of py4j's sockets by an OwnSocket before py4j connects."""
 
     def wrap_socket(self, plain: socket.socket, server_hostname: str) -> OwnSocket:
         timeout = plain.gettimeout()
@@ -99,20 +102,22 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 class JavaEnded(OSError):
-    """The error for a JVM that has ended without a gateway, or that has no gateway in time."""
+    """The error for a JVM that ended before it had a gateway, or that has no gateway in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartedJava:
-    """A JVM that is starting. `answer`: the file to which it writes its port."""
+    """A JVM that is starting. `answer`: the file to which the JVM will write its port and token."""
 
     process: subprocess.Popen[bytes]
     answer: Path
 
 
 def connect(started: StartedJava) -> Any:
-    """Wait until the JVM has a gateway, and return py4j's connection to it. Raises JavaEnded if the JVM ends or does
-    not write its port in time, and Py4JError or OSError if the connection fails.
+    """Wait until the JVM has a gateway, and return py4j's connection to it.
+
+    Raises JavaEnded if the JVM ends or does not write its port in time, and Py4JError or OSError if the connection
+    fails.
     """
     from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
     from py4j.java_gateway import java_import
@@ -134,8 +139,8 @@ def connect(started: StartedJava) -> Any:
         python_parameters=PythonParameters(port=0, eager_load=False),
     )
     gateway.proc = started.process
-    # PySpark's own converters are for NumPy values and dates, which rplctl does not send. They load pyspark.testing
-    # and, if installed, pandas: 0.1 s in the middle of a batch, and its memory
+    # PySpark's own converters are for NumPy values and dates, which rplctl does not send. They would load
+    # pyspark.testing and pandas, which takes memory, and 0.1 s in the middle of a batch
     own = [converter for converter in INPUT_CONVERTER if type(converter).__module__.startswith("py4j.")]
     gateway._gateway_client.converters = own
     for name in _PACKAGES:
@@ -144,14 +149,14 @@ def connect(started: StartedJava) -> Any:
 
 
 def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_direct: bool) -> StartedJava:
-    """Start the JVM, which ends with this process. `settings`: Spark's settings without its secret; `folder`: a private
-    folder.
+    """Start the JVM, which will end with this process.
 
-    The JVM writes its port next to the folder, not in it, because the next applier removes the folder. A JVM that
-    cannot write its port never ends by itself.
+    `settings`: Spark's settings without the secret. `folder`: a private folder. `is_direct`: False to start the JVM by
+    Spark's script. The JVM writes its port to a file next to the folder, not in it, because the next applier removes
+    the folder. A JVM that cannot write its port would never end by itself.
     """
     answer = folder.with_name("spark-gateway")
-    for old in (answer, *folder.parent.glob("connection*.info")):  # the second is its temporary name
+    for old in (answer, *folder.parent.glob("connection*.info")):  # the second is the answer's temporary name
         old.unlink(missing_ok=True)
     is_main = threading.current_thread() is threading.main_thread()
     process = subprocess.Popen(
@@ -167,38 +172,39 @@ def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_dire
 
 
 def _end_with(parent: int) -> None:
-    """Make the kernel kill this process, which becomes the JVM, when its parent ends.
+    """Make the kernel kill this process when its parent ends. This process then becomes the JVM.
 
-    A JVM ends by itself when its input is closed, but not if it could not write its port: its gateway then lives on.
-    The kernel means the parent's thread, so only a JVM that the main thread starts may use this function.
+    A JVM ends by itself when its input is closed, but not if it could not write its port. The kernel watches the thread
+    of the parent that has started the process. So this function is only for a JVM that the main thread starts.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before the call
+    if os.getppid() != parent:  # the parent ended before the call
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def kill_started() -> None:
-    """Kill every JVM that this process has started. Called if the process ends before it has connected to them."""
+    """Kill every JVM that this process has started. Called if the process ends before it has connected to the JVM."""
     for process in _started:
         process.kill()
 
 
 def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
-    """True if there may be configuration for Spark's script: in variables, in files of its folder, or from
-    its vendor.
+    """True if Spark's script may read configuration, so that rplctl must start the JVM by this script.
+
+    The configuration may be in variables, in files of Spark's folder, or from Spark's vendor.
     """
     named = any(name.startswith(_CONFIGURED) and name not in _OURS for name in environment)
     return named or (_spark_home() / "conf").exists() or not (_spark_home() / "jars").is_dir()
 
 
 def direct_command(java: Java, java_options: str) -> list[str]:
-    """Return the command that Spark's launcher would use to start its gateway, with fewer jars."""
+    """Return the command with which Spark's launcher would start its gateway, but with fewer jars."""
     options = [_HEAP, *MODULE_OPTIONS, *shlex.split(java_options)]
     return [str(java.runtime / "bin" / "java"), "-cp", class_path(), *options, GATEWAY]
 
 
 def class_path() -> str:
-    """Return the launcher's class path without unused jars, in a fixed order: the class archive depends on it."""
+    """Return the launcher's class path without unused jars. The class archive depends on its fixed order."""
     home = _spark_home()
     jars = sorted(jar for jar in home.glob("jars/*.jar") if not jar.name.startswith(_NEEDLESS_JARS))
     return ":".join(map(str, [home / "conf", *jars]))
@@ -207,7 +213,7 @@ def class_path() -> str:
 def _submit(settings: Mapping[str, str]) -> list[str]:
     """Return the command that starts Spark's script.
 
-    It contains no secret, because every user sees the arguments of processes.
+    The command contains no secret, because every user can see the arguments of processes.
     """
     from pyspark.find_spark_home import _find_spark_home
 
@@ -216,7 +222,7 @@ def _submit(settings: Mapping[str, str]) -> list[str]:
 
 
 def _spark_home() -> Path:
-    """Return the folder of PySpark without loading PySpark."""
+    """Return the folder in which PySpark is installed, without loading PySpark."""
     found = importlib.util.find_spec("pyspark")
     assert found is not None and found.origin is not None
     return Path(found.origin).parent

@@ -1,9 +1,9 @@
-"""Runs the Spark job of one batch: it takes splits of the relay log, and returns encoded chunks in the order of the
-splits (design D1).
+"""Runs the Spark job of a batch, which decodes splits (ranges of the relay log) into net changes of tables (design D1).
 
-Tasks are pure (split_task); Spark may run one twice. Only the name of a large result passes through the JVM, because
-rows through py4j cost 19 ms/MB. A probe file shows whether an executor sees the relay log. If it does not, tasks read
-the archive from which the relay log was made, or get its bytes (`carried`), and their results return through Spark.
+Tasks have no side effects (split_task.py), so Spark may run a task twice. Only the name of a large result passes
+through the JVM, because rows through py4j cost 19 ms/MB. On a cluster, a probe file shows whether an executor sees the
+relay log. If it does not, the tasks read the archive from which the relay log was made, or the driver sends them the
+bytes (carried.py). The results then return through Spark.
 """
 
 from __future__ import annotations
@@ -40,22 +40,23 @@ from rplctl.target.base import TableChunk, no_such_table
 if TYPE_CHECKING:
     from pyspark import Broadcast, SparkContext
 
-SMALL_JOB = 4 << 20  # bytes of relay log for one task, which this process decodes sooner (bench_crossover)
+SMALL_JOB = 4 << 20  # bytes of relay log up to which this process is faster than a Spark job (bench_crossover)
 LARGEST_CARRIED = 64 << 20  # bytes; a Spark message has room for 128 MB. Larger splits are decoded by this process.
 NO_LIMIT = 1 << 62
-CARRIED_JOB = 128 << 20  # bytes of a job whose bytes or results are sent: they are in the driver's JVM, which has 1 GB
+CARRIED_JOB = 128 << 20  # bytes of a job whose input or results are in the driver's JVM, which has 1 GB
 _warm: WeakSet[SparkContext] = WeakSet()  # contexts that have run a job
 _warming = threading.Lock()
 
 
 def is_worth_a_job(size: int) -> bool:
-    """True if so many bytes of the relay log are worth a Spark job."""
+    """True if `size` bytes of the relay log are worth a Spark job, because this process would need longer."""
     return size > SMALL_JOB
 
 
 class UnknownTables(TargetError):
-    """Error 1146 with the names of all tables whose models the catalog lacks. A target that is a server may have these
-    tables.
+    """Error 1146 with the names of all tables whose models the catalog lacks.
+
+    The caller can then read these models, if the target is a server and has the tables.
     """
 
     def __init__(self, names: list[tuple[str, str]]) -> None:
@@ -65,14 +66,15 @@ class UnknownTables(TargetError):
 
 
 class Pipeline:
-    """Runs the tasks of batches on the caller's SparkContext, or in this process. The catalog is broadcast; later
-    changes by DDL are sent with each job.
+    """Runs the tasks of batches in Spark, or in this process.
 
-    With spark=always, a pool's tasks decode all ranges. Otherwise this process runs a small job with the same function,
-    because a Spark job takes longer to start. Until Spark runs, this process runs all jobs. On a cluster, Spark runs
-    all jobs: the operator has chosen its machines.
-    `cluster`: the executors on other machines, if any. `open_context`: returns the context; it is called again if the
-    cluster has ended the last one.
+    With spark=always, the tasks of a pool decode all ranges. With spark=auto, this process decodes a small range
+    itself, because a Spark job takes longer to start. Until Spark runs, this process decodes all ranges. On a cluster,
+    Spark decodes all ranges, because the operator has chosen the machines. The catalog is broadcast once, and each job
+    gets the changes that DDL has made since.
+
+    `open_context`: returns the Spark context. It is called again if the cluster has ended the context.
+    `before_job`: called before each job. `cluster`: the executors on other machines, if any.
     `open_pool`: returns the pool whose tasks occupy all cores of the context, or None.
     """
 
@@ -94,12 +96,12 @@ class Pipeline:
         self.spark_jobs = self.small_jobs = 0
         self._catalog = Catalog()
         self._broadcast: Broadcast[Catalog] | None = None
-        self._lock = threading.Lock()  # two jobs may run at a time, because one is decoded in advance
+        self._lock = threading.Lock()  # two jobs may run at the same time, because one is decoded in advance
 
     def begin(self) -> None:
-        """Start Spark, and run a first job without rows, because the first job takes 0.3 s longer.
+        """Start Spark, and run a first job without rows, because the first job takes 0.3 s longer than others.
 
-        Channels that share a context run one such job.
+        Channels that share a context run only one such job.
         """
         if self.cluster is None and (pool := self._open_pool()) is not None:
             self._cores = self._context.defaultParallelism
@@ -123,9 +125,9 @@ class Pipeline:
         self.has_begun = True
 
     def begin_beside(self, ended: Callable[[], None] = lambda: None) -> None:
-        """Run `begin` in a thread, which calls `ended` at its end; a second call has no effect.
+        """Run `begin` in a thread, which calls `ended` at its end. A second call has no effect.
 
-        The process does not wait for the thread to end: its JVM notices by itself that the process has ended.
+        The process does not wait for the thread. When the process ends, its JVM notices this by itself.
         """
         if self.has_begun or self._beginning is not None:
             return
@@ -143,8 +145,9 @@ class Pipeline:
         threading.Thread(target=begin, daemon=True, name="rplctl-spark").start()
 
     def await_begun(self, *, wanted: bool = True) -> None:
-        """Raise the error if the thread of `begin_beside` has ended with one. `wanted`: True to wait until it has
-        ended.
+        """Raise the error with which Spark failed to start, if `begin_beside` has been called.
+
+        `wanted`: True to wait for the end of the start. Otherwise, only a start that has ended can raise its error.
         """
         if self._beginning is not None and (wanted or self._beginning.done()):
             self._beginning.result()
@@ -154,9 +157,9 @@ class Pipeline:
         return self._open_context()
 
     def decode(self, splits: Sequence[Split], catalog: Catalog) -> list[TableChunk]:
-        """Decode the splits of a job, and return all chunks in the order of the splits.
+        """Decode the splits of a job, and return the net changes of all tables, in the order of the splits.
 
-        Raises Inconsistent if the changes of a piece contradict each other, UnknownTables if the catalog lacks models,
+        Raises Inconsistent if the changes of a split contradict each other, UnknownTables if the catalog lacks models,
         and the other errors of the tasks.
         """
         results = self._results(splits, catalog)
@@ -172,8 +175,8 @@ class Pipeline:
     def run(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
         """Run `task` on each piece, and return the results, which must be small.
 
-        On a cluster that does not see the relay log, this process runs the tasks, one after another. The tasks of a
-        pool run the task that belongs to the type of the piece, not `task`.
+        If the executors of a cluster do not see the relay log, this process runs the tasks, one after another. The
+        tasks of a pool ignore `task`: the type of a piece determines what they do.
         """
         if self._pool is not None:
             self.spark_jobs += 1
@@ -186,8 +189,8 @@ class Pipeline:
     def copy(self, pieces: Sequence[CopyPiece], catalog: Catalog) -> Iterable[TableChunk]:
         """Decode rows of a copy, and return them in the order of the pieces. Raises the errors of `copied_chunk`.
 
-        The tasks of a pool that takes all rows decode them; otherwise this process decodes each piece when its chunk is
-        requested.
+        If a pool decodes all rows, its tasks decode these, too. Otherwise this process decodes each piece when the
+        caller requests its rows.
         """
         if self._pool is None or not self._pool.takes_all:
             return decode_here(pieces)
@@ -196,12 +199,13 @@ class Pipeline:
 
     @property
     def takes_all(self) -> bool:
-        """True if a pool's tasks decode all rows, even if there are few."""
+        """True if a pool's tasks decode all rows, even if there are only a few."""
         return self._pool is not None and self._pool.takes_all
 
     def in_order(self, pieces: Sequence[OrderedPiece], catalog: Catalog) -> list[TableChunk]:
-        """Decode rows events whose order counts, by tasks of the pool (`takes_all`), and return one chunk for each
-        event.
+        """Decode rows events whose order counts, in tasks of the pool. Return one chunk of changes for each event.
+
+        Only for a pipeline with `takes_all`.
         """
         assert self._pool is not None
         self.spark_jobs += 1
@@ -229,8 +233,9 @@ class Pipeline:
         return [replace(result, by_spark=True) for result in results]
 
     def _of_files(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Decode the splits on executors that see the relay log. Return number → result of the splits that they could
-        decode.
+        """Decode the splits on executors that see the relay log.
+
+        Return number → result, for the splits whose executors saw the file.
         """
         assert self.cluster is not None
         probe = self.cluster.probe
@@ -240,9 +245,9 @@ class Pipeline:
         return found
 
     def _of_archive(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Decode the splits from the archive; return number → result.
+        """Decode the splits on executors that read the archive. Return number → result, as far as they could read.
 
-        The archive is not used again if no executor sees it.
+        If no executor sees the archive, it is not used again.
         """
         assert self.cluster is not None
         if (archive := self.cluster.archive) is None:
@@ -264,7 +269,7 @@ class Pipeline:
         return self._there({n: _carrying(s, carried(s.path, s.start, s.end)) for n, s in small}, catalog)
 
     def _there(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Decode the splits on executors. Return number → result of the splits whose bytes an executor could read."""
+        """Decode the splits on executors. Return number → result, for the splits whose bytes an executor could read."""
         if not splits:
             return {}
         task = partial(run_on_executor, versions=own_versions())
@@ -272,8 +277,10 @@ class Pipeline:
         return {number: result for number, result in zip(splits, results, strict=True) if not result.is_unseen}
 
     def _collect(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
-        """Run one job, which calls `task` with each piece and the catalog. Return the results in the order of the
-        pieces.
+        """Run one job, which calls `task` with each piece and the catalog. Return the results in the same order.
+
+        If the cluster ends the context meanwhile, the job is run again on a new one. Raises TasksFailed if the job
+        fails.
         """
         self.spark_jobs += 1
         while True:
@@ -295,10 +302,10 @@ class Pipeline:
         return job.map(lambda piece: task(piece, shared.value.changed(*changes))).collect()
 
     def _share(self, context: SparkContext, catalog: Catalog) -> tuple[Broadcast[Catalog], Changes]:
-        """Return a broadcast catalog, and the changes that turn it into the wanted catalog.
+        """Return a broadcast catalog, and the changes that turn it into the wanted `catalog`.
 
-        If more than a hundredth has changed, the wanted catalog itself is broadcast: sending 20,000 tables with each
-        job takes seconds.
+        If more than a hundredth of the tables has changed, the wanted catalog itself is broadcast. It is not sent with
+        each job, because this takes seconds for 20,000 tables.
         """
         with self._lock:
             if self._broadcast is not None:
@@ -310,8 +317,9 @@ class Pipeline:
             return self._broadcast, ({}, {})
 
     def _begins_anew(self, given_up: SparkContext) -> bool:
-        """Open another context if the cluster has ended this one, because its master was lost or executors died too
-        often. True if it did.
+        """Open another context if the cluster has ended the context `given_up`. True if a new context is open.
+
+        A cluster ends a context if its master is lost, or if executors died too often.
         """
         if self.cluster is None or given_up._jsc is None or not is_over(given_up):
             return False
@@ -323,45 +331,47 @@ class Pipeline:
 
     @property
     def uses_spark(self) -> bool:
-        """True if Spark tasks, and not this process, run the pieces of `run`."""
+        """True if Spark tasks run the pieces of `run`; False if this process runs them."""
         return not self.cluster.carries if self.cluster is not None else self.has_begun
 
     @property
     def workers(self) -> int:
-        """The number of Spark tasks that run at a time; 0 until Spark runs."""
+        """The number of Spark tasks that can run at the same time, or 0 until Spark runs."""
         if self._pool is not None:
             return self._pool.pool.workers
         return self._context.defaultParallelism if self.has_begun else 0
 
     @property
     def failed_attempts(self) -> int:
-        """The number of attempts in the pool whose task died, froze or answered wrongly. Another attempt decoded these
-        ranges.
+        """The number of attempts in the pool that failed, because the task died, froze or sent a wrong answer.
+
+        Another attempt has then decoded the range.
         """
         return self._pool.pool.failures if self._pool is not None else 0
 
     @property
     def job_name(self) -> str:
-        """The name of the pool's long-running job; '' without a pool."""
+        """The name of the pool's long-running job, or '' without a pool."""
         return self._pool.pool.job_name if self._pool is not None else ""
 
     @property
     def largest_job(self) -> int:
-        """The largest number of bytes of the relay log in one job."""
+        """The largest number of bytes of the relay log that one job may have."""
         return CARRIED_JOB if self.cluster is not None and self.cluster.carries else NO_LIMIT
 
     @property
     def parallelism(self) -> int:
-        """The number of tasks that run at a time.
+        """The number of tasks that run at the same time.
 
-        If this process decodes, tasks run one after another, and the number only limits their memory.
+        If this process decodes, tasks run one after another, and the number only limits the memory that they need.
         """
         return self._context.defaultParallelism if self.has_begun and self.cluster else self._cores
 
 
 def _carrying(split: Split, piece: bytes | Archived) -> Split:
-    """Return the split for an executor that does not see the relay log. `piece`: the bytes to decode, or their place in
-    the archive.
+    """Return the split for an executor that does not see the relay log.
+
+    `piece`: the bytes to decode, or their place in the archive.
     """
     pieces = (*table_maps(split.path, split.table_maps, split.start), (split.start, piece))
     return replace(split, path="", spool_folder="", carried=pieces)

@@ -1,11 +1,11 @@
-"""One Spark job for the life of an applier process, whose tasks take ranges of the log from the driver (design D1).
+"""The *pool*: one Spark job for the life of an applier process, whose tasks get ranges of the log from the driver (D1).
 
 Each task of the job connects to a private Unix socket (mode 0600, in a folder of mode 0700). The driver serves only
-peers of its own user that send the pool's token. The thread that needs rows gives its ranges to idle tasks by itself,
-so a small range costs one round trip, and no Spark job. Invariants: an answer counts only for its own attempt, on the
-connection of that attempt (answer.py). A range whose task dies, freezes or answers wrongly is given to a task again,
-ATTEMPTS times at most. If several channels wait, the channel with the fewest tasks gets the next one. No thread holds
-a lock while it waits for a task.
+peers of its own user that send the pool's token. The thread that needs rows gives its ranges to idle tasks itself. So a
+small range costs one round trip, and no Spark job. Invariants: an answer counts only for its own attempt, on the
+connection of that attempt (answer.py). If a task dies, freezes or answers wrongly, its range is given to a task again,
+at most ATTEMPTS times. If several channels wait, the channel with the fewest tasks gets the next one. No thread holds a
+lock while it waits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from rplctl.target.base import TableChunk
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-ATTEMPTS: Final = 4  # at one range, and at the job while no task answers
+ATTEMPTS: Final = 4  # attempts at one range, and at the job if no task answers
 FROZEN_S: Final = 10.0  # a task that sends no byte and uses no processor time for so long is frozen
 _LOOK_S: Final = 1.0
 _SEND_S: Final = 10.0
@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 
 class Worker:
-    """The driver's connection to one task. One thread uses it at a time."""
+    """The driver's connection to one task of the pool. Only one thread uses it at a time."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -73,7 +73,7 @@ class Worker:
         self._catalogs: dict[str, Catalog] = {}  # channel → the catalog that the task has
 
     def give(self, attempt: Attempt, catalog: Catalog, pickled: PickledCatalog) -> None:
-        """Send the attempt, and the changes of the catalog that the task lacks. Raises OSError if the task has died."""
+        """Send the attempt, and the part of the catalog that the task lacks. Raises OSError if the task has died."""
         known = self._catalogs.get(attempt.channel)
         if known is catalog:
             request = TaskRequest(attempt)
@@ -92,7 +92,7 @@ class Worker:
         self.connection.setblocking(False)
 
     def has_ended(self) -> bool:
-        """True if the task of an idle worker has closed its connection."""
+        """True if the task has closed its connection. The caller checks only idle tasks, which send nothing."""
         try:
             return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -101,7 +101,7 @@ class Worker:
             return True
 
     def processor_time(self) -> str:
-        """Return a text that changes while the task's process works; '' if it waits for a disk or has ended."""
+        """Return a text that changes while the task's process works, or '' if it waits for a disk or has ended."""
         try:
             fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -110,7 +110,7 @@ class Worker:
 
 
 class PickledCatalog:
-    """The bytes of a catalog, pickled once for all tasks that need it."""
+    """The bytes of a catalog, which is pickled once for all tasks that need it."""
 
     def __init__(self) -> None:
         self._made: bytes | None = None
@@ -121,7 +121,7 @@ class PickledCatalog:
 
 
 class _Held:
-    """A worker that decodes an attempt, and the received part of its answer."""
+    """A task that decodes an attempt, and the part of its answer that has been received."""
 
     def __init__(self, worker: Worker, attempt: Attempt, index: int) -> None:
         self.worker, self.attempt, self.index = worker, attempt, index
@@ -131,7 +131,7 @@ class _Held:
         self._looked = self._since
 
     def receive(self) -> bytes | None:
-        """Return the answer; None if incomplete. Raises WrongAnswer for other bytes, and OSError if the task died."""
+        """Return the complete answer, or None. Raises WrongAnswer for other bytes, and OSError if the task has died."""
         while True:
             wanted = (HEADER_LENGTH if self._length is None else self._length) - len(self._answer)
             if wanted > 0:
@@ -149,7 +149,7 @@ class _Held:
                 return bytes(self._answer)
 
     def is_frozen(self) -> bool:
-        """True if the task has done nothing for FROZEN_S."""
+        """True if the task has sent nothing and used no processor time for FROZEN_S seconds."""
         now = time.monotonic()
         if now - self._looked < _LOOK_S:
             return False
@@ -160,7 +160,7 @@ class _Held:
 
 
 class _Turn:
-    """A caller that waits for idle tasks. `wake` ends its wait; any thread may call it."""
+    """A caller that waits for idle tasks or for answers. `wake` ends the wait, and may be called by any thread."""
 
     def __init__(self, channel: str) -> None:
         self.channel = channel
@@ -173,7 +173,7 @@ class _Turn:
         os.eventfd_write(self._event, 1)
 
     def wait(self) -> list[_Held]:
-        """Wait for _LOOK_S at most, and return the workers that have sent something."""
+        """Wait for _LOOK_S seconds at most, and return the tasks that have sent something."""
         poll = select.poll()
         for descriptor in (self._event, *self.held):
             poll.register(descriptor, select.POLLIN)
@@ -188,9 +188,9 @@ class _Turn:
 
 
 class Pool:
-    """The driver's side of the pool.
+    """The driver's side of the pool: it accepts the tasks' connections, and gives them ranges to decode.
 
-    `name`: for Spark's job group; `folder`: private, for the socket, which opens before Spark starts.
+    `name`: a part of the Spark job's name. `folder`: a private folder for the socket, which opens before Spark starts.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -231,7 +231,7 @@ class Pool:
         return len(self._waiting)
 
     def begin(self, context: SparkContext) -> None:
-        """Start the job, with one task per core, unless it has started. Returns at once."""
+        """Start the Spark job with one task per core, and return at once. A second call has no effect."""
         with self._lock:
             if self.workers_wanted or self._is_closed:
                 return
@@ -245,7 +245,7 @@ class Pool:
             self._has_ended.set()
 
     def _run_jobs(self, context: SparkContext) -> None:
-        """Run the job. If it ends, run it again, as long as its tasks have answered in the meantime."""
+        """Run the job, and run it again when it ends. Give up after ATTEMPTS ends without an answer in between."""
         from py4j.protocol import Py4JJavaError
 
         ends = 0
@@ -279,7 +279,7 @@ class Pool:
             except OSError:
                 if self._is_closed:
                     return
-                time.sleep(_LOOK_S)  # the process has no free descriptor: the task waits
+                time.sleep(_LOOK_S)  # the process has no free descriptor, so the task must wait
                 continue
             if self._is_ours(connection):
                 self._drop_dead()
@@ -291,19 +291,19 @@ class Pool:
                 connection.close()
 
     def _is_ours(self, connection: socket.socket) -> bool:
-        """True if the other end runs as this user and has the token."""
+        """True if the process at the other end of the connection runs as this user and has the token."""
         connection.settimeout(_HELLO_S)
         try:
             if peer_of(connection)[1] != os.geteuid():
                 return False
             said = connection.recv(_TOKEN_LENGTH, socket.MSG_WAITALL)
-            connection.setblocking(False)  # with a timeout, a look at an idle connection would wait for it
+            connection.setblocking(False)  # with a timeout, `has_ended` would wait for it
         except OSError:
             return False
         return compare_digest(said, self.door.token)
 
     def _drop_dead(self) -> None:
-        """Forget tasks that ended while they were idle: new connections replace them."""
+        """Forget tasks that ended while they were idle, because tasks with new connections replace them."""
         with self._lock:
             dead = [worker for worker in self._idle if worker.has_ended()]
             self._idle = [worker for worker in self._idle if worker not in dead]
@@ -311,7 +311,7 @@ class Pool:
             self._drop(worker)
 
     def run(self, channel: str, pieces: Sequence[RangePiece], catalog: Catalog) -> list[Answer]:
-        """Have tasks decode the pieces; return the answers in order. Raises TasksFailed after ATTEMPTS failures."""
+        """Let tasks decode the pieces, and return the answers in order. Raises TasksFailed if a piece fails."""
         turn, pickled = _Turn(channel), PickledCatalog()
         todo, found = deque(range(len(pieces))), dict[int, Answer]()
         failures: list[list[str]] = [[] for _ in pieces]
@@ -338,7 +338,7 @@ class Pool:
     def _answered(
         self, turn: _Turn, catalog: Catalog, found: dict[int, Answer], failures: list[list[str]]
     ) -> list[_Held]:
-        """Wait for answers and store them in `found`. Return the workers whose attempt failed."""
+        """Wait for answers, and store them in `found`. Return the tasks whose attempt failed."""
         failed = []
         ready = turn.wait()
         for held in list(turn.held.values()):
@@ -364,7 +364,7 @@ class Pool:
                 with self._lock:
                     self.answers += 1
                     self.rows += answer.rows
-                self._release(held.worker)  # while the turn still counts it, so that other turns come first
+                self._release(held.worker)  # while this turn still counts the task, so that other turns come first
                 del turn.held[held.worker.connection.fileno()]
         return failed
 
@@ -374,13 +374,13 @@ class Pool:
             raise TasksFailed(words)
 
     def _give_up(self, held: _Held) -> None:
-        """End the connection of the task, so that the rest of its answer is ignored."""
+        """Close the connection to the task, so that the rest of its answer is ignored, and remove its spool file."""
         self._drop(held.worker)
         if (path := held.attempt.spool_file) is not None:
             path.unlink(missing_ok=True)
 
     def _take(self, turn: _Turn) -> Worker | None:
-        """Return an idle task; None if there is none. The turn is then queued, and woken when it gets a task."""
+        """Return an idle task, or None. After None, the turn waits in a queue, and is woken when it gets a task."""
         with self._lock:
             if turn.given:
                 return turn.given.popleft()
@@ -409,7 +409,7 @@ class Pool:
         worker.connection.close()
 
     def _leave(self, turn: _Turn) -> None:
-        """End the turn without waiting for answers: tasks at work lose their connection, and connect again."""
+        """End the turn without waiting for answers. Tasks that still work lose their connection, and connect again."""
         with self._lock:
             self._turns.remove(turn)
             if turn in self._waiting:
@@ -440,7 +440,7 @@ class Pool:
             self._leave(turn)
 
     def cancel(self, channel: str) -> None:
-        """Raise TasksFailed in callers that wait for rows of the channel. Any thread may call this method."""
+        """Raise TasksFailed in all threads that wait for rows of the channel. Any thread may call this method."""
         with self._lock:
             for turn in self._turns:
                 if turn.channel == channel:
@@ -479,20 +479,20 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class ChannelPool:
-    """The pool for one channel. `takes_all`: also for small ranges, which this process would otherwise decode."""
+    """The pool, as one channel uses it. `takes_all`: True if its tasks also decode small ranges of the channel."""
 
     pool: Pool
     channel: str
     takes_all: bool
 
     def run(self, pieces: Sequence[RangePiece], catalog: Catalog) -> list[Answer]:
-        """Run the pieces of this channel, as `Pool.run` does."""
+        """Let tasks decode the pieces of this channel, as `Pool.run` does."""
         return self.pool.run(self.channel, pieces, catalog)
 
     def chunks(self, pieces: Sequence[CopyPiece] | Sequence[OrderedPiece], catalog: Catalog) -> list[TableChunk]:
-        """Run the pieces, and return all chunks in order.
+        """Let tasks decode the pieces, and return all chunks in order.
 
-        Raises the errors of the work, FileNotFoundError for a lost file.
+        Raises the errors of the tasks, and FileNotFoundError if the file of a piece is missing.
         """
         results = [answer.split or SplitResult() for answer in self.run(pieces, catalog)]
         if any(result.is_unseen for result in results):

@@ -1,10 +1,9 @@
-"""The loop of one long-running task of a pool: take a range, decode it, answer, take the next.
+"""The loop of one long-running task of the pool: get a range from the driver, decode it, send the answer.
 
-The task connects to the driver's private socket, proves by a token that it belongs to the pool, and checks that the
-driver runs as the same user. It has no secret of source or target, and writes only spool files and a lake's files. It
-counts its work in Spark accumulators, which the driver gets when the task ends. When its connection ends, the task
-connects again: the driver ends the connection of a task that does not answer. The task ends when the driver no longer
-listens.
+The task connects to the driver's private socket, and proves by a token that it belongs to the pool. It also checks that
+the driver runs as the same user. The task has no secret of source or target, and writes only spool files and the files
+of a lake. It counts its work in Spark accumulators, which the driver gets when the task ends. The driver closes the
+connection of a task that does not answer. The task then connects again. It ends when the driver no longer listens.
 """
 
 from __future__ import annotations
@@ -34,10 +33,11 @@ _MOST_WORDS: Final = 500  # characters
 
 @dataclass(frozen=True, slots=True)
 class TaskRequest:
-    """The driver's request to decode one attempt. The task stores each channel's catalog: `catalog` replaces it,
-    `changes` update it.
+    """The driver's request to decode one attempt.
 
-    `dies`: the task's process is killed during the range (crash point crash_task_with_range).
+    The task keeps a catalog for each channel. `catalog`: a pickled catalog that replaces it, if not None. `changes`:
+    changes that are then applied to it. `dies`: True if the task's process must kill itself before it answers (crash
+    point crash_task_with_range).
     """
 
     attempt: Attempt
@@ -47,14 +47,14 @@ class TaskRequest:
 
 
 class Counter(Protocol):
-    """The part of Spark's accumulator that a task uses."""
+    """The part of the interface of Spark's accumulators that a task uses."""
 
     def add(self, term: int) -> None: ...
 
 
 @dataclass(slots=True)
 class TaskWork:
-    """The counts of the answers of one task. `bytes`: the total length of their ranges."""
+    """The numbers of rows and ranges that one task has decoded. `bytes`: the total length of these ranges."""
 
     rows: int = 0
     ranges: int = 0
@@ -63,16 +63,16 @@ class TaskWork:
 
 @dataclass(frozen=True, slots=True)
 class PoolAddress:
-    """The address of the driver's socket. `token`: proves that a task belongs to the pool."""
+    """The address of the driver's socket. `token`: proves to the driver that a task belongs to the pool."""
 
     path: str
     token: bytes
 
     def serve(self, _: int, __: Iterable[int], *, counted: Sequence[Counter] = ()) -> Iterator[int]:
-        """Serve the driver until it no longer listens. This is the body of the Spark task; it yields the number of row
-        changes in all answers.
+        """Serve the driver until it no longer listens. This generator is the body of the Spark task.
 
-        `counted`: accumulators for the fields of Work, in their order.
+        Yield once, at the end, the number of row changes in all answers. `counted`: accumulators for the fields of
+        TaskWork, in their order.
         """
         rows = 0
         while (connection := self._connected()) is not None:
@@ -84,8 +84,9 @@ class PoolAddress:
         yield rows
 
     def _connected(self) -> socket.socket | None:
-        """Return a connection to the driver; None if no process listens on its socket, or if a process of another user
-        does.
+        """Return a connection to the driver, after sending the token.
+
+        Return None if no process listens on its socket, or if a process of another user does.
         """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
@@ -100,13 +101,13 @@ class PoolAddress:
 
 
 def peer_of(connection: socket.socket) -> tuple[int, int]:
-    """Return the process id and the user id of the other end of the connection, from the kernel."""
+    """Return the process id and the user id of the other end of the connection. The kernel vouches for both."""
     process, user, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
     return process, user
 
 
 def serve_one(connection: socket.socket) -> TaskWork:
-    """Answer requests until the connection ends, and return the counts of all answers."""
+    """Answer the driver's requests on one connection until it ends, and return the counts of all answers."""
     catalogs: dict[str, Catalog] = {}
     work = TaskWork()
     try:
@@ -125,13 +126,13 @@ def serve_one(connection: socket.socket) -> TaskWork:
             else:
                 parts = failure_of(request.attempt, f"{type(failure).__name__}: {failure}"[:_MOST_WORDS])
             _send(connection, request.attempt, parts)
-    except OSError:  # the driver has ended, or no longer waits for this task
+    except OSError:  # the driver has ended, or has closed the connection to this task
         pass
     return work
 
 
 def _send(connection: socket.socket, attempt: Attempt, parts: Iterable[bytes]) -> None:
-    """Send an answer. If the connection to the driver fails, remove the answer's spool file and raise OSError."""
+    """Send the parts of an answer. If the connection fails, remove the answer's spool file, and raise OSError."""
     try:
         for part in parts:
             connection.sendall(part)
@@ -142,8 +143,9 @@ def _send(connection: socket.socket, attempt: Attempt, parts: Iterable[bytes]) -
 
 
 def _answer(request: TaskRequest, catalogs: dict[str, Catalog]) -> tuple[int, list[bytes]]:
-    """Decode the attempt. Return the number of row changes, and the bytes of the answer. `catalogs`: channel → catalog
-    of this task.
+    """Decode the attempt of a request. Return the number of row changes, and the bytes of the answer in parts.
+
+    `catalogs`: the task's catalog for each channel, which is updated as the request says.
     """
     attempt = request.attempt
     known = catalogs.get(attempt.channel, Catalog())
@@ -172,7 +174,7 @@ def _result(attempt: Attempt, catalog: Catalog) -> SplitResult | LakeFiles:
 
 
 def _received(connection: socket.socket) -> bytearray | None:
-    """Return the next request; None at the end of the connection."""
+    """Return the next request, or None at the end of the connection."""
     head = _exactly(connection, LENGTH.size)
     return head and _exactly(connection, LENGTH.unpack(head)[0])
 

@@ -1,9 +1,9 @@
 """Starts and ends the one Spark context of a process.
 
-A bare SparkContext is enough for RDD jobs and starts faster than a SparkSession; it has no Hive, UI or warehouse.
-Invariant (design D14, D15): in local mode, Spark listens only on 127.0.0.1 and in a private folder, and serves only
-peers that prove to be this user. Spark's files stay in the process's private folder, and its configuration contains no
-secret: tasks get bytes and table shapes, never a target's URL.
+rplctl uses a SparkContext without a SparkSession. This is enough for RDD jobs, and starts faster, without Hive, UI and
+warehouse. Invariant (design D14, D15): in local mode, Spark listens only on 127.0.0.1 and in a private folder. It
+serves only processes that prove to be of this user. Spark's files stay in the process's private folder. Spark's
+configuration contains no secret of a database, because tasks get bytes and table definitions, but never a target's URL.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ TASK_ATTEMPTS = 4  # tasks are pure, so a task whose worker dies is run again
 # would begin with a 64th of the machine's memory, and garbage would fill it before the first collection.
 # UsePerfData wakes the JVM 20 times a second, for a file in /tmp that every user may list.
 FAST_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Xshare:auto -Xms64m -Xmn32m"
-_KILLED = frozenset({-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM})  # Java answers SIGTERM by an exit
-_END_SECONDS = 1.0  # a process whose socket is closed ends within this time
+_KILLED = frozenset({-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM})  # at SIGTERM, Java exits by itself
+_END_SECONDS = 1.0  # a JVM that has closed its socket ends within this time
 _opening = threading.Lock()  # a process has one context at a time
 _closing = threading.Lock()
 _ended_by_us: list[Any] = []  # JVMs that were killed on purpose
@@ -83,33 +83,41 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} spark %p %c{1}: %m%n%ex
 
 
 class ChannelSpark(Protocol):
-    """The Spark on which one channel's applier runs its jobs."""
+    """The Spark on which the applier of one channel runs its jobs, alone or together with other channels."""
 
     def open(self) -> SparkContext:
-        """Return the Spark context, after opening it if necessary. Raises ConfigError if a setting is not valid, and
-        RplError if Spark does not start.
+        """Return the Spark context, which is started if necessary.
+
+        Raises ConfigError if a setting is not valid, and RplError if Spark does not start.
         """
 
     def before_job(self) -> None:
-        """Mark this thread's next Spark job as the channel's, if the channel shares its process with others. Called
-        before each job.
+        """Mark this thread's next Spark job as a job of the channel. Called before each job.
+
+        This has an effect only if the channel shares its process with other channels.
         """
 
     def pool(self) -> ChannelPool | None:
-        """Return the pool of long-running tasks, which may not have begun yet; None if each job has its own tasks."""
+        """Return the channel's pool of long-running tasks, or None if each job has its own tasks.
+
+        The job of the pool may not have been started yet.
+        """
 
     def end(self) -> None:
-        """End the channel's jobs at once with an error. Called from any thread; a second call has no effect."""
+        """End the channel's Spark jobs at once, so that their callers get an error.
+
+        Any thread may call this method. A second call has no effect.
+        """
 
     def serves_others(self) -> bool:
         """True if other channels of the process still work, so that the process must not end with this channel."""
 
     def death(self) -> str:
-        """Return how the JVM ended, if this process did not end it; '' while it runs."""
+        """Return a sentence that says how the JVM ended, or '' if it runs or this process has ended it."""
 
 
 class OwnSpark:
-    """A Spark for this channel alone, the default."""
+    """A Spark that serves only this channel, which is the default."""
 
     def __init__(self, config: Config, channel: Channel) -> None:
         self._config, self._channel = config, channel
@@ -120,10 +128,10 @@ class OwnSpark:
         self._beginning: Future[SparkContext] | None = None
 
     def begin(self) -> None:
-        """Start Java, fork the process for Python workers, and open Spark in a thread. `open` returns the result of the
-        thread.
+        """Start Java, fork the process for Python workers, and open Spark in a thread.
 
-        Before this call, the process has one thread.
+        `open` returns the result of this thread, or raises its error. Before this call, the process must have only one
+        thread.
         """
         beginning: Future[SparkContext] = Future()
         self._beginning = beginning
@@ -147,7 +155,7 @@ class OwnSpark:
         threading.Thread(target=begin, daemon=True, name="rplctl-java").start()
 
     def open(self) -> SparkContext:
-        """Return the context; a new one if the cluster has ended the last one.
+        """Return the Spark context. If the cluster has ended the last context, start a new one.
 
         If `end` was called meanwhile, the new context is closed.
         """
@@ -191,12 +199,12 @@ class OwnSpark:
 
 
 def keeps_tasks(config: Config) -> bool:
-    """True if one Spark job with its tasks lasts as long as the applier. On other machines, each batch is a job."""
+    """True if one Spark job with its tasks lasts as long as the applier. On a cluster, each batch is a job."""
     return config.spark == "always" and is_on_this_machine(config.spark_master)
 
 
 class JavaLife:
-    """The state of the JVM that this process has started."""
+    """The state of the JVM that this process has started: running, ended, or killed by this process."""
 
     def __init__(self) -> None:
         self._kills_before = 0
@@ -214,9 +222,10 @@ class JavaLife:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A JVM that is starting, for Spark. `settings`: every property; `more`: the JVM options for its class archive.
+    """A JVM that is starting, in which `open_session` will start Spark.
 
-    `is_direct`: True if Java was started without Spark's script.
+    `settings`: all Spark properties. `more`: the JVM options for the class archive. `is_direct`: True if the JVM was
+    started without Spark's script.
     """
 
     java: Java
@@ -228,27 +237,28 @@ class Launch:
 
 
 def path_of_archive(java: Java, *, is_direct: bool) -> Path:
-    """Return the path of the class archive for a Java that rplctl starts directly, or by Spark's script."""
+    """Return the path of the class archive for this Java. `is_direct`: True without Spark's script."""
     return archive_path(java, class_path() if is_direct else "")
 
 
 def launch(
     config: Config, name: str, run_folder: Path, java_options: str | None = None, *, may_be_direct: bool = True
 ) -> Launch:
-    """Start the JVM of a session; `open_session` then connects to it. Loads no part of PySpark.
+    """Start the JVM of a session, to which `open_session` then connects. This loads no part of PySpark.
 
-    `java_options`: None for the options of the class archive. `open_session` describes the other arguments. Raises
-    ConfigError if Java or a setting is not usable, and OSError if the folder or the process cannot be created.
+    `java_options`: JVM options instead of those of the class archive, if not None. `open_session` describes the other
+    arguments. Raises ConfigError if Java or a setting is not usable, and OSError if the folder or the process cannot be
+    created.
     """
     java = find_java(config.java_home, run_folder / "java")
     local_mode = config.spark_master.startswith("local") or not config.spark_master
     given = given_settings(config)
     folder = run_folder / "spark"
-    shutil.rmtree(folder, ignore_errors=True)  # left by a killed applier; a lock protects the folder
+    shutil.rmtree(folder, ignore_errors=True)  # a killed applier has left this folder, which a lock protects
     private_folder(folder)
     _set_environment(java, given, local_mode=local_mode)
     if not is_on_this_machine(config.spark_master):
-        os.environ["SPARK_LOCAL_DIRS"] = str(folder)  # the driver's; executors have folders of their own
+        os.environ["SPARK_LOCAL_DIRS"] = str(folder)  # of the driver: executors have folders of their own
     settings = spark_settings(config, folder, name)
     if local_mode:
         settings |= _short_names(folder, is_own_python=EXECUTOR_PYTHON not in given)
@@ -264,12 +274,14 @@ def launch(
 def open_session(
     config: Config, name: str, run_folder: Path, java_options: str | None = None, begun: Launch | None = None
 ) -> SparkContext:
-    """Start Spark, and return its context. Raises ConfigError without a Java, RplError if Spark does not start.
+    """Start Spark, and return its context. The caller ends Spark with `close_session`.
 
-    `name`: the name of the channel, or of a process that serves several channels; `run_folder`: the folder of one of
-    them.
-    `java_options`: options for its JVM instead of those of the class archive. `begun`: the JVM, if already started. The
-    caller ends Spark with `close_session`; Spark ends with this process in any case.
+    If the process ends without this call, Spark ends, too.
+
+    `name`: the name of the channel, or of a process that serves several channels. `run_folder`: the folder of this
+    channel, or of one of the channels. `java_options`: JVM options instead of those of the class archive, if not None.
+    `begun`: the JVM, if it was already started. Raises ConfigError if no Java is usable, and RplError if Spark does not
+    start.
     """
     begun = begun or launch(config, name, run_folder, java_options)
     uses_archive = bool(begun.more) and java_options is None
@@ -298,8 +310,9 @@ class _Ended(Exception):
 
 
 def _context_of(begun: Launch, name: str, run_folder: Path) -> SparkContext:
-    """Start Spark in the JVM, and return its context. Raises _Ended if the JVM has ended, and RplError with the JVM's
-    text if Spark rejects a setting.
+    """Start Spark in the JVM, and return its context.
+
+    Raises _Ended if the JVM has ended, and RplError with the JVM's text if Spark rejects a setting.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkConf, SparkContext  # takes 0.15 s, so only appliers import it
@@ -329,12 +342,12 @@ def _not_started(java: Java, name: str, run_folder: Path, failure: str) -> RplEr
 
 
 def keep_quiet() -> None:
-    """Silence py4j's and pyspark's messages about interrupted calls, because the caller reports the error."""
+    """Silence the messages of py4j and pyspark about interrupted calls, because the caller reports the error."""
     from pyspark import util
 
     logging.getLogger().addFilter(_is_reported_by_us)  # always the same object, so it is added only once
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    vars(util)["print_exec"] = lambda _stream: None  # it prints pickling errors, also if the JVM has just ended
+    vars(util)["print_exec"] = lambda _stream: None  # it prints pickling errors, also if the JVM has ended
 
 
 def _is_reported_by_us(record: logging.LogRecord) -> bool:
@@ -342,7 +355,10 @@ def _is_reported_by_us(record: logging.LogRecord) -> bool:
 
 
 def _keep_to_ourselves(context: SparkContext) -> None:
-    """Protect the socket of the accumulator server from other users, and silence its errors after the JVM has ended."""
+    """Protect the socket of Spark's accumulator server from other users.
+
+    Also silence the errors of this server after the JVM has ended.
+    """
     server: Any = context._accumulatorServer
     server.handle_error = lambda *_: None
     if isinstance(server.server_address, str):
@@ -350,10 +366,10 @@ def _keep_to_ourselves(context: SparkContext) -> None:
 
 
 def close_session(context: SparkContext, run_folder: Path) -> None:
-    """End Spark at once. Any thread may call this function; a second call has no effect.
+    """End Spark at once. Any thread may call this function, and a second call has no effect.
 
-    An orderly end would wait seconds for running tasks. A local JVM only has files of this process, so it is killed;
-    its Python workers end with it, and a running call raises an error.
+    In local mode, the JVM is killed, because an orderly end would wait seconds for running tasks. The JVM only has
+    files of this process. Its Python workers end with it, and a running call raises an error.
     """
     from pyspark import SparkContext
 
@@ -370,7 +386,7 @@ def close_session(context: SparkContext, run_folder: Path) -> None:
 
 
 def end_java(run_folder: Path) -> None:
-    """Kill the JVM of this process and remove the folder of its Spark."""
+    """Kill the JVM of this process, and remove the folder with Spark's files."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
@@ -383,14 +399,14 @@ def end_java(run_folder: Path) -> None:
 
 
 def _was_killed(process: subprocess.Popen[bytes]) -> bool:
-    """True if the JVM was killed, by rplctl on STOP or by someone else."""
+    """True if the JVM was killed by a signal, by rplctl at a stop or by someone else. False if it ended by itself."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(_END_SECONDS)
     return process.returncode in _KILLED
 
 
 def _end_gateway(process: subprocess.Popen[bytes]) -> None:
-    """End a JVM in which Spark did not start. The next attempt then gets a new JVM."""
+    """End a JVM in which Spark did not start or has stopped. The next attempt then gets a new JVM."""
     from pyspark import SparkContext
 
     _kill(process)
@@ -405,7 +421,10 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
-    """Return every Spark property that rplctl sets. Spark and its JVM write only to `folder`."""
+    """Return all Spark properties for a context, which has `name` in its own name.
+
+    Spark and its JVM write only to `folder`.
+    """
     logging = folder / LOGGING_FILE
     places = f'"-Djava.io.tmpdir={folder}" "-XX:ErrorFile={folder.parent}/java-error-%p.log"'
     java_options = f"{FAST_START} -Dlog4j2.configurationFile={logging.as_uri()} {places}"
@@ -423,9 +442,9 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
         DRIVER_JAVA_OPTIONS: java_options,
         "spark.local.dir": str(folder),
         "spark.python.daemon.module": "rplctl.applier.spark.worker_daemon",
-        f"spark.executorEnv.{SAFE_PATH}": "1",  # an executor's folder belongs to others as well
+        f"spark.executorEnv.{SAFE_PATH}": "1",  # other users may write to an executor's folder
     }
-    if keeps_tasks(config):  # one job leaves nothing to clean up, and the cleaner wakes ten times a second
+    if keeps_tasks(config):  # one job leaves nothing to clean up, but the cleaner would wake ten times a second
         settings["spark.cleaner.referenceTracking"] = "false"
     if master.startswith("local"):
         settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
@@ -436,11 +455,11 @@ def spark_settings(config: Config, folder: Path, name: str) -> dict[str, str]:
 
 
 def _short_names(folder: Path, *, is_own_python: bool) -> dict[str, str]:
-    """Return the settings with which the JVM talks to Python workers through sockets in `folder`.
+    """Return the settings with which the JVM talks to Python workers through Unix sockets in `folder`.
 
-    By TCP, each task would wait 40 ms for a delayed ACK. A socket's path has at most 107 bytes, and Spark reads a comma
-    in a path as a separator. Therefore the path names the folder by a descriptor, which stays open as long as this
-    process.
+    By TCP, each task would wait 40 ms for a delayed ACK. A socket's path has at most 107 bytes, and Spark treats a
+    comma in a path as a separator. Therefore the path names the folder by a descriptor, which stays open as long as
+    this process runs.
     """
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     short = f"/proc/{os.getpid()}/fd/{descriptor}"
@@ -451,7 +470,7 @@ def _short_names(folder: Path, *, is_own_python: bool) -> dict[str, str]:
 
 
 def _set_environment(java: Java, given: Mapping[str, str], *, local_mode: bool) -> None:
-    """Set the environment that pyspark and its launcher script read."""
+    """Set the environment variables that pyspark and its launcher script read."""
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ[SAFE_PATH] = "1"  # Spark starts Python with -m
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

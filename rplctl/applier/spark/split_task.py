@@ -1,8 +1,8 @@
-"""The task for one split: it reads bytes of the relay log and returns encoded chunks (design D1).
+"""The Spark task for one split: it reads a range of the relay log and returns encoded net changes (design D1).
 
-Tasks are pure and never write to the target, so a task may run twice. A result above SPOOL_THRESHOLD goes to a 0600
-file of its own in the channel's spool folder, and the task returns only the name of the file. If the disk is full, the
-task returns the result itself. Errors are returned as values: an exception would arrive as a Java stack trace.
+Tasks never write to the target, so a task may run twice. A result above SPOOL_THRESHOLD bytes goes to a file of its own
+(mode 0600) in the channel's spool folder. The task then returns only the name of the file. If the disk is full, the
+task returns the result itself. Errors are returned as values, because an exception would arrive as a Java stack trace.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ERRORS = {"format": BinlogFormatError, "log": RelayLogError, "error": RplError}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """The input of one task: a byte range of a relay log, and the information that reading it needs."""
+    """The input of one task: a range of bytes of a relay log, and all information that is necessary to read it."""
 
     path: str
     start: int
@@ -72,14 +72,15 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitResult:
-    """The result of a task for a split. If the changes contradict each other, all of these fields are empty; otherwise,
-    exactly one is set:
+    """The result of a task for a split.
 
-    * `inline`: encoded chunks
+    If the changes contradict each other, all of these fields are empty. Otherwise, exactly one of them is set:
+
+    * `inline`: encoded chunks (each has changes of one table)
     * `spooled`: the path of a file with encoded chunks
     * `chunks`: chunks that are not encoded
-    * `error`: an error's fields; with error 1146, `unknown` has the tables whose models the catalog lacks
-    * `is_unseen`: the file is missing
+    * `error`: the fields of an RplError. With error 1146, `unknown` has the tables whose models the catalog lacks.
+    * `is_unseen`: True if the file is missing
     """
 
     inline: bytes | None = None
@@ -93,8 +94,9 @@ class SplitResult:
 
 
 def bytes_of(split: Split) -> Bytes | None:
-    """Return the bytes of the split's file up to the split's end; None if this machine cannot see the file, or if it is
-    too short.
+    """Return the bytes of the split's file up to the split's end.
+
+    Return None if this machine cannot see the file, or if an executor sees only a shorter file.
     """
     if split.carried:
         return as_file(split.carried, split.end)
@@ -110,7 +112,7 @@ def bytes_of(split: Split) -> Bytes | None:
 
 
 def run_split(split: Split, catalog: Catalog) -> SplitResult:
-    """Decode one split. Only the split's part of the file is read (memory map)."""
+    """Decode one split, and return the net changes of its tables. Only the split's part of the file is read."""
     data = bytes_of(split)
     if data is None:
         return SplitResult(is_unseen=True)
@@ -137,10 +139,10 @@ def run_split(split: Split, catalog: Catalog) -> SplitResult:
 def packed(
     parts: Sequence[bytes | memoryview | LazyBytes], rows: int, spool_folder: str, spool_name: str
 ) -> SplitResult:
-    """Return a result with these encoded chunks: inline or, if they are large and there is a folder with room for them,
-    in a spool file.
+    """Return a result with these encoded chunks, inline or in a spool file.
 
-    A full disk must not end an applier: its next commits make room, because they remove relay logs and chunk files.
+    The file is used if the chunks are large, and if there is a folder with enough room. A full disk must not end an
+    applier, because its next commits make room: they remove relay logs and chunk files.
     """
     if spool_folder and sum(map(len, parts)) > SPOOL_THRESHOLD:
         path = Path(spool_folder, spool_name or f"{uuid.uuid4().hex}.chunks")
@@ -163,8 +165,9 @@ def _write(path: Path, parts: Sequence[bytes | memoryview | LazyBytes]) -> None:
 
 
 def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> SplitResult:
-    """Decode one split on another machine. `versions`: the applier's versions, compared for each split because
-    executors come and go.
+    """Decode one split on another machine.
+
+    `versions`: the applier's versions. They are compared for each split, because executors come and go.
     """
     try:
         refuse_other_versions([look_around(None)], versions)
@@ -174,7 +177,7 @@ def run_on_executor(split: Split, catalog: Catalog, versions: Versions) -> Split
 
 
 def shown_error(error: RplError) -> dict[str, Any]:
-    """Return the error's fields; `chunks_of` makes the error from them again."""
+    """Return the error's fields as a dictionary. `chunks_of` creates the error from it again."""
     is_format, is_of_log = isinstance(error, BinlogFormatError), isinstance(error, RelayLogError)
     kind = "format" if is_format else "log" if is_of_log else "error"
     names = ("message", "errno", "position", "hint", "transient")
@@ -182,7 +185,7 @@ def shown_error(error: RplError) -> dict[str, Any]:
 
 
 def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | LazyBytes]:
-    """Return the chunks as bytes, in parts:
+    """Return the chunks as bytes, in parts, from which `decode_chunks` restores them:
 
     8 bytes     the length of the next part, little-endian
     …           the chunks as plain tuples in `marshal`'s format, which is fastest for many small values and runs
@@ -226,12 +229,12 @@ def encode_chunks(chunks: Sequence[TableChunk]) -> list[bytes | memoryview | Laz
 
 
 def _plain(rows: Sequence[Row]) -> tuple[Sequence[Any], bool]:
-    """Return the rows as lists for `marshal`, and True if these are lists of columns."""
+    """Return the rows as lists for `marshal`, and True if each list has the values of one column instead of one row."""
     return (rows.columns, True) if isinstance(rows, ColumnRows) else (rows, False)
 
 
 def _utf8(text: str) -> bytes | None:
-    """Return the text as UTF-8; None if it has half a surrogate pair."""
+    """Return the text as UTF-8, or None if it contains half a surrogate pair, for which UTF-8 has no bytes."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -244,7 +247,7 @@ def pieces_of(parts: Sequence[bytes | memoryview | LazyBytes]) -> Iterator[bytes
 
 
 def decode_chunks(encoded: bytes | memoryview | mmap.mmap) -> list[TableChunk]:
-    """Return the chunks that `encode_chunks` has encoded; their texts are views of `encoded`."""
+    """Return the chunks that `encode_chunks` has encoded. Their texts are views of `encoded`, not copies."""
     view = memoryview(encoded)
     at = _LENGTH + int.from_bytes(view[:_LENGTH], "little")
     found = []
@@ -304,7 +307,7 @@ def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
 
 
 def chunks_of(result: SplitResult) -> list[TableChunk]:
-    """Return the chunks of a result. Raises RplError or Inconsistent if the task returned this error."""
+    """Return the chunks of a result. Raises RplError or Inconsistent if the task has returned this error."""
     found = _found_chunks(result)
     return [replace(chunk, by_spark=True) for chunk in found] if result.by_spark else found
 
@@ -315,7 +318,7 @@ def _found_chunks(result: SplitResult) -> list[TableChunk]:
     if result.error is not None:
         fields = dict(result.error)
         raise ERRORS[fields.pop("kind")](**fields)
-    if result.spooled is not None:  # mapped only while a text of it is in use, so that rows take no memory here
+    if result.spooled is not None:  # mapped only while one of its texts is in use, so that rows take no memory
         with open(result.spooled, "rb") as file:
             return decode_chunks(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     if result.inline is None:

@@ -1,7 +1,7 @@
 """Divides a batch into jobs, which are decoded one at a time, and each job into splits, one for each Spark task.
 
-Invariant: jobs follow each other in the log and cover the range; BatchSize sets the size of each job just before the
-job.
+Invariant: the jobs cover the batch without gaps, in the order of the log. BatchSize sets the size of each job just
+before the job begins.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ LARGEST_SPLIT = 64 << 20  # most bytes that one task decodes
 def jobs(
     events: EventRange, batch_size: BatchSize, cores: int, task: Callable[..., Split], most: int = NO_LIMIT
 ) -> Iterator[list[Split]]:
-    """Yield jobs as lists of splits. A job has at most `most` bytes, and one split per core, or more if they would be
-    too large.
+    """Yield the jobs of a batch, each as a list of splits. `most`: the largest number of bytes of a job.
 
-    `task`: makes a Split of (path, start, end, table maps, description, source=).
+    A job has one split per core, or more if the splits would be too large. `cores`: the number of cores. `task`:
+    creates a Split from keyword arguments (path, start, end, table maps, description, source).
     """
     pieces = list(_pieces(events))
     while pieces:
@@ -55,7 +55,10 @@ def _split(events: EventRange, share: Sequence[RowSplit], task: Callable[..., Sp
 
 
 def _pieces(events: EventRange) -> Iterator[RowSplit]:
-    """Yield the groups in pieces of about SMALLEST_SPLIT bytes. Only a much longer group is read, and cut inside."""
+    """Yield the groups (transactions) of the batch in pieces of about SMALLEST_SPLIT bytes.
+
+    Only a piece of at least twice this size is read, and cut inside its transaction.
+    """
     refuse_short_table_ids(events.description)
     wanted = np.arange(events.start, events.end, SMALLEST_SPLIT)
     bounds = np.append(events.groups, events.end)

@@ -1,8 +1,8 @@
 """The program that Spark starts to get Python workers (setting `spark.python.daemon.module`).
 
-The applier has forked a process with all modules loaded (loaded_daemon.py). This program gives it the streams, the
-environment and the arguments from Spark. Then it waits, because Spark treats the end of its daemon as a failure. If no
-process waits for the handover, as on an executor of another machine, it loads everything itself.
+The applier has forked a process with all modules loaded (loaded_daemon.py). This program sends to that process the
+streams, the environment and the arguments from Spark. Then it waits, because Spark treats the end of its daemon as a
+failure. On an executor of another machine, no process waits for this. The program then loads everything itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SOCKET_VARIABLE = "RPLCTL_PYTHON_SOCKET"
 
 
 def handed_over() -> bool:
-    """Hand over to the loaded process, and wait until it has ended. False if there is no such process."""
+    """Hand over to the loaded process, and wait until that process has ended. False if there is no loaded process."""
     if not (path := os.environ.get(SOCKET_VARIABLE)):
         return False
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
@@ -32,7 +32,7 @@ def handed_over() -> bool:
 
 
 def main() -> None:
-    """Run Spark's daemon in the loaded process if there is one, else in this process."""
+    """Run Spark's daemon in the loaded process if there is one, or else in this process."""
     if not handed_over():
         from rplctl.applier.spark.loaded_daemon import serve
 
