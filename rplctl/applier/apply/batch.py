@@ -1,8 +1,7 @@
-"""Applies one batch to the target: tries the strategies in turn, and repeats attempts after transient errors (design
-D2).
+"""Applies one batch to the target: tries one strategy after another, and repeats attempts after transient errors (D2).
 
 Invariant: `info` is the position that is committed in the target, and `catalog` has the table models that are valid at
-this position. Both change only after a COMMIT. If a strategy rejects a batch, strategy.py says which one takes it.
+this position. Both change only after a COMMIT. If a strategy rejects a batch, strategy.py chooses the next strategy.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 
 RETRY_PAUSE_SECONDS = 1.0
 LOGGED = np.array([GroupKind.CONTROL, GroupKind.ROWS, GroupKind.ORDERED])  # groups that a lake stores as changes
-KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})  # these roll back, but keep the connection
+KEEPS_CONNECTION = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK})  # errors that roll back, but keep the connection
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +63,8 @@ log = logging.getLogger(__name__)
 class BatchApplier:
     """Applies the batches of a channel on one connection to the target.
 
-    `bulk`: the applier of the first strategy, which also sets the size of a batch. `retried`: the number of attempts
-    after transient errors; each such error is passed to `on_retry`.
+    `bulk`: the applier for the first strategy, which also sets the size of a batch. `retried`: the number of attempts
+    that followed a transient error. `on_retry`: called with each of these errors.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
@@ -106,9 +105,10 @@ class BatchApplier:
         pipeline: Pipeline,
         interrupter: Interrupter,
     ) -> BatchApplier:
-        """Make target, repository and binary log agree on a position, as after a crash, and return the applier at this
-        position. Raises RplError if the target rejects a setting of the channel, or if the three cannot be made to
-        agree.
+        """Return an applier at the position that target, repository and binary log agree on.
+
+        As after a crash, the three are first brought to one position. Raises RplError if this is not possible, or if
+        the target rejects a setting of the channel.
         """
         info = opened(store, channel)
         store.branches = open_branches(config, channel, target, store)
@@ -153,7 +153,10 @@ class BatchApplier:
         return self._tables.statements is not None
 
     def close(self) -> None:
-        """End the jobs that were started in advance. The caller closes the target and Spark."""
+        """End the jobs that were started in advance, and close the worker connections and the binary log.
+
+        The caller closes the target and Spark.
+        """
         self.bulk.close()
         if self._store.branches is not None:
             self._store.branches.close()
@@ -165,11 +168,14 @@ class BatchApplier:
         return self.bulk.rules.waiting
 
     def leave_out(self, waiting: frozenset[TableName]) -> None:
-        """Exclude the rows of these tables, which `rplctl clone` has not yet copied."""
+        """Exclude the rows of the tables `waiting` from all batches, because `rplctl clone` has not copied them yet."""
         self.bulk.rules = replace(self.bulk.rules, waiting=waiting)
 
     def learned(self, models: Mapping[TableName, TableModel | None], databases: Mapping[str, DatabaseModel]) -> None:
-        """Adopt the models of tables that were created, or dropped (None), without a statement of the source."""
+        """Use new models for tables that were created or dropped without a statement of the source, as by a copy.
+
+        The model of a dropped table is None.
+        """
         catalog = self._tables.catalog
         if self._tables.statements is not None:
             self._tables.statements.remade(models)
@@ -180,10 +186,10 @@ class BatchApplier:
     def apply(self, batch: Batch, meanwhile: Callable[[], None] = lambda: None) -> int:
         """Apply and commit the batch, and return the number of row changes.
 
-        A transient error is retried `replica_transaction_retries` times. After a lock error, the applier then tries the
-        transactions one at a time, and stops at the one that fails. `meanwhile`: called when the last job of the batch
-        begins to be decoded, if the batch has jobs. Raises Stopped if STOP is requested, and the error of the last
-        attempt.
+        After a transient error, the batch is tried again, `replica_transaction_retries` times. If the last of these
+        attempts meets a lock error, the transactions are applied one at a time, up to the one that fails. `meanwhile`:
+        called when the last job of the batch begins to be decoded, if the batch has jobs. Raises Stopped if a stop is
+        requested, and the error of the last attempt.
         """
         self.bulk.meanwhile = meanwhile
         begun = self.info
@@ -203,7 +209,7 @@ class BatchApplier:
         return self._carry_out(each_alone(batch.left(begun, self.info), self.interrupter.check))
 
     def _pause(self, error: TargetError) -> None:
-        """Wait before the next attempt, and reopen connections that cannot be used."""
+        """Wait before the next attempt, and open those connections again that cannot be used after the error."""
         log.warning("the next attempt is in %g s: %s (%d)", RETRY_PAUSE_SECONDS, error.message, error.errno)
         self.retried += 1
         self.on_retry(error)
@@ -215,8 +221,9 @@ class BatchApplier:
         self.interrupter.check()
 
     def _planned(self, batch: Batch) -> Iterator[PlannedWork]:
-        """Yield the batch with the strategy that tries it first. If the batch unpacks to too many bytes, yield it in
-        parts.
+        """Yield the batch together with the strategy that tries it first.
+
+        If the batch unpacks to too many bytes, yield it in several parts.
         """
         check_passed_over(batch)
         if batch.kind is BatchKind.SKIP:
@@ -234,8 +241,9 @@ class BatchApplier:
                     yield PlannedWork(Strategy.IN_ORDER if part.kind is BatchKind.COMMIT_GROUP else Strategy.BULK, part)
 
     def _carry_out(self, planned: Iterator[PlannedWork]) -> int:
-        """Apply the planned work in order, and return the number of row changes. Work that its strategy rejects is
-        replaced as strategy.py says.
+        """Apply the planned work in order, and return the number of row changes.
+
+        If a strategy rejects a part of the work, the part is replaced by the work that strategy.py chooses.
         """
         changes, waiting = 0, [planned]
         while waiting:
@@ -250,8 +258,9 @@ class BatchApplier:
         return changes
 
     def _attempt(self, work: PlannedWork) -> Applied | Rejected:
-        """Apply a batch by one strategy, and return the outcome. Raises Stopped if STOP is requested, every transient
-        error, and every error of strategy ALONE.
+        """Apply a batch by one strategy, and return the outcome.
+
+        Raises Stopped if a stop is requested, every transient error, and every error of the strategy ALONE.
         """
         batch = work.batch
         match work.strategy:
@@ -268,8 +277,10 @@ class BatchApplier:
                 return outcome_of(partial(self.bulk.apply, batch, commit), batch)
 
     def _pass_over(self, batch: Batch) -> int:
-        """Move the position past a batch that is skipped. After a reconnect by GTID, the control events at the start
-        of the log arrive again; they do not move the position back.
+        """Move the position past a batch that is skipped.
+
+        After a reconnect by GTID, the control events at the start of the log arrive again. They do not move the
+        position back.
         """
         if batch.transaction_count or not batch.source_position.is_before(self.info.exec_position):
             self._committer.commit(batch, lambda: None, self.bulk.rules, how=self._committer.positions_follow)

@@ -1,9 +1,10 @@
-"""Splits a rows event into several, so that MySQL's BINLOG statement applies it correctly.
+"""Splits a rows event into several events, so that MySQL's BINLOG statement applies it correctly.
 
-Without a usable key MySQL finds the rows of an event by a hash that ignores BLOB, JSON and GEOMETRY values. If rows
-differ only in such values, MySQL changes the wrong row, or finds none. If an event changes such a row twice, the row
-keeps the first BLOB (MySQL 9.7 does so without an error). Invariant: the parts contain each row of the event once, in
-order. Within a part, the hashed values of each before image differ from those of all images of the rows before it.
+Without a usable key, MySQL finds the rows of an event by a hash that ignores BLOB, JSON and GEOMETRY values. If several
+rows of the event differ only in these values, MySQL changes the wrong row, or finds none. If an event changes such a
+row twice, the row keeps the first BLOB, without an error (MySQL 9.7). Invariant: the parts contain each row of the
+event once, in order. Within a part, the hashed values of each before image differ from those of all images of the rows
+before it.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ _NOT_HASHED = of_trait(COUNTED)
 
 
 def split_by_kind(piece: EventRun, table_map: TableMap, model: TableModel) -> Iterator[bytes]:
-    """Yield the rows event at the end of `piece`, whole or in parts in which MySQL's hash distinguishes all rows. Each
-    part ends with the checksum bytes of the event.
+    """Yield the rows event at the end of `piece`, whole, or in parts in which MySQL's hash distinguishes all rows.
+
+    Each part ends with the checksum bytes of the whole event, so the caller must not verify them.
     """
     raw, events = piece.event(len(piece.types) - 1), piece.rows_events()
     if events.kind[0] == INSERT:
@@ -44,7 +46,7 @@ def split_by_kind(piece: EventRun, table_map: TableMap, model: TableModel) -> It
 
 
 def _alike(images: Images, hashed: list[int]) -> Iterator[int]:
-    """Yield the rows at which a new part must begin.
+    """Yield the numbers of the rows at which a new part must begin.
 
     The before image of such a row has the same hashed values as an image of an earlier row of the part.
     """
@@ -61,17 +63,19 @@ def _alike(images: Images, hashed: list[int]) -> Iterator[int]:
 
 
 def _values(images: Images, image: int, columns: list[int]) -> tuple[bytes | int, ...]:
-    """Return the bytes of the image's cells in these columns; for a cell without bytes, return its negative marker
-    (NULL, or not in the image).
+    """Return the bytes of the image's cells in these columns.
+
+    A cell without bytes is represented by a negative number, which says whether it is NULL or not in the image.
     """
     places = zip(images.cell_start[image, columns].tolist(), images.cell_length[image, columns].tolist(), strict=True)
     return tuple(images.data[at : at + length].tobytes() if at >= 0 else at for at, length in places)
 
 
 def _row_starts(images: Images, begin: int, json_columns: int) -> list[int]:
-    """Return the offset at which each row of the event begins.
+    """Return the offset at which each row of the event begins. `begin`: the offset of the first row.
 
-    `json_columns`: the table's number of JSON columns if each after image begins with flags for partial JSON, else -1.
+    `json_columns`: the number of the table's JSON columns if each after image begins with flags for partial JSON, else
+    -1.
     """
     starts, at = [], begin
     for before, after in zip(images.before.tolist(), images.after.tolist(), strict=True):
@@ -85,7 +89,7 @@ def _row_starts(images: Images, begin: int, json_columns: int) -> list[int]:
 
 
 def _end_of(images: Images, image: int, at: int) -> int:
-    """Return the offset of the end of an image whose NULL bits begin at `at`."""
+    """Return the offset of the end of an image. `at`: the offset of its NULL bits, with which it begins."""
     places = images.cell_start[image]
     present = places >= 0
     if present.any():

@@ -1,7 +1,8 @@
 """Applies one batch as net changes, job after job, in one transaction of the target (design D1, D2).
 
-Spark decodes a job while the target applies the job before it, and starts to decode the next batch in advance.
-Invariant: the batch is committed as a whole or not at all; changes that do not fit in bulk raise before the COMMIT.
+Spark decodes a job while the target applies the job before it. At the end of a batch, Spark decodes the first job of
+the next batch in advance. Invariant: the batch is committed as a whole or not at all. Changes that cannot be applied in
+bulk raise an error before the COMMIT.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from rplctl.target.base import CountMismatch, KeylessMismatch, TableChunk, Targe
 if TYPE_CHECKING:
     from rplctl.target.base import TwoPhaseTarget
 
-LARGEST_UNPACKED = 64 << 20  # unpacked bytes of compressed transactions that are decoded together
-WORTH_A_BRANCH = 1000  # least number of rows for a second worker connection
+LARGEST_UNPACKED = 64 << 20  # most unpacked bytes of compressed transactions that are decoded together
+WORTH_A_BRANCH = 1000  # the number of rows from which a second worker connection is used
 # errors that another worker connection may cause: its locks, and its rows that are not yet visible
 _IN_THE_WAY = frozenset({er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK, er.ROW_IS_REFERENCED_2, er.NO_REFERENCED_ROW_2})
 
@@ -49,8 +50,10 @@ log = logging.getLogger(__name__)
 
 
 class BulkApplier:
-    """Applies batches as net changes. `size`: determines the sizes of batches and jobs. `meanwhile`: the parameter of
-    `BatchApplier.apply`.
+    """Applies batches as net changes (strategy BULK).
+
+    `size`: determines the sizes of batches and jobs. `rules`: the filters. `meanwhile`: a function that is called when
+    the last job of a batch begins to be decoded.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
@@ -65,8 +68,9 @@ class BulkApplier:
         in_xa: bool,
         branches: Branches | None = None,
     ) -> None:
-        """Create the applier. `in_xa`: True if the target's transactions are prepared (XA). `branches`: the worker
-        connections, if there are any.
+        """Create the applier. `in_xa`: True if the target's transactions are prepared (XA).
+
+        `branches`: the worker connections, if there are any.
         """
         self._spool_folder = channel.spool_folder
         self._target = target
@@ -88,21 +92,22 @@ class BulkApplier:
 
     @property
     def _bulk_rows(self) -> int:
-        """The number of changed rows from which a table's changes are loaded in bulk; 0 if the target cannot do so in
-        its XA transactions.
+        """The number of net changes from which a table's changes are loaded in bulk, or 0 if they never are.
+
+        Some targets cannot load in bulk in a transaction that will be prepared.
         """
         if self._in_xa and not cast("TwoPhaseTarget", self._target).loads_prepared:
             return 0
         return self._target.bulk_rows
 
     def forget_tables(self) -> None:
-        """Forget which tables were checked, because committed DDL may have changed them."""
+        """Forget the results of earlier checks of tables, because committed DDL may have changed the tables."""
         self._checked: set[TableName] = set()
-        self._one_by_one_tables: frozenset[TableName] = frozenset()  # keyless tables that cannot be multisets
-        self._multisets: set[TableName] = set()  # keyless tables in which the target treats equal rows alike
+        self._one_by_one_tables: frozenset[TableName] = frozenset()  # keyless tables that are changed row by row
+        self._multisets: set[TableName] = set()  # keyless tables in which equal rows are interchangeable on the target
 
     def count(self, by_spark: int, by_driver: int) -> None:
-        """Add to the numbers of committed row changes that Spark tasks and this process decoded."""
+        """Add to the numbers of committed row changes that Spark tasks and this process have decoded."""
         self.rows_by_spark += by_spark
         self.rows_by_driver += by_driver
 
@@ -111,8 +116,10 @@ class BulkApplier:
         self._ahead.close()
 
     def learn_tables(self, batch: Batch) -> None:
-        """Read the models of the tables in the first part of the batch, before it is decoded: a job that meets an
-        unknown table must be repeated. Only the first batch of an applier needs this.
+        """Read the models of the tables in the first part of the batch, before the batch is decoded.
+
+        Otherwise, the first job would meet unknown tables and would have to be repeated. Only the first batch of an
+        applier needs this, on a target that executes statements.
         """
         if self._tables.statements is None or self._tables.catalog.tables or batch.kind is not BatchKind.BULK:
             return
@@ -125,8 +132,10 @@ class BulkApplier:
             self._tables.know(named)
 
     def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
-        """Start to decode the next batch in advance. `groups`: the next groups, of which the first `stop` are due. Any
-        thread may call this method.
+        """Start to decode the first job of the next batch in advance. Any thread may call this method.
+
+        `groups`: the next groups (transactions), of which the first `stop` may be applied now. `per_commit`: returns
+        the largest number of transactions per COMMIT.
         """
         planned = plan_batches(groups, stop, has_rollbacks=self._tables.statements is not None, per_commit=per_commit)
         batch = next(planned, None)
@@ -134,12 +143,13 @@ class BulkApplier:
             self._begin(next(self._jobs(relay_log_range(batch))))
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
-        """Apply a batch as net changes in one transaction. It is decoded and applied job by job, so the memory depends
-        on the size of a job, not of the batch.
+        """Apply a batch as net changes in one transaction, and return the number of row changes.
 
-        `commit`: executes its argument in the transaction, and commits. Raises Inconsistent, NotTransactional,
-        KeylessMismatch or CountMismatch if the batch does not fit in bulk, and ConflictingGroups if another attempt may
-        succeed. After such an error, no change of the batch is applied.
+        The batch is decoded and applied job by job, so the memory depends on the size of a job, not of the batch.
+
+        `commit`: calls its argument in the transaction, and commits. Raises Inconsistent, NotTransactional,
+        KeylessMismatch or CountMismatch if the batch cannot be applied in bulk. Raises ConflictingGroups if another
+        attempt may succeed. After each of these errors, no change of the batch is applied.
         """
         try:
             return self._apply(batch, commit)
@@ -173,7 +183,7 @@ class BulkApplier:
                 commit(apply_jobs, foreign_keys=not unchecked, how=how)
             except (CountMismatch, TargetError) as error:
                 if not (self._groups.are_shared and _is_conflict(error)):
-                    raise  # only one connection has applied rows, so a session of another program holds the lock
+                    raise  # only one connection has applied rows, so no other worker connection is the cause
                 names = ", ".join(map(".".join, self._groups.join_changed()))
                 log.warning(
                     "%s: one connection commits these tables from now on, because two conflicted: %s", names, error
@@ -183,7 +193,7 @@ class BulkApplier:
         return changes
 
     def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:
-        """Yield the decoded chunks of each job. The next job is decoded while the caller applies one."""
+        """Yield the decoded chunks of each job. While the caller applies a job, the next one is decoded."""
         changes, size = 0, events.end - events.start
         following = self._jobs(events)
         job = next(following, None)
@@ -234,11 +244,10 @@ class BulkApplier:
             return self._pipeline.decode(splits, self._tables.find(error))
 
     def _check_bulk(self, chunks: list[TableChunk]) -> bool:
-        """Check that these chunks may be applied in bulk. Return True if the target must not check foreign keys
-        meanwhile.
+        """Check that these chunks may be applied in bulk.
 
-        Raises TargetError if a table does not match its model, and NotTransactional, Inconsistent or KeylessMismatch if
-        bulk is impossible.
+        Return True if the target must not check foreign keys for them. Raises TargetError if a table does not match its
+        model, and NotTransactional, Inconsistent or KeylessMismatch if the chunks cannot be applied in bulk.
         """
         models = self._tables.catalog.tables
         changed = {(chunk.database, chunk.table) for chunk in chunks}
@@ -279,8 +288,9 @@ class BulkApplier:
 
 
 def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
-    """Yield the chunks in lists that are applied one after the other. A list names each table once, as the chunks of
-    one split do. Updates that a later list overwrites are removed.
+    """Yield the chunks in lists that are applied one after another. A list has at most one chunk of each table.
+
+    This is so for the chunks of one split. Updates that a later list overwrites are removed.
     """
     by_split: list[list[TableChunk]] = []
     for chunk in chunks:
@@ -291,7 +301,5 @@ def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
 
 
 def _is_conflict(error: CountMismatch | TargetError) -> bool:
-    """True if the error may be caused by another worker connection, so that one connection alone may apply
-    the batch.
-    """
+    """True if another worker connection may have caused the error. One connection alone may then apply the batch."""
     return not isinstance(error, KeylessMismatch) if isinstance(error, CountMismatch) else error.errno in _IN_THE_WAY

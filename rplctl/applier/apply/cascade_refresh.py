@@ -1,10 +1,13 @@
-"""Handles foreign key actions that the target cannot execute as the source did: on generated columns, and from parents
-without a key.
+"""Handles foreign key actions that the target cannot execute as the source did.
 
-Servers recompute a virtual column if ON UPDATE CASCADE or SET NULL changes a column of its expression. Servers other
-than MySQL 9.6 and later do not log the new value; on the target, the column is a plain column. InnoDB permits foreign
-keys to columns that are not a unique key; no other target can have such a foreign key. Invariant: after a change of a
-parent row, its child rows equal those of the source, or the applier refuses the change before it makes it.
+There are two cases:
+
+* If ON UPDATE CASCADE or SET NULL changes a column, the source recomputes the generated columns that use it. Only MySQL
+  9.6 and later log the new value. On the target, the generated column is a plain column, so rplctl computes its value.
+* InnoDB permits foreign keys to columns that are not a unique key. Other targets cannot have these foreign keys.
+
+Invariant: after a change of a parent row, its child rows are equal to those of the source. Otherwise the applier
+refuses the change before it makes it.
 """
 
 from __future__ import annotations
@@ -29,8 +32,9 @@ from rplctl.target.ddl_parts import is_enforceable, quote
 class Cascade:
     """The foreign key actions that follow changes of one parent table.
 
-    `referenced`: the parent's columns to which foreign keys with actions refer. `stale`: for each child table, the
-    generated columns that the actions may leave outdated. `lost`: foreign keys with actions that the target lacks.
+    `referenced`: indexes of the parent's columns to which foreign keys with actions refer. `stale`: for each child
+    table, the indexes of generated columns whose values the actions may make wrong. `lost`: foreign keys with actions
+    that the target does not have.
     """
 
     referenced: frozenset[int]
@@ -38,8 +42,9 @@ class Cascade:
     lost: tuple[tuple[TableModel, ForeignKey], ...] = ()
 
     def follows(self, change: RowChange) -> bool:
-        """True if the change starts foreign key actions. A column counts as changed if the image lacks its
-        old value.
+        """True if the change starts foreign key actions.
+
+        If the row image lacks the old value of a column, the column counts as changed.
         """
         if not (self.stale or self.lost) or change.before is None:
             return False
@@ -50,10 +55,10 @@ class Cascade:
         return any(c in after and (c not in before or before[c] != after[c]) for c in self.referenced)
 
     def refuse_unknown(self, target: Target, position: str) -> None:
-        """Raise an error for a change whose effect on other rows is unknown.
+        """Raise RplError if the actions may change rows whose new values rplctl does not know.
 
-        It is RplError 1364 if these rows have a column whose expression rplctl cannot compute, and 1451 if a foreign
-        key that the target lacks may act on rows.
+        The error is 1364 if these rows have a generated column whose expression rplctl cannot compute. It is 1451 if a
+        foreign key that the target lacks may act on rows.
         """
         for model, key in self.lost:
             if not dialect_of(target.kind).follows_foreign_keys or _has_rows(target, model, key.columns):
@@ -93,7 +98,7 @@ class Cascade:
 
 
 def _has_rows(target: Target, model: TableModel, columns: Iterable[str]) -> bool:
-    """True if a row of the table has a value other than NULL in one of the columns."""
+    """True if one of the columns has a value other than NULL in a row of the table."""
     filled = joined(" OR ", (written("{} IS NOT NULL", quote(name)) for name in columns))
     asked = written("SELECT 1 FROM {} WHERE {} LIMIT 1", _ddl(target).table(model), filled)
     return run(target.connection, asked).first() is not None
@@ -106,9 +111,9 @@ def _ddl(target: Target) -> Ddl:
 
 
 def cascade_of(catalog: Catalog, parent: TableModel, *, are_followed: bool = True) -> Cascade:
-    """Return the foreign key actions that follow changes of rows of `parent`.
+    """Return the foreign key actions that follow changes of rows of `parent`, also through other tables.
 
-    `are_followed`: True if the target follows the foreign keys that it has.
+    `are_followed`: True if the target executes the actions of the foreign keys that it has.
     """
     reached = {(parent.database, parent.name)}
     models = [model for model in catalog.tables.values() if any(key.acts for key in model.foreign_keys)]
@@ -128,9 +133,7 @@ def _points(key: ForeignKey, tables: set[tuple[str, str]]) -> bool:
 
 
 def _made_of_keys(model: TableModel, reached: set[tuple[str, str]]) -> Iterator[int]:
-    """Yield the indexes of generated columns whose expression uses a column of a foreign key to one of the tables
-    `reached`.
-    """
+    """Yield the indexes of generated columns that use a column of a foreign key to one of the tables `reached`."""
     keys = {name.casefold() for key in model.foreign_keys if _points(key, reached) for name in key.columns}
     for number, column in enumerate(model.columns):
         if keys & names_in(column.generated or ""):

@@ -1,19 +1,20 @@
-"""Loads chunk files of a copy (`rplctl clone`) into the target, at the position in the source's log that each file has.
+"""Loads chunk files of a copy (`rplctl clone`) into the target, each at its position in the source's log.
 
-Rows are loaded while the applier is exactly at the position of their snapshot, L. All events of the snapshot's tables
-before L were skipped, so rows and events never overlap. Later events are applied strictly, with foreign keys. With
-GTIDs, a channel is at L if it has applied exactly the transactions before L, from any server. Invariant: a chunk and
-its row of the clone state are one transaction that checks the position; none is loaded twice.
+All chunks of a snapshot have the same position, L. Rows are loaded while the applier is exactly at L. All events of the
+snapshot's tables before L were skipped, so rows and events never overlap. Later events are applied strictly, with
+foreign keys. With GTIDs, a channel is at L if it has applied exactly the transactions before L, from any server.
+Invariant: a chunk and its row of the clone state are written in one transaction that checks the position. So no chunk
+is loaded twice.
 
-`Side` is the applier's side of a snapshot's L, and `Move` is what the snapshot needs if the applier is at L:
+`Side` says where the applier is, relative to L. `Move` says what the snapshot needs when the applier is at L:
 
     BEFORE   the applier applies events up to L
     PAST     REMOVE: the snapshot can no longer be loaded; the cloner opens another one for its tables
     AT       BEGIN (create its tables) → LOAD (its chunks and keys, as the cloner writes them) → END (replicate them)
-             or REMOVE, if a chunk, a table or the snapshot before it is missing, or if its successor has taken over
+             or REMOVE, if a chunk, a table or the snapshot before it is missing, or if a newer snapshot continues it
              or WAIT, if the cloner has not written the next chunk
 
-own_tables/clones.py has the states of each table. tests/clone/model.py checks that both lead to equal tables.
+own_tables/clones.py has the states of each table. tests/clone/model.py checks that source and target get equal tables.
 """
 
 from __future__ import annotations
@@ -71,14 +72,14 @@ from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import CountMismatch, TableChunk, Target, no_such_table
 from rplctl.target.registry import dialect_of
 
-_MOST_AHEAD: Final = 32 << 20  # largest chunk, in bytes, that is decoded before its turn
+_MOST_AHEAD: Final = 32 << 20  # bytes of the largest chunk that is decoded in advance
 _NAMES: Final = ("Database_name", "Table_name", "Source_database", "Family", "Expected_rows", "Expected_bytes")
 ReadChunk = tuple[ChunkFile, Iterable[DecodedRows]]
 log = logging.getLogger(__name__)
 
 
 class Move(Enum):
-    """The action that a snapshot needs when the applier is at its position."""
+    """The actions that a snapshot may need when the applier is at its position."""
 
     WAIT = auto()
     REMOVE = auto()
@@ -88,7 +89,7 @@ class Move(Enum):
 
 
 class CloneLoader:
-    """Loads a copy on one connection. Create it before the first batch: it sets the tables that `work` skips."""
+    """Loads a copy on one connection. Create it before the first batch, because `work` must exclude the tables."""
 
     def __init__(  # noqa: PLR0913 - the parts of one loader
         self,
@@ -101,7 +102,7 @@ class CloneLoader:
         *,
         by_gtid: bool,
     ) -> None:
-        """Read the clone state, and write the cloner's plan. Raises TargetError or OSError if one of them fails."""
+        """Read the clone state, and write the plan for the cloner. Raises TargetError or OSError if this fails."""
         self._channel, self._target, self._store, self._work = channel, target, store, work
         self._pipeline = pipeline
         self._by_gtid = by_gtid
@@ -121,7 +122,7 @@ class CloneLoader:
         self._plan()
 
     def look(self) -> None:
-        """Read the clone state again: tables may have been added to the copy. Raises the errors of `__init__`."""
+        """Read the clone state again, because tables may have been added to it. Raises the errors of `__init__`."""
         self._read_clone_state()
         self._forget()
         self.until = Until()
@@ -145,7 +146,7 @@ class CloneLoader:
 
     @property
     def stands(self) -> bool:
-        """True if the applier is at the position of the next rows, so that no event comes before them."""
+        """True if the applier is at the position of the next rows, and must load them before it applies events."""
         return self.is_open and self.until == self._here()
 
     @property
@@ -165,7 +166,7 @@ class CloneLoader:
         self._work.leave_out(self._left_out.union(self._waiting))
 
     def step(self) -> bool:
-        """Load the rows that are due. True if anything was loaded or removed. Raises LockBusy as `_transaction`."""
+        """Load the rows that are due. True if anything was loaded or removed. Raises LockBusy like `_transaction`."""
         if self._is_behind:
             self.look()
         self.until = Until()
@@ -180,7 +181,7 @@ class CloneLoader:
                 self.until = Until(kind="sql_after_gtids", gtids=found.low.gtids) if self._by_gtid else position
                 return False
             found.remove()
-        if self._folder.is_held:  # the cloner wants the applier to stay here while it opens a snapshot
+        if self._folder.is_held:  # the applier must wait here while the cloner opens a snapshot
             self.until = self._here()
         return False
 
@@ -189,7 +190,7 @@ class CloneLoader:
         return Until(kind="relay_pos", log_name=here.log_name, log_pos=here.log_pos)
 
     def _carry_out(self, found: StoredSnapshot, rows: list[ClonedTable]) -> bool:
-        """Do what the snapshot needs. True if anything was loaded, created or removed."""
+        """Do what the snapshot `found` needs. True if anything was loaded, created or removed."""
         by_source = {(row.Source_database, row.Table_name): row for row in rows}
         names = [by_source[table.name].name for table in found.tables]
         move = self._next_move(found, names, by_source)
@@ -208,7 +209,7 @@ class CloneLoader:
     def _next_move(
         self, found: StoredSnapshot, names: list[TableName], by_source: dict[TableName, ClonedTable]
     ) -> Move:
-        """Return BEGIN, LOAD or REMOVE. Raises TargetError if a table that was just created is missing."""
+        """Return BEGIN, LOAD or REMOVE for the snapshot. Raises TargetError if a table just created is missing."""
         if any(by_source[table.name].Epoch != found.epoch for table in found.tables):
             if self._takes_over(found, by_source):
                 return Move.BEGIN
@@ -217,7 +218,7 @@ class CloneLoader:
             )
             return Move.REMOVE
         if not self._learn(names):
-            if found.epoch == self._begun:  # created just now: copying it again would never end
+            if found.epoch == self._begun:  # the table was just created, so another copy would meet the same error
                 raise no_such_table(*next(name for name in names if name not in self._models))
             log.warning(
                 "a table of table group %d is no longer on the target; its tables are copied again", found.table_group
@@ -228,7 +229,7 @@ class CloneLoader:
         return Move.LOAD
 
     def _load_due(self, found: StoredSnapshot, names: list[TableName]) -> bool:
-        """Load the pieces of the snapshot that are due. True if any was loaded, or if the snapshot was removed."""
+        """Load the pieces of the snapshot that are due. True if a piece was loaded, or if the snapshot was removed."""
         self._begun = 0
         if self._server is None:  # the keys are added in the transaction that finishes the tables
             self._keyed.update(range(len(names)))
@@ -239,7 +240,7 @@ class CloneLoader:
                 self._loaders.run(partial(self._load_pieces, found, names, pieces), threads)
                 if pieces.failure is not None:
                     raise pieces.failure
-        except FileNotFoundError:  # the cloner has just begun again, and the snapshot is no longer in the folder
+        except FileNotFoundError:  # the cloner has just begun again, and has removed the snapshot
             return True
         except RelayLogError as error:
             if error.transient:  # the disk has no room for a large row
@@ -252,7 +253,7 @@ class CloneLoader:
         return bool(pieces.done)
 
     def _takes_over(self, found: StoredSnapshot, by_source: dict[TableName, ClonedTable]) -> bool:
-        """True if the loaded chunks are exactly those from which the snapshot resumes."""
+        """True if exactly those chunks are loaded after which the snapshot `found` continues an earlier snapshot."""
         rows = [by_source[table.name] for table in found.tables]
         kept = [(row, count) for row, count in zip(rows, found.counts, strict=False) if count]
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
@@ -260,9 +261,9 @@ class CloneLoader:
     def _hand_over(
         self, found: StoredSnapshot, successor: StoredSnapshot, by_source: dict[TableName, ClonedTable]
     ) -> Move:
-        """Return REMOVE for `found`, or WAIT if its chunks must be loaded before `successor` can continue.
+        """Return WAIT if more chunks of `found` must be loaded before `successor` can continue it, or else REMOVE.
 
-        If such a chunk is missing, `successor` is removed, too.
+        If one of these chunks is missing, `successor` is removed, too.
         """
         for number, (table, count) in enumerate(zip(found.tables, successor.counts, strict=True)):
             row = by_source[table.name]
@@ -276,7 +277,7 @@ class CloneLoader:
         return Move.REMOVE
 
     def _move_after_load(self, found: StoredSnapshot, by_source: dict[TableName, ClonedTable]) -> Move:
-        """Return WAIT, REMOVE or END for a snapshot of which no piece is due."""
+        """Return WAIT, REMOVE or END for a snapshot that has no piece to load now."""
         successor = next((one for one in self._folder.snapshots() if one.continues == found.epoch), None)
         if successor is not None:
             return self._hand_over(found, successor, by_source)
@@ -293,14 +294,14 @@ class CloneLoader:
         return Move.END
 
     def _load_pieces(self, found: StoredSnapshot, names: list[TableName], pieces: DuePieces, target: Target) -> None:
-        """Load pieces of the snapshot in one thread, on its connection, until no piece is due."""
+        """Load pieces of the snapshot in one thread, on the connection `target`, until no piece is due."""
         while (piece := pieces.next()) is not None:
             try:
                 if piece[1] == KEYS:
                     self._add_keys(target, found, piece[0], names[piece[0]])
                 else:
                     self._load(target, found, piece, names[piece[0]], pieces)
-            except GivenUp as given_up:  # the error of the other piece is raised
+            except GivenUp as given_up:  # the caller raises the error of the other piece
                 return pieces.end(piece, given_up)
             except BaseException as error:
                 pieces.end(piece, error)
@@ -309,7 +310,7 @@ class CloneLoader:
         return None
 
     def _begin(self, found: StoredSnapshot, by_source: dict[TableName, ClonedTable]) -> None:
-        """Create the tables of a new snapshot empty, except for tables that resume from an earlier snapshot."""
+        """Create the tables of a new snapshot empty, except for tables that reuse rows of an earlier snapshot."""
         every = [(by_source[table.name], table, found.keeps(number)) for number, table in enumerate(found.tables)]
         begun = [(row, table) for row, table, is_kept in every if not is_kept]
         if self._server is not None and begun:
@@ -338,12 +339,12 @@ class CloneLoader:
         self._work.learned(models, defaults)
 
     def _forget(self) -> None:
-        """Forget the models and keys of the tables of the last snapshot."""
+        """Forget the models and keys of the tables of the last snapshot, so that they are read again."""
         self._models.clear()
         self._keyed.clear()
 
     def _learn(self, names: Iterable[TableName]) -> bool:
-        """Read the models of the tables from the target. False if a table is missing."""
+        """Read the models of the tables from the target. Return False if a table is missing."""
         for name in names:
             if name not in self._models:
                 server = self._server
@@ -357,7 +358,7 @@ class CloneLoader:
     def _transaction(self, target: Target) -> Iterator[Connection]:
         """Run the block in a transaction of the target in which the stored position does not move.
 
-        Raises LockBusy if the stored position is not this channel's.
+        Raises LockBusy if another process has moved the stored position.
         """
         here = self._work.info
         target.begin(foreign_keys=False)
@@ -382,8 +383,10 @@ class CloneLoader:
         )
 
     def _load(self, target: Target, found: StoredSnapshot, piece: Piece, name: TableName, pieces: DuePieces) -> None:
-        """Load one piece when it is its turn. Raises GivenUp if another piece has failed, and RelayLogError if the file
-        is damaged; the error is transient if the disk is full.
+        """Load one piece, and commit it when all earlier pieces of its table are committed.
+
+        Raises GivenUp if another piece has failed. Raises RelayLogError if the file is damaged, or, as a transient
+        error, if the disk is full.
         """
         model, following = self._models[name], (piece[0], piece[1] + 1)
         file, rows = self._ahead.take((found.epoch, piece)) or self._read(target, found, piece, model)
@@ -424,7 +427,7 @@ class CloneLoader:
         return self._pipeline.copy(pieces, self._work.catalog)
 
     def _add_keys(self, target: Target, found: StoredSnapshot, number: int, name: TableName) -> None:
-        """Add the late keys that the table still lacks, on a server target, whose DDL commits."""
+        """Add the late keys that the table still lacks, on a server, where DDL commits by itself."""
         table, server = found.tables[number], statement_target(target)
         assert server is not None
         wanted = copied_definition(table.create, table.model.name).keys(_late(table, found))
@@ -439,11 +442,11 @@ class CloneLoader:
                 with reporting_foreign_rows(name):
                     server.make_tables([written("ALTER TABLE {} {}", quote(*name), joined(", ", missing))])
             except TargetError as error:
-                if error.errno != er.DUP_KEYNAME:  # the ALTER TABLE of a killed applier may have gone on
+                if error.errno != er.DUP_KEYNAME:  # the ALTER TABLE of a killed applier may have continued
                     raise
 
     def _end(self, found: StoredSnapshot, rows: list[ClonedTable], by_source: dict[TableName, ClonedTable]) -> None:
-        """Finish a table group: replicate its tables from here on, and drop tables that the source no longer has."""
+        """Finish a table group: replicate its tables from now on, and drop tables that the source no longer has."""
         copied = {by_source[table.name].name for table in found.tables}
         gone = [row.name for row in rows if row.name not in copied]
         known: dict[TableName, TableModel | None] = {}
@@ -478,7 +481,7 @@ class CloneLoader:
 
 
 def _keeps_half(model: TableModel) -> bool:
-    """True if the engine keeps rows of an interrupted chunk. Its table is then copied again from the first row."""
+    """True if the engine cannot roll back the rows of an interrupted chunk. The table is then copied again."""
     return model.engine.lower() in ("myisam", "aria", "memory", "csv", "archive")
 
 

@@ -1,8 +1,8 @@
-"""Threads that load a copy's chunks, each on its own connection, because a server uses only one core for one
-connection.
+"""Runs the threads that load a copy's chunks, each on its own connection.
 
-Invariant: no thread loads when `run` returns. The connections have no fence: the compare-and-swap on the clone state in
-each transaction protects the tables (own_tables/clones.py).
+Several connections are faster, because a server uses only one core for each. Invariant: no thread loads any more when
+`run` returns. The connections do not lock the channel on the target (*fence*). The tables are protected by the check of
+the clone state in each transaction (own_tables/clones.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rplctl.target.base import Target
 
 
 class Loaders:
-    """The connections that load a copy. If one connection must load all of it, this is `target` itself."""
+    """The connections that load a copy. If the target permits only one writer, this is `target` alone."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -24,8 +24,9 @@ class Loaders:
         self._threads: ThreadPoolExecutor | None = None
 
     def run(self, work: Callable[[Target], None], count: int) -> None:
-        """Run `work` on `count` connections at the same time, and return after all have ended. Raises an error that one
-        of them raised.
+        """Run `work` on `count` connections at the same time, and return when all have ended.
+
+        Raises the error of one of them.
         """
         if self._is_alone:
             return work(self._target)

@@ -1,7 +1,8 @@
-"""Gives the pieces of a snapshot, its chunks and late keys, to threads, which commit the chunks of a table in order.
+"""Gives the pieces of a snapshot to threads, which commit the pieces of each table in order.
 
-Invariant: each chunk is loaded once, and the late keys of a table are added after all of its chunks are committed.
-After a failure no more pieces are given out, and the pieces that wait for their turn are given up.
+A piece is a chunk file, or the late keys of a table: keys that are created after the rows are loaded. Invariant: each
+chunk is loaded once, and the late keys of a table are added after all its chunks are committed. After a failure, no
+more pieces are given out, and pieces that wait for an earlier piece are not loaded.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from rplctl.clone.folder import StoredSnapshot
 from rplctl.errors import RelayLogError
 from rplctl.schema.statement import TableName
 
-_CANCEL: Final = "rplctl stop; rplctl clone --cancel --yes"  # clone --cancel is refused while a thread runs
+_CANCEL: Final = "rplctl stop; rplctl clone --cancel --yes"  # `clone --cancel` fails while a thread runs
 MOST_TRIES: Final = 3  # attempts at a chunk that fails in the same way each time
 KEYS: Final = -1  # the chunk number of a piece that adds the table's late keys
 Piece = tuple[int, int]  # (number of the table, number of the chunk)
-_SECONDS: Final = 2.0  # pieces are given out for so long; then the applier's loop continues
+_SECONDS: Final = 2.0  # pieces are given out for so long, and then the applier's loop continues
 _POLL_S: Final = 0.01
 
 log = logging.getLogger(__name__)
@@ -34,8 +35,10 @@ class GivenUp(Exception):
 
 
 class DuePieces:
-    """The pieces of a snapshot that can be loaded now. `loaded`: the number of loaded chunks of each table. `keyed`:
-    tables that have all their keys.
+    """The pieces of a snapshot that can be loaded now.
+
+    `loaded`: the number of loaded chunks of each table. `keyed`: the numbers of tables that have all their keys.
+    `stop`: returns True if no more pieces should be loaded.
     """
 
     def __init__(
@@ -53,8 +56,9 @@ class DuePieces:
         self.done: list[Piece] = []
 
     def next(self) -> Piece | None:
-        """Return the next piece to load, after waiting for one while other pieces are being loaded; None if this thread
-        should stop for now.
+        """Return the next piece to load, or None if the calling thread should stop for now.
+
+        If no piece is due, but other threads are loading pieces, wait until a piece is due.
         """
         with self._changed:
             while self.failure is None and not self._stop() and time.monotonic() < self._deadline:
@@ -81,7 +85,7 @@ class DuePieces:
         return None
 
     def _is_read(self, number: int) -> bool:
-        """True if the cloner has written all chunk files of the table, whether or not they are loaded."""
+        """True if the cloner has written all chunk files of the table, loaded or not."""
         if self._counts is None and self._found.counts:
             parts = self._found.parts()
             return number < len(parts) and parts[number].is_whole
@@ -91,7 +95,7 @@ class DuePieces:
         return self._counts is not None
 
     def await_turn(self, piece: Piece) -> None:
-        """Wait until the chunk is the next one of its table. Raises GivenUp if another piece has failed."""
+        """Wait until all earlier chunks of the table are committed. Raises GivenUp if another piece has failed."""
         number, chunk = piece
         with self._changed:
             while self.failure is None and self._committed[number] < chunk:
@@ -100,7 +104,7 @@ class DuePieces:
                 raise GivenUp
 
     def end(self, piece: Piece, failure: BaseException | None = None) -> None:
-        """Record that the piece is committed, or that it failed with the error `failure`."""
+        """Record that the piece is committed or, with `failure`, that it has failed with this error."""
         with self._changed:
             self._in_work -= 1
             if failure is None:
@@ -112,17 +116,19 @@ class DuePieces:
 
 
 class Tries:
-    """Counts the failures of each chunk, and ends the attempts after MOST_TRIES equal ones.
+    """Counts the failures of each chunk, and ends the attempts after MOST_TRIES equal failures.
 
-    If a chunk fails in the same way every time, the source itself sends the damaged bytes, and more attempts do not
-    help.
+    If a chunk fails in the same way every time, the source itself sends the damaged bytes. More attempts do not help.
     """
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[TableName, int, int]] = Counter()  # (table, chunk, error number) → failures
 
     def again(self, names: Sequence[TableName], piece: Piece | None, error: RelayLogError) -> str:
-        """Count a failure, and return its text for the status. Raises RelayLogError if this was the last attempt."""
+        """Count a failure, and return a text about it for the status.
+
+        `names`: the tables of the snapshot. Raises RelayLogError if this was the last attempt.
+        """
         number, chunk = piece or (0, 0)
         name = names[number]
         self._counts[failure := (name, chunk, error.errno)] += 1
@@ -140,7 +146,7 @@ class Tries:
 
 
 def copy_again(database: str, table: str) -> str:
-    """Return the hint for a row that cannot be copied."""
+    """Return the hint for a row of this table that cannot be copied."""
     return (
         f"correct the row on the source, then run: {_CANCEL}; rplctl clone\n"
         f"To exclude the table, which then receives no changes, run: {_CANCEL}; "

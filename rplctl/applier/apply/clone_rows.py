@@ -1,6 +1,6 @@
-"""Loads a chunk file into the target: a decoder turns ranges of its packets into rows of the target, the pieces.
+"""Loads a chunk file into the target, piece by piece. A decoder turns each range of the file's packets into rows.
 
-The decoder is a Spark task of the pool or, with spark = auto, this process (Pipeline.copy). Invariant: at most AT_ONCE
+The decoder is a Spark task of the pool or, with spark=auto, this process (Pipeline.copy). Invariant: at most AT_ONCE
 bytes of packets, or one larger row, are decoded at a time.
 """
 
@@ -36,7 +36,10 @@ Decode = Callable[[Sequence[CopyPiece]], Iterable[TableChunk]]
 
 @dataclass(frozen=True, slots=True)
 class DecodedRows:
-    """The rows of one piece in bulk form. `one_by_one`: decodes the same rows again, to insert them one by one."""
+    """The rows of one piece of a chunk file, in the form for bulk loading.
+
+    `one_by_one`: decodes the same rows again, in the form in which they are inserted one by one.
+    """
 
     chunk: TableChunk
     one_by_one: Callable[[], RowSet]
@@ -45,10 +48,10 @@ class DecodedRows:
 def decoded(  # noqa: PLR0913 - where rows come from and where they go
     file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, spool_folder: Path, decode: Decode
 ) -> Iterator[DecodedRows]:
-    """Yield the rows of a chunk file, piece by piece, in the form that the target loads. `columns`: the columns that
-    the source has sent.
+    """Yield the rows of a chunk file, piece by piece, in the form that the target loads.
 
-    Raises the errors of `copied_chunk`.
+    `columns`: the columns that the source has sent. `decode`: decodes several pieces, in order. Raises the errors of
+    `copied_chunk`, for example BinlogFormatError for a damaged row.
     """
 
     def one_by_one(piece: CopyPiece) -> RowSet:
@@ -64,8 +67,9 @@ def decoded(  # noqa: PLR0913 - where rows come from and where they go
 def pieces_of_file(
     file: ChunkFile, columns: Sequence[Column], model: TableModel, target: Target, spool_folder: Path
 ) -> Iterator[CopyPiece]:
-    """Divide the packets of a chunk file into pieces, between rows. Raises BinlogFormatError if a packet is
-    incomplete.
+    """Divide the packets of a chunk file into pieces of complete rows.
+
+    Raises BinlogFormatError for an incomplete packet.
     """
     for start, end, rows in row_ranges(file.packets):
         yield CopyPiece(
@@ -99,8 +103,9 @@ def _batches(pieces: Iterable[CopyPiece]) -> Iterator[list[CopyPiece]]:
 def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) -> int:
     """Load the rows within the target's open transaction, and return how many of them Spark tasks decoded.
 
-    Raises TargetError if the target refuses a row, and names the row. Raises CountMismatch if a table that cannot be
-    rolled back has unexpected rows, and the errors of `decoded`.
+    If the target refuses the rows of a piece in bulk, they are inserted one by one. Raises TargetError with the row
+    that the target refuses. Raises CountMismatch if a table that cannot be rolled back has unexpected rows, and the
+    errors of `decoded`.
     """
     by_spark = 0
     server = statement_target(target)
@@ -114,7 +119,7 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
             if isinstance(error, TargetError) and error.transient:
                 raise
             if kept is not None:
-                kept.roll_back_to(_PIECE)  # rows that strict mode refuses may be accepted one by one
+                kept.roll_back_to(_PIECE)  # the server may accept rows one by one that its strict mode refuses in bulk
             elif isinstance(error, KeylessMismatch):
                 raise
             else:
@@ -131,8 +136,9 @@ def load_rows(pieces: Iterable[DecodedRows], model: TableModel, target: Target) 
 
 
 def _refused(rows: RowSet, model: TableModel, target: Target) -> TargetError | None:
-    """Insert the rows one by one, and return the target's error for the first row that it refuses; None if it takes all
-    rows.
+    """Insert the rows one by one, and return the target's error for the first row that it refuses.
+
+    Return None if the target accepts all rows.
     """
     for row in rows.rows:
         try:
@@ -147,7 +153,7 @@ def _refused(rows: RowSet, model: TableModel, target: Target) -> TargetError | N
 def _refusal(error: TargetError, model: TableModel) -> TargetError:
     where = f" (row {error.position})" if error.position else ""
     again = copy_again(model.database, model.name)
-    # a hint with `rplctl skip` does not fit: it skips transactions of the source
+    # a hint with `rplctl skip` would be wrong, because this command skips transactions of the source
     hint = f"{error.hint}{another_way(again)}" if "rplctl start" in error.hint else again
     return TargetError(
         f"{model.database}.{model.name} is not copied: {error.message}{where}", errno=error.errno, hint=hint
@@ -155,7 +161,7 @@ def _refusal(error: TargetError, model: TableModel) -> TargetError:
 
 
 def delete_rows(target: Target, model: TableModel, keys: Iterable[Key]) -> int:
-    """Delete the rows with these keys, and return how many existed."""
+    """Delete the rows with these keys, and return how many of them existed."""
     columns, count = key_columns(model), 0
     for key in keys:
         before = RowSet(columns, [key])
@@ -180,8 +186,9 @@ def foreign_rows(name: TableName) -> TargetError:
 
 @contextmanager
 def reporting_foreign_rows(name: TableName) -> Iterator[None]:
-    """Replace a duplicate key error of the block by an error that says that the table has rows of another program: the
-    source's own rows have no duplicate keys.
+    """Replace a duplicate key error of the block by an error that names the cause.
+
+    The source's own rows have no duplicate keys, so the table has rows of another program.
     """
     try:
         yield
@@ -192,11 +199,11 @@ def reporting_foreign_rows(name: TableName) -> Iterator[None]:
 
 
 def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
-    """Return the rows that a SELECT returned, as a chunk of inserts for the target."""
+    """Return the rows that a SELECT on the source returned, as a chunk of inserts for the target."""
     chunk = inserted_images(images, columns, model, target.kind, target.bulk_rows, length_prefixed=target.takes_frames)
     return with_whole_frames(chunk)
 
 
 def rows_of_images(images: Images, columns: Sequence[SelectedColumn], model: TableModel, kind: str) -> RowSet:
-    """Return the rows that a SELECT returned, in the form in which a target of this kind takes single rows."""
+    """Return the rows that a SELECT returned, in the form in which a target of this kind inserts single rows."""
     return inserted_images(images, columns, model, kind, 0, length_prefixed=False).inserts[0]

@@ -1,4 +1,4 @@
-"""Computes the speed at which a copy loads rows, over the last half minute, from the clone state."""
+"""Computes the speed at which a copy loads rows, as the average of the last half minute, from the clone state."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _WINDOW_S: Final = 30.0
 
 
 class CloneSpeed:
-    """The progress of a copy, for the status.
+    """The progress of a copy, for the applier's status.
 
-    `moved`: Unix seconds of the last loaded rows, or of the start. `incident`: the text of the last failure of a chunk,
-    '' after success.
+    `moved`: the Unix time when rows were last loaded, or of the start. `incident`: the text about the last failed
+    chunk, or '' after a success.
     """
 
     def __init__(self) -> None:
@@ -25,8 +25,9 @@ class CloneSpeed:
         self._seen: deque[tuple[float, int, int]] = deque()
 
     def status(self, rows: Collection[ClonedTable]) -> dict[str, Any]:
-        """Return the progress as fields of ThreadStatus (status.py). `rows`: the clone state of all tables
-        of the copy.
+        """Return the progress as fields of ThreadStatus (status.py).
+
+        `rows`: the clone state of all tables of the copy.
         """
         size, count = (sum(getattr(row, name) for row in rows) for name in ("Byte_count", "Row_count"))
         now = time.monotonic()

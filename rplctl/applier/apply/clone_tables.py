@@ -1,7 +1,7 @@
-"""Creates and drops the tables of a copy on targets whose DDL rplctl plans, in the transaction of the caller.
+"""Creates and drops the tables of a copy, on targets whose DDL rplctl plans, in the transaction of the caller.
 
-A server target creates its tables by the source's own statements instead (clone_load.py). Invariant: keys that rows do
-not need are created after the rows are loaded (clone/late_keys.py).
+On a server target, the source's own statements create the tables instead (clone_load.py). Invariant: the *late keys*,
+which the loading of rows does not need, are created after the rows are loaded (clone/late_keys.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rplctl.target.registry import dialect_of
 def make_tables(
     target: Target, catalog: Catalog, models: Mapping[TableName, TableModel], defaults: Mapping[str, DatabaseModel]
 ) -> None:
-    """Create the tables empty, without their late keys. Tables of the same names are dropped."""
+    """Create the tables empty, without their late keys. Existing tables with the same names are dropped first."""
     there = [catalog.tables.get(name, model) for name, model in models.items() if stands(target, model)]
     dropped = _drop_plan(there)
     target.execute_ddl(dropped, catalog)
@@ -34,7 +34,10 @@ def make_tables(
 
 
 def make_keys(target: Target, catalog: Catalog, models: Sequence[TableModel], *, primary_alone: bool = False) -> None:
-    """Create the keys that `make_tables` has omitted. Raises TargetError if the target cannot create a key."""
+    """Create the late keys, which `make_tables` has omitted. Raises TargetError if the target cannot create a key.
+
+    `primary_alone`: True to create only the primary keys.
+    """
     for model in models:
         late = _late(target, model, catalog.tables.values())
         rest = [key for key in late if primary_alone and key.kind != "primary"]
@@ -46,7 +49,7 @@ def make_keys(target: Target, catalog: Catalog, models: Sequence[TableModel], *,
 def drop_tables(
     target: Target, catalog: Catalog, models: Collection[TableModel | None]
 ) -> dict[TableName, TableModel | None]:
-    """Drop those of the tables that exist. Return their names, each with the model None."""
+    """Drop those of the tables that exist on the target. Return their names, each with None as its new model."""
     plan = _drop_plan([model for model in models if model is not None and stands(target, model)])
     if plan.steps:
         target.execute_ddl(plan, catalog)

@@ -1,8 +1,10 @@
-"""The committer of a channel: it commits the changes of a batch together with the new position.
+"""The committer of a channel, which commits the changes of a batch together with the new position.
 
-Invariant: `info` is the position that is committed on the target; it changes only after a COMMIT. A group that cannot
-be rolled back is open from its first change until its position is committed, and the target stores its bounds meanwhile
-(own_tables/group_begun.py). If a crash comes in between, `repeats` is true until the group is committed.
+Invariant: `info` is the position that is committed on the target, and changes only after a COMMIT.
+
+Tables without transactions (MyISAM) need more. A group of transactions that cannot be rolled back is *open* from its
+first change until its position is committed. Meanwhile, the target stores the begin and the end of the group
+(own_tables/group_begun.py). After a crash, `repeats` is True until the whole group is applied again.
 """
 
 from __future__ import annotations
@@ -31,15 +33,15 @@ log = logging.getLogger(__name__)
 
 
 class How(Enum):
-    """The ways to commit rows and position."""
+    """The ways in which rows and position are committed."""
 
     TOGETHER = auto()  # in one transaction
-    POSITION_AFTER = auto()  # the group may commit by itself; the position is committed after it
+    POSITION_AFTER = auto()  # the group may commit by itself, and the position is committed after it
     PARALLEL = auto()  # several connections share the batch
 
 
 class Committer:
-    """Commits the batches of a channel. `info`: the committed position."""
+    """Commits the batches of a channel. `info`: the position that is committed on the target."""
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
         self,
@@ -58,8 +60,9 @@ class Committer:
         self._open: tuple[BinlogPosition, BinlogPosition] | None = None  # begin and end of the group (group_begun.py)
 
     def find_open_group(self) -> None:
-        """Read the stored bounds of a group that a crash interrupted. Remove them if the group does not begin at the
-        committed position.
+        """Read the stored begin and end of a group that a crash interrupted.
+
+        If the group does not begin at the committed position, remove them.
         """
         with mapped_errors(self._target.kind), self._target.engine.begin() as connection:
             self._open = kept_group(connection, self._channel.name)
@@ -75,14 +78,16 @@ class Committer:
 
     @property
     def repeats(self) -> bool:
-        """True if the group that a crash interrupted begins at the committed position, so that the target may have some
-        of its changes.
+        """True if the committed position is the begin of a group that a crash interrupted.
+
+        The target may then have some changes of this group.
         """
         return self._open is not None and self._open[0] == self.info.exec_position
 
     def begin_group(self, batch: Batch) -> None:
-        """Store the bounds of a group that cannot be rolled back, before any of it is applied. Raises LockBusy if the
-        position is not this channel's any more.
+        """Store the begin and end of a group that cannot be rolled back, before any of it is applied.
+
+        Raises LockBusy if another process has moved the stored position.
         """
         begin, end = self.info.exec_position, batch.source_position
         self._target.begin(foreign_keys=True)
@@ -95,8 +100,9 @@ class Committer:
         self._open = (begin, end)
 
     def end_group(self, done: Batch, rules: ReplicationFilter) -> None:
-        """Close the group, and commit the position after the applied part `done`. If no part of it was applied, only
-        remove the stored bounds.
+        """Close the group, and commit the position after its applied part `done`.
+
+        If no part was applied, only remove the stored begin and end.
         """
         self._open = (self.info.exec_position, done.source_position)
         if done.first < done.last:
@@ -110,9 +116,7 @@ class Committer:
         self._open = None
 
     def _still_open(self, position: BinlogPosition) -> tuple[BinlogPosition, BinlogPosition] | None:
-        """Return the bounds of the rest of the interrupted group after `position` is committed; None if there is no
-        rest.
-        """
+        """Return begin and end of the part of the interrupted group that is left after `position`, or None."""
         if self._open is None or not self.repeats or not position.is_before(self._open[1]):
             return None
         return position, self._open[1]
@@ -126,8 +130,10 @@ class Committer:
         how: How = How.TOGETHER,
         foreign_keys: bool = True,
     ) -> None:
-        """Call `apply`, and commit the changes together with the position after the batch. Raises RplError, with
-        channel and position, if the batch cannot be applied or committed.
+        """Call `apply`, and commit the changes together with the position after the batch.
+
+        `rules`: the filters, for the binary log. Raises RplError with channel and position if the batch cannot be
+        applied or committed.
         """
 
         def apply_uncut() -> None:

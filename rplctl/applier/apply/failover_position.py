@@ -1,9 +1,9 @@
-"""Handles a failover by GTID: the first transaction whose position is lower than the executed position.
+"""Handles a failover by GTID, after which the positions of transactions can be lower than the executed position.
 
-Positions order the states that a crash leaves in two places (repository and marker, shadow page, binary log), and table
-models are stored by position. Invariant: before a transaction with a lower position is applied, a step without data
-moves all of these places durably to the position before it. After a crash, no transaction is between the states of any
-two places.
+A position can be stored in several places: repository and marker, shadow page, binary log. After a crash, rplctl
+compares these positions to find the latest one. Table models are stored by position, too. Invariant: before a
+transaction with a lower position is applied, a step without data moves all places durably to the position before this
+transaction. So after a crash, the positions in any two places have no transaction between them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from rplctl.target.base import Target
 def enter_new_source(
     info: RelayLogInfo, batch: Batch, target: Target, store: PositionStore, catalog: Catalog | None
 ) -> RelayLogInfo:
-    """Return the position from which the batch is applied: `info`, or after a failover the lower position before the
-    batch, to which a step without data has moved.
+    """Return the position from which the batch is applied. This is `info`, except at the first batch after a failover.
 
-    `catalog`: None if the target stores no table models. Raises LockBusy if the stored position is not `info`,
-    TargetError if the target reports an error, and RelayLogError if the binary log cannot be written.
+    If this batch has a lower position than `info`, a step without data moves the stored position back to the begin of
+    the batch. `catalog`: None if the target stores no table models. Raises LockBusy if the stored position is not
+    `info`, TargetError if the target reports an error, and RelayLogError if the binary log cannot be written.
     """
     if not batch.transaction_count or not batch.source_position.is_before(info.exec_position):
         return info

@@ -1,7 +1,7 @@
 """Applies a range of the relay log event by event, in the source's order: DDL, statements, savepoints, and rows.
 
-A bulk batch that does not fit the target is applied again in this way, because then the failing event, table, key and
-end position are known (design D2). The caller owns the transaction, so changes before an error are rolled back.
+A bulk batch that the target rejects is applied again in this way. Then the failing event, table, key and end position
+are known (design D2). The transaction of the target belongs to the caller, so changes before an error are rolled back.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ _ROLLED_BACK_HINT = (
 
 @dataclass(slots=True, kw_only=True)
 class OrderedResult:
-    """The outcome of a range: row counts, changed tables, notes and skipped errors."""
+    """The outcome of applying a range: row counts, new table models, notes for the log, and skipped errors."""
 
     changes: int = 0
     by_spark: int = 0  # row changes in `changes` that Spark tasks decoded
-    by_driver: int = 0  # row changes in `changes` that this process decoded; a statement counts in neither
+    by_driver: int = 0  # row changes in `changes` that this process decoded; a statement counts in neither of the two
     models: dict[TableName, TableModel | None] = field(default_factory=dict)
     databases: dict[str, DatabaseModel | None] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
@@ -88,23 +88,23 @@ class OrderedResult:
 
 
 class ChangeLog(Savepoints, Protocol):
-    """The interface of a target that stores every change as a row of a log (lake.py)."""
+    """The interface to a target that stores every change as a row of a log (lake.py)."""
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
-        """Store the changes of a rows event (with its table map); return their number."""
+        """Store the changes of the rows event in `piece`, which follows its table map. Return their number."""
 
     def statement(self, plan: DdlPlan, text: str) -> None: ...
 
 
 class OrderedRange:
-    """Applies one run of events, from which the channel's filters have removed the excluded ones.
+    """Applies one run of events. The channel's filters have already removed the excluded events.
 
-    `statements`: executes the source's statements; None if the target takes only rows and planned DDL.
-    `cascades_lost`: tables whose foreign key actions the target will not execute in this transaction.
-    `again`: some of the run's rows may already be on the target (own_tables/group_begun.py).
-    `changes`: stores changes, for a target that stores no rows. `tasks`: the tasks that decode the rows, if any.
-    `config`: has the options for DDL that the target cannot execute, and the filters for the tables of a DROP or
-    RENAME.
+    `statements`: executes the source's statements, or None if the target takes only rows and DDL that rplctl plans.
+    `cascades_lost`: tables whose foreign key actions the target will not execute in this transaction. `again`: True if
+    some of the run's rows may already be on the target (own_tables/group_begun.py). `waiting`: tables that `rplctl
+    clone` has not copied yet. `changes`: stores the changes, for a lake that stores no rows. `tasks`: the tasks that
+    decode the rows, if any. `config`: has the options for DDL that the target cannot execute, and the filters for DROP
+    and RENAME.
     """
 
     def __init__(  # noqa: PLR0913 - what surrounds a run, by keyword
@@ -127,7 +127,7 @@ class OrderedRange:
         self._log = changes
         self._marks = changes or (target if isinstance(target, Savepoints) else None)
         self._cascades_lost = cascades_lost
-        self._rest = ReplicationFilter(waiting=waiting)  # for events that were stored unfiltered at XA PREPARE
+        self._rest = ReplicationFilter(waiting=waiting)  # filters events that were stored unfiltered at XA PREPARE
         self._follows: bool | None = False  # True if the target executes foreign key actions; None if unknown
         self._catalog = catalog
         self._channel = channel
@@ -157,8 +157,9 @@ class OrderedRange:
             raise
 
     def _apply(self, run: EventRun, notes: StatementNotes | None = None) -> OrderedResult:
-        """Apply the run. `notes`: the statement notes of a whole transaction; None for events that were prepared
-        before their XA COMMIT.
+        """Apply the run. `notes`: the statement notes, which show the events that are committed (commit/noted.py).
+
+        They are None for events that were prepared before their XA COMMIT.
         """
         if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             self._prepare(run, int(prepare[0]))
@@ -202,7 +203,7 @@ class OrderedRange:
             self._tolerate(self._take, run, number)
 
     def _tolerate(self, apply: Callable[..., None], run: EventRun, number: int, *more: object) -> None:
-        """Apply one event by `apply`. An error that replica_skip_errors lists skips only the rest of this event."""
+        """Apply one event by `apply`. If replica_skip_errors lists the error, skip the rest of this event."""
         try:
             apply(run, number, *more)
         except RplError as error:
@@ -227,7 +228,7 @@ class OrderedRange:
         self.result.changes += self._statements.take(run.event(number), run.description)
 
     def _prepare(self, run: EventRun, number: int) -> None:
-        """Store the events before XA PREPARE in the target until XA COMMIT; with ONE PHASE, apply them at once."""
+        """Store the events before XA PREPARE in the target until XA COMMIT. With ONE PHASE, apply them at once."""
         prepare = parse_event(run.event(number), run.description)
         assert isinstance(prepare, XaPrepare)
         if prepare.one_phase:
@@ -283,7 +284,7 @@ class OrderedRange:
             self.result.by_driver += self._apply_changes(decoded, run, number)
 
     def _apply_changes(self, rows: RowsOfEvent, run: EventRun, number: int) -> int:
-        """Apply the changes of a rows event, and return their number."""
+        """Apply the changes of a rows event, and return how many there were."""
         if rows.model.qualified_name not in self._checked:
             self._target.check_table(rows.model)
             self._checked.add(rows.model.qualified_name)
@@ -307,15 +308,19 @@ class OrderedRange:
         return count
 
     def _decoded_here(self, rows: TableRows) -> RowsOfEvent:
-        """Return the changes of the rows, each decoded just before it is applied: a JSON diff needs the target's
-        document at that time.
+        """Return the changes of the rows, each of which is decoded just before it is applied.
+
+        A JSON diff needs the target's document at that time.
         """
         changes = row_changes(rows, lambda image, column: self._target.stored_value(image, column, rows.model))
         kind, flags = int(rows.events.kind[0]), int(rows.events.flags[0])
         return RowsOfEvent(model=rows.model, kind=kind, flags=flags, changes=changes)
 
     def _cascade(self, rows: RowsOfEvent) -> Cascade | None:
-        """Return the foreign key actions to handle after these changes; None if the log or the server handles them."""
+        """Return the foreign key actions that rplctl must handle after these changes.
+
+        Return None if the log contains their effects, or if the server executes them.
+        """
         if self._statements is not None or rows.kind == INSERT or rows.flags & WITHOUT_ACTIONS:
             return None
         if self._cascades_of is not self._catalog:
@@ -327,8 +332,9 @@ class OrderedRange:
         return found
 
     def _set_actions(self, rows: RowsOfEvent, run: EventRun, number: int) -> None:
-        """Switch foreign key actions on or off for this event. Raises RplError if the target cannot do so in a
-        transaction.
+        """Switch the target's foreign key actions on or off, as this event needs it.
+
+        Raises RplError if the target cannot do so within a transaction.
         """
         wants_action = rows.kind != INSERT and not rows.flags & WITHOUT_ACTIONS
         wants_action &= (rows.model.database, rows.model.name) in self._cascades_lost
@@ -342,7 +348,7 @@ class OrderedRange:
             )
 
     def _follow(self, wanted: bool) -> bool:
-        """Switch foreign key actions on or off within the transaction. False if the target cannot."""
+        """Switch foreign key actions on or off within the transaction. Return False if the target cannot do so."""
         target, models = self._target, self._catalog.tables
         can = isinstance(target, ForeignKeyTarget) and target.follow_foreign_keys(wanted, models)
         self._follows = wanted and can
@@ -385,7 +391,7 @@ class OrderedRange:
         run_sql(self._target.connection, sql)
 
     def _roll_back(self) -> None:
-        """Undo changes since the source's last commit, because the source logged a ROLLBACK; DDL counts as a commit."""
+        """Undo changes since the last commit of the source, which logged a ROLLBACK. DDL counts as a commit."""
         if self._statements is not None:
             self._statements.roll_back()
         elif self._may_roll_back:
@@ -419,7 +425,7 @@ class OrderedRange:
                 context,
                 self._catalog,
                 self._accepts,
-                may_replace=self._log is not None,  # in a lake of changes, no table can already exist
+                may_replace=self._log is not None,  # in a change log, a known table may be one that is created later
                 may_drop_unknown=self._policy is UnsupportedDdl.SKIP
                 or self._tolerance.drops_missing(is_mariadb=context.is_mariadb),
             )
@@ -455,9 +461,7 @@ class OrderedRange:
             self._commit_was_here()
 
     def _skip_object(self, statement: Unreplicated, at: str) -> None:
-        """Skip a statement that the target cannot execute, with a note. Raises RplError 1235 if this is not
-        permitted.
-        """
+        """Skip a statement that the target cannot execute, with a note. Raises RplError 1235 if it is not permitted."""
         title = dialect_of(self._target.kind).title
         if not self._policy.skips(statement):
             raise cannot_execute(statement, title)
@@ -477,5 +481,8 @@ def ends_in_rollback(run: EventRun) -> bool:
 
 
 def _private(name: str) -> Sql:
-    """Return the target's name of a source's savepoint: not one of the applier's own, short, and case-insensitive."""
+    """Return the name on the target for a savepoint of the source.
+
+    It is short, independent of case, and never the name of one of the applier's own savepoints.
+    """
     return word("s_" + hashlib.sha256(name.strip("`\"'").lower().encode()).hexdigest()[:40])

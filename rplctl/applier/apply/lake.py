@@ -1,7 +1,8 @@
-"""Applies a batch to a lake: every change becomes a row of its table's log; changes are not combined.
+"""Applies a batch to a lake with the layer `changes`: every change becomes a row of its table's log.
 
-Invariant: a piece is decoded with table models that are valid for all of it, because a batch ends at DDL. The files are
-written before the commit, which only adds their names to the tables; no table refers to the files of a failed attempt.
+Changes are not combined. Invariant: a piece is decoded with table models that are valid for all of it, because a batch
+ends at DDL. The files are written before the commit, which only adds their names to the tables. So no table refers to
+the files of a failed attempt.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ from rplctl.schema.plan import (
 from rplctl.schema.statement import TableName
 from rplctl.target.lake import LakeTarget, WrittenFile
 
-PIECE_BYTES = 16 << 20  # of the relay log for one task: small files are slow to read
+PIECE_BYTES = 16 << 20  # bytes of the relay log for one task, because small files are slow to read
 
 
 class LakeApplier(BulkApplier):
-    """Applies batches to a lake, as BulkApplier applies net changes to other targets."""
+    """Applies batches to a lake (strategy LAKE), as BulkApplier applies net changes to other targets."""
 
     _target: LakeTarget
 
     def expect(self, groups: RelayGroups, stop: int, per_commit: Callable[[], int]) -> None:
-        """Do nothing, because files that are written in advance might never be committed."""
+        """Do nothing. Decoding in advance would write files that might never be committed."""
 
     def apply(self, batch: Batch, commit: Callable[..., None]) -> int:
         with self._interrupter.work():
@@ -112,8 +113,8 @@ class LakeApplier(BulkApplier):
     def _folders(self, batch: Batch, start: int, end: int, catalog: Catalog) -> dict[TableName, str]:
         """Return the folders of the tables that the events between `start` and `end` may change.
 
-        Each table costs a check of its files, and there may be many tables. The driver does not know which tables a
-        compressed transaction changes, so a batch with one gets the folders of all tables.
+        Each table costs a check of its files, and there may be many tables. A batch with a compressed transaction gets
+        the folders of all tables, because the driver does not know which tables this transaction changes.
         """
         names: Iterable[TableName] = catalog.tables
         with suppress(BinlogFormatError):  # the task reports the damage and its position
@@ -125,7 +126,7 @@ class LakeApplier(BulkApplier):
 
 
 def files_of(results: list[LakeFiles]) -> Iterator[WrittenFile]:
-    """Yield the files that tasks wrote, in the order of the log. Raises the first error in that order."""
+    """Yield the files that the tasks wrote, in the order of the log. Raises the first error in that order."""
     for result in results:
         if result.error is not None:
             raise RplError(**result.error)
@@ -141,9 +142,9 @@ def _transaction(batch: Batch, number: int) -> Transaction:
 class LakeChanges:
     """The changes of a group that is applied in order (DDL, CREATE TABLE … SELECT, XA COMMIT), for a lake.
 
-    The rows have the position of the group and consecutive numbers, because the events may be elsewhere in the log
-    (XA). The changes of a table are written to one file, until PIECE_BYTES or the next savepoint; `finish` writes the
-    rest.
+    All rows have the position of the group, and consecutive numbers. The events' own positions are not used, because
+    they may be elsewhere in the log (XA). The changes of a table are collected up to PIECE_BYTES or the next savepoint,
+    and then written to one file. `finish` writes the rest.
     """
 
     def __init__(self, target: LakeTarget, batch: Batch) -> None:
@@ -168,7 +169,7 @@ class LakeChanges:
         del self._made[mark:]
 
     def finish(self) -> None:
-        """Write the remaining rows to files. Called before the batch commits."""
+        """Write the remaining rows to files. Called before the batch commits, and at each savepoint."""
         for (model, can_undo), rows in self._waiting.items():
             schema = lake_schema(model)
             file = self._target.writer.write(model, self._target.folder_of(model, schema), concat_tables(rows))
@@ -178,7 +179,7 @@ class LakeChanges:
         self._waiting = {}
 
     def rows(self, piece: EventRun, catalog: Catalog) -> int:
-        """Add the changes of a rows event, which `piece` contains after its table map; return their number."""
+        """Add the changes of the rows event in `piece`, which follows its table map. Return their number."""
         count = 0
         whole = self._whole
         bounds = Transactions([whole.gtid], whole.end.log_name, np.array([whole.end.log_pos]))
@@ -198,7 +199,10 @@ class LakeChanges:
         return count
 
     def statement(self, plan: DdlPlan, text: str) -> None:
-        """Add a row for each table that the DDL creates, changes or drops, with the table's columns after the DDL."""
+        """Add a row for each table that the DDL creates, changes or drops. `text`: the statement.
+
+        The row has the columns that the table has after the DDL.
+        """
         for step in plan.steps:
             for op, model in _concerned(step):
                 self._statement(model, op, text)

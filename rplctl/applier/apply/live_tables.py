@@ -1,9 +1,10 @@
-"""Executes the source's own statements on a target that is a server, and provides the models of its tables (MySQL,
-MariaDB; D10, D11).
+"""Executes the source's own statements on a server (MySQL, MariaDB), and provides the models of its tables (D10, D11).
 
-The events INTVAR, RAND, USER_VAR and the blocks of LOAD DATA are stored until their statement comes. Invariant: they
-are never stored longer than their group is applied. On a replica, rows fire no triggers and write no history; for
-tables with triggers or history, the server replays the event.
+The events INTVAR, RAND, USER_VAR and the blocks of LOAD DATA are stored until the statement comes to which they belong.
+Invariant: they are stored at most until their group (transaction) is applied.
+
+On a replica, rows fire no triggers and write no history. For tables with triggers or history, the server itself
+therefore *replays* the rows event: it executes the event by its BINLOG statement.
 """
 
 # ruff: noqa: B027 - a table source leaves methods empty that it does not need
@@ -44,20 +45,21 @@ from rplctl.target.base import SourceStatement, StatementTarget, key_of
 _ROWS_FLAGS = 25  # offset of the flags in a rows event, after the header and the table id
 # errors for text that is invalid in its character set
 _NO_TEXT = frozenset({er.INVALID_CHARACTER_STRING, er.TRUNCATED_WRONG_VALUE_FOR_FIELD})
-COMMIT_WAS_HERE = written("rplctl_commit_was_here")  # WL#3970's name with a private prefix
+COMMIT_WAS_HERE = written("rplctl_commit_was_here")  # WL#3970's name with rplctl's prefix
 
 
 class NotTransactional(Exception):
-    """The error for a batch that changes nontransactional tables, so another strategy must apply it. It never leaves
-    the applier.
+    """The error for a batch that changes nontransactional tables, so that another strategy must apply it.
+
+    No caller outside of the applier sees this error.
     """
 
 
 class TableSource(ABC):
-    """Provides the models of the tables, and what depends on whether the target executes statements. The methods'
-    defaults are for a target that only takes rows and planned DDL.
+    """Provides the models of the tables, and all that depends on whether the target executes statements.
 
-    `statements`: the object that executes the source's statements; None for such a target.
+    The methods of this class are for a target that takes only rows and DDL that rplctl plans. LiveTables overrides them
+    for a server. `statements`: the object that executes the source's statements, or None for such a target.
     """
 
     @property
@@ -69,10 +71,10 @@ class TableSource(ABC):
         return None
 
     def know(self, names: Iterable[TableName]) -> Catalog:
-        """Read the models of these tables, and of known tables that a statement changed, from the target if necessary.
-        Return the catalog with them.
+        """Return the catalog with the models of these tables, after reading them from the target if necessary.
 
-        If the models are stored (StoredModels), nothing is read: only DDL changes the catalog.
+        Known tables that a statement has changed are also read again. If the models are stored (StoredModels), nothing
+        is read, because only DDL changes the catalog.
         """
         return self.catalog
 
@@ -80,23 +82,25 @@ class TableSource(ABC):
     def find(self, unknown: UnknownTables) -> Catalog:
         """Return the catalog with the tables that a decoding task did not know.
 
-        Raises `unknown` if only DDL changes the catalog.
+        Raises `unknown` if only DDL changes the catalog, so that the tables do not exist.
         """
 
     def check_bulk(self, models: Sequence[TableModel]) -> None:
         """Check that rows of these tables can be applied in bulk.
 
-        Raises NotTransactional if a table cannot be rolled back, and Inconsistent if the source's order is needed.
+        Raises NotTransactional if a table cannot be rolled back, and Inconsistent if the rows must be applied in the
+        source's order.
         """
 
     def cascading_parents(self) -> Collection[TableName]:
-        """Return the tables whose changes the target's foreign keys cascade to other tables. Tables that `check_bulk`
-        refuses need not be included.
+        """Return the tables whose changes cascade to other tables by the target's foreign keys.
+
+        Tables that `check_bulk` refuses may be missing.
         """
         return ()
 
     def introduce(self, run: EventRun) -> Catalog:
-        """Prepare the target for a group, before the transaction of the group begins.
+        """Prepare the target for a group (transaction), before the transaction of the group begins.
 
         Return the catalog with the tables whose rows the group changes.
         """
@@ -107,28 +111,30 @@ class TableSource(ABC):
         """True if several transactions of the source in this run may be one transaction of the target."""
 
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
-        """True if the run may commit by itself, so that its position is committed after it (`commit_after`)."""
+        """True if the run may commit by itself, so that its position must be committed after it (`commit_after`)."""
         return False
 
     def kept_by(self, run: EventRun) -> list[TableName]:
-        """Return the nontransactional tables whose rows the run changes, as far as its events show."""
+        """Return the nontransactional tables whose rows the run changes, as far as its events show them."""
         return []
 
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
-        """Prepare for the events of a group, at the begin of its transaction.
+        """Prepare for the events of a group, at the beginning of its transaction.
 
-        `kept`: the tables from `kept_by`, if a crash in the group must be detected.
+        `kept`: the tables from `kept_by`, if the next start must be able to detect a crash in the group.
         """
 
     def take_moves(self) -> list[Move]:
-        """Return the tables that the group's statements have moved with all their rows, such as by RENAME TABLE. A
-        second call returns nothing. Planned DDL has its moves in the plan.
+        """Return the tables that the group's statements have moved with all their rows, for example by RENAME TABLE.
+
+        A second call returns nothing. For planned DDL, the result is empty, because the plan has its moves.
         """
         return []
 
     def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
-        """True if a run that failed and was rolled back is applied again, with its rows events replayed by
-        the server.
+        """True if a run that failed and was rolled back should be applied again.
+
+        This time, the server replays its rows events. `changes`: the number of row changes before the error.
         """
         return False
 
@@ -139,8 +145,8 @@ class TableSource(ABC):
 class LiveTables(TableSource):
     """The tables of a target that executes the source's statements, for one applier.
 
-    Events that belong to a later statement are stored until the group ends. `notes`: the statement notes; None if the
-    caller does not handle crashes.
+    Events that belong to a later statement are stored until the group ends. `notes`: the statement notes, or None if
+    the caller does not handle crashes (commit/noted.py).
     """
 
     def __init__(self, target: StatementTarget, tolerance: Tolerance, notes: StatementNotes | None = None) -> None:
@@ -180,15 +186,19 @@ class LiveTables(TableSource):
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
         """True if the run may commit by itself, so that its position is committed after it.
 
-        In two-phase commit, this holds for a run that the source did not commit by XID, because a ROLLBACK keeps the
-        changes of MyISAM tables, prepared or not. It also holds for a run that changes nontransactional tables of this
-        target.
+        In two-phase commit (`in_xa`), two kinds of runs do so:
+        * The source did not commit the run by an XID event. A ROLLBACK keeps the changes of MyISAM tables, prepared or
+          not.
+        * The run changes nontransactional tables of this target.
+
+        Without two-phase commit, the result is always True.
         """
         return not (in_xa and (run.types == EventType.XID).any() and self.can_roll_back(run))
 
     def can_share(self, run: EventRun) -> bool:
-        """True if the run's transactions may be one transaction of the target: a rollback undoes all its rows if a
-        later one fails.
+        """True if the run's transactions may be one transaction of the target.
+
+        If a later one fails, a rollback must undo the rows of all of them.
         """
         return self.can_roll_back(run)
 
@@ -200,7 +210,7 @@ class LiveTables(TableSource):
     def kept_by(self, run: EventRun) -> list[TableName]:
         """Return the nontransactional tables that the run may change.
 
-        A statement whose text does not show its tables may change any of them.
+        If the text of a statement does not show its tables, it may change any of them.
         """
         names = set(unknown_tables(run, Catalog()))
         for number in np.flatnonzero(np.isin(run.types, [EventType.QUERY, EventType.EXECUTE_LOAD_QUERY])).tolist():
@@ -217,8 +227,8 @@ class LiveTables(TableSource):
     def _changed_by(self, query: Query, description: FormatDescription) -> set[TableName]:
         """Return the tables that a statement may change.
 
-        A statement that joins tables, or reaches others by a view, trigger or function, may change any nontransactional
-        table.
+        If the statement joins tables, or reaches others by a view, trigger or function, it may change any
+        nontransactional table.
         """
         context = _context(query, description)
         try:
@@ -231,10 +241,12 @@ class LiveTables(TableSource):
         return {*(found.tables or ()), *self._target.may_also_change(models if is_clear else (), query.sql_bytes)}
 
     def can_repeat(self, run: EventRun) -> bool:
-        """True if the rows of the run may be applied to tables that already have some of them, as after a crash.
+        """True if the rows of the run may be applied to tables that already have some of these rows, as after a crash.
 
-        This needs full images of rows with a key, tables that only the event changes, and no row that a ROLLBACK
-        removes while others remain.
+        This needs:
+        * full images of rows with a key,
+        * tables without triggers and history, which only the event itself changes,
+        * nontransactional tables only, so that no ROLLBACK removes a part of the rows.
         """
         for rows in read_tables(run, self.catalog, self._target.kind):
             model, count = rows.model, len(rows.model.columns)
@@ -247,9 +259,9 @@ class LiveTables(TableSource):
         return True
 
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
-        """Prepare for the events of a group, at the begin of its transaction.
+        """Prepare for the events of a group, at the beginning of its transaction.
 
-        A savepoint is set only for a group with a ROLLBACK or an XA statement.
+        Only a group with a ROLLBACK or an XA statement needs a savepoint, so only then is one set.
         """
         if kept and self.notes is not None:
             self.notes.begin_kept(kept)
@@ -261,22 +273,21 @@ class LiveTables(TableSource):
             self.commit_was_here()
 
     def commit_was_here(self) -> None:
-        """Set a savepoint where the source committed, while the target's transaction continues
-        (savepoint_groups.py).
-        """
+        """Set a savepoint at a commit of the source, while the target's transaction continues (savepoint_groups.py)."""
         run(self._target.connection, written("SAVEPOINT {}", COMMIT_WAS_HERE))
 
     def roll_back(self) -> None:
-        """Roll back to the source's last commit.
+        """Roll back to the source's last commit, because the source has logged a ROLLBACK.
 
-        The source logged its ROLLBACK because it had changed a nontransactional table, or had dropped a table (a
-        failed CREATE OR REPLACE TABLE … SELECT).
+        The source logs it if it has changed a nontransactional table, or dropped a table (a failed CREATE OR REPLACE
+        TABLE … SELECT).
         """
         self._target.roll_back_to(COMMIT_WAS_HERE)
 
     def take(self, event: bytes, description: FormatDescription) -> int:
-        """Handle one event that belongs to a statement. Return 1 if the statement is complete and was executed; else
-        store the event, and return 0.
+        """Handle one event that belongs to a statement.
+
+        If the statement is now complete, execute it and return 1. Otherwise store the event, and return 0.
         """
         match parse_event(event, description):
             case Intvar() | Rand() | UserVar() as variable:
@@ -295,9 +306,7 @@ class LiveTables(TableSource):
         return 0
 
     def run(self, query: Query, description: FormatDescription) -> Sequence[str]:
-        """Execute the statement of a QUERY event. Return notes about those parts of it that the target does not
-        support.
-        """
+        """Execute the statement of a QUERY event. Return notes about parts that the target does not support."""
         return self._run(query, query, (), description)
 
     def _run(
@@ -344,8 +353,9 @@ class LiveTables(TableSource):
         return self._files[file_id]
 
     def replay(self, piece: EventRun, catalog: Catalog) -> bool:
-        """Let the server replay a rows event, with its table map, if only the server can apply it. Otherwise set
-        foreign_key_checks for the event, and return False.
+        """Let the server replay a rows event, if only the server can apply it. Return True if the server did.
+
+        In any case, first set foreign_key_checks as the event needs it. `piece`: the table map and the rows event.
         """
         rows = piece.event(int(np.size(piece.types)) - 1)
         table_map = parse_table_map(piece.event(0), piece.description)
@@ -364,9 +374,7 @@ class LiveTables(TableSource):
         return True
 
     def replays(self, model: TableModel, run: EventRun) -> bool:
-        """True if the server replays rows events of the table (BINLOG statement), instead of rplctl applying their
-        rows.
-        """
+        """True if the server replays rows events of the table. Otherwise rplctl applies their rows by statements."""
         can = self._prefers_replay(model) and self._target.can_replay(run.description)
         return can or self._target.wants_replay(model)
 
@@ -374,10 +382,10 @@ class LiveTables(TableSource):
         return self._target.prefers_replay(model) or (model.database, model.name) in self._raw_text
 
     def replay_from_now(self, error: TargetError, run: EventRun, changes: int) -> bool:
-        """True if the server may accept a row that failed and was rolled back, if it replays the rows event.
+        """True if the server may accept a row that failed and was rolled back, when it replays the rows event.
 
-        A statement cannot store text that is not valid in its character set, but the replay of a row event stores it as
-        it is.
+        The reason is text that is not valid in its character set. A statement cannot store this text, but the replay of
+        a rows event stores it unchanged.
         """
         names = set(unknown_tables(run, Catalog())) - self._raw_text
         if error.errno not in _NO_TEXT or not names or (changes and not self.can_roll_back(run)):
@@ -389,8 +397,8 @@ class LiveTables(TableSource):
     def prepared(self) -> Iterator[None]:
         """Treat the rows that the block applies as those of an XA transaction at its COMMIT.
 
-        A server checks that their parents exist before XA PREPARE. The XA COMMIT does not lock the parents again, and
-        with foreign_key_checks=0 another session may have deleted them.
+        A server checks before XA PREPARE that the parents of the rows exist. XA COMMIT does not lock the parents again.
+        Meanwhile, another session with foreign_key_checks=0 may have deleted them.
         """
         self._were_prepared = True
         try:
@@ -399,7 +407,10 @@ class LiveTables(TableSource):
             self._were_prepared = False
 
     def _may_act(self, table_map: TableMap, piece: EventRun) -> bool:
-        """True if a foreign key may change rows because of this event, so that it does more than check for parents."""
+        """True if a foreign key action may change other rows because of this event.
+
+        Otherwise, foreign keys only require that parents exist.
+        """
         events = piece.rows_events()
         name = (table_map.database, table_map.table)
         return events.kind[0] != INSERT and (events.kind[0] == DELETE or name in self._target.cascading_parents())
@@ -426,5 +437,5 @@ def _context(query: Query, description: FormatDescription) -> DdlContext:
 def _changed(query: Query, context: DdlContext) -> Affected | None:
     try:
         return affected_by(query.sql, query.database, context)
-    except BinlogFormatError:  # a literal in another character set; the names may be in it, too
+    except BinlogFormatError:  # a literal is in another character set, and perhaps the names, too
         return Affected()

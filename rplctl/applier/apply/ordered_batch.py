@@ -1,6 +1,6 @@
 """Applies a batch in the source's order, event by event, in one transaction of the target (design D2).
 
-Invariant: a batch is committed as a whole, or the error gives the reason and none of the batch is committed.
+Invariant: a batch is committed as a whole. Otherwise, none of it is committed, and the error gives the reason.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ log = logging.getLogger(__name__)
 
 
 class OrderedBatches:
-    """Applies batches event by event, in the source's order.
+    """Applies batches event by event, in the source's order (strategies IN_ORDER, ALONE, ALONE_UNCUT and NO_ROLLBACK).
 
-    `passed_over`: the number of tolerated errors. `bulk`: has the filters, and counts the rows.
+    `passed_over`: the number of errors that were skipped. `bulk`: has the filters, and counts the decoded rows.
+    `lake_changes`: returns the object that stores the changes of a batch, for a lake.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
@@ -79,8 +80,9 @@ class OrderedBatches:
         self.passed_over = 0
 
     def apply(self, batch: Batch, *, may_be_cut: bool = True) -> int:
-        """Apply and commit the batch; return the number of row changes. `may_be_cut`: True if STOP may interrupt the
-        batch, if it has only rows.
+        """Apply and commit the batch, and return the number of row changes.
+
+        `may_be_cut`: True if a stop may interrupt the batch. This has an effect only on a batch that has only rows.
         """
         only_rows = bool(np.isin(batch.scan.kind[batch.first : batch.last], CUTTABLE).all()) and not batch.has_payload
         with (
@@ -104,10 +106,10 @@ class OrderedBatches:
             return self._requeue(batch, names)
 
     def apply_without_rollback(self, batch: Batch) -> Applied | Rejected:
-        """Apply several transactions on nontransactional tables, and commit the position once after all of them.
+        """Apply several transactions on nontransactional tables, and commit the position once, after all of them.
 
-        After a crash before this commit they are applied once more (own_tables/group_begun.py). A batch that cannot be
-        repeated is rejected.
+        After a crash before this commit, the transactions are applied once more (own_tables/group_begun.py). A batch
+        that cannot be repeated is rejected.
         """
         statements = self._tables.statements
         refused = Rejected(reason=Reason.NOT_REPEATABLE, batch=batch, error=Inconsistent("one at a time"))
@@ -133,7 +135,7 @@ class OrderedBatches:
                 crash_point("crash_after_commit_before_update_pos")
         except (Stopped, Inconsistent, RplError) as error:
             if getattr(error, "transient", False):
-                raise  # the connection may be lost: the group is repeated as after a crash
+                raise  # the connection may be lost, so the group is repeated as after a crash
             failure = error
         finally:
             self._target.rollback()
@@ -149,8 +151,8 @@ class OrderedBatches:
     def _requeue(self, batch: Batch, names: list[TableName]) -> int:
         """Move the position past a statement without executing it, and let `rplctl clone` copy its tables again.
 
-        The statement is about tables that are not yet copied and others (such as a swap by RENAME), or only the source
-        knows its effect on rows.
+        There are two reasons. Either only the source knows the statement's effect on rows. Or the statement names
+        copied tables together with tables that are not copied yet, for example to swap them by RENAME.
         """
         rules = self._bulk.rules
         log.info(
@@ -217,8 +219,9 @@ class OrderedBatches:
         )
 
     def _applied(self, work: OrderedRange) -> int:
-        """Adopt the result of a committed range: log its notes, and use its table models. Return the number of its row
-        changes.
+        """Log the notes of a range that is committed, and use its table models from now on.
+
+        Return the number of row changes in the range.
         """
         for note in (*work.result.notes, *work.result.passed_over.messages):
             log.warning("%s", note)

@@ -1,10 +1,14 @@
-"""Statements that a channel may execute: REQUIRE_ROW_FORMAT and REQUIRE_TABLE_PRIMARY_KEY_CHECK (MySQL manual).
+"""Checks whether a channel may execute a statement: REQUIRE_ROW_FORMAT and REQUIRE_TABLE_PRIMARY_KEY_CHECK.
 
-Invariant: a statement that is not permitted stops the applier before any part of its transaction is executed.
-REQUIRE_ROW_FORMAT permits the events of a source with binlog_format=ROW: rows, DDL and transaction control. It
-does not permit rows changed by a statement, temporary tables or LOAD DATA. The primary key check ON follows
-sql_require_primary_key: a table may not be created without a primary key, nor lose it; a table that never had one may
-be altered. Statements that filters exclude are not checked.
+Invariant: a statement that is not permitted stops the applier before any part of its transaction is executed. The rules
+are those of the MySQL manual:
+
+* REQUIRE_ROW_FORMAT permits the events of a source with binlog_format=ROW: rows, DDL and transaction control. It
+  forbids statements that change rows, temporary tables and LOAD DATA.
+* REQUIRE_TABLE_PRIMARY_KEY_CHECK=ON follows sql_require_primary_key. A new table must have a primary key, and a table
+  must not lose its primary key. A table that never had one may be altered.
+
+Statements that filters exclude are not checked.
 """
 
 from __future__ import annotations
@@ -78,7 +82,7 @@ def _words(query: Query, context: DdlContext) -> str:
 
 
 def _is_statement(words: str) -> bool:
-    """True if the source has logged a statement for which binlog_format=ROW logs rows or nothing."""
+    """True if a source with binlog_format=ROW would not have logged this statement, but its rows or nothing."""
     return not _PERMITTED.match(words) or bool(_TEMPORARY.match(words) or _CREATES_ROWS.match(words))
 
 
@@ -90,7 +94,7 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
         changed = plan_ddl(query.sql, query.database, context, catalog).model_changes
     except RplError as error:
         if error.errno != er.PARSE_ERROR:
-            return  # the statement does not fit the models: the target reports the error when it executes the statement
+            return  # the statement does not match the models, and the target will report the error when it executes it
         error.position = error.position or at
         raise
     for name, model in changed.items():
@@ -112,8 +116,10 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
 
 
 def refuse_generated_keys(info: RelayLogInfo, kind: str) -> None:
-    """Raise RplError 1235 if REQUIRE_TABLE_PRIMARY_KEY_CHECK is GENERATE. The target's tables are created from models,
-    so they have the same keys as the source's tables.
+    """Raise RplError 1235 if REQUIRE_TABLE_PRIMARY_KEY_CHECK is GENERATE. `kind`: the kind of the target.
+
+    Only a MySQL server can generate keys. On other targets, tables are created from models and have the same keys as
+    the source's tables.
     """
     if info.require_table_primary_key_check == "GENERATE":
         raise RplError(

@@ -1,10 +1,11 @@
-"""Copies tables again at a statement whose effect on rows only the source knows (option `on_uncomputable_ddl=recopy`,
-error 1846).
+"""Copies tables again at a statement whose effect on rows only the source knows.
 
-The statement is not executed. Its tables, and those that foreign keys link with them, become tables of a copy, as after
-`rplctl clone --tables … --replace`: their definition and rows are read from the source without a lock while the channel
-continues. Invariant: none of the statement was executed before, and the rows of the clone state commit together with
-the position after the statement, so that a crash leaves both or neither.
+(Error 1846, with the option `on_uncomputable_ddl=recopy`.) The statement is not executed. Its tables become tables of a
+copy, as after `rplctl clone --tables … --replace`, together with the tables that foreign keys link with them. The
+definition and the rows of these tables are read from the source without a lock, while the channel continues.
+
+Invariant: no part of the statement was executed before. The rows of the clone state are committed together with the
+position after the statement. So after a crash, the target has both or neither.
 """
 
 from __future__ import annotations
@@ -50,11 +51,13 @@ def copied_anew(  # noqa: PLR0913 - what surrounds a statement
     config: Config,
     channel: Channel,
 ) -> list[TableName]:
-    """Return the target's names of the tables to copy again instead of executing the statement of `run`, which failed
-    with `error`.
+    """Return the tables to copy again instead of executing the statement of `run`, which failed with `error`.
 
-    Return [] if the statement must stop the channel: without the option, after another error, if the source is a
-    folder, or if the target is a lake.
+    The result has the target's names. It is empty if the statement must stop the channel:
+    * the option is not set,
+    * the error is another one,
+    * the source is a folder of binary logs, or
+    * the target is a lake.
     """
     if error.errno != er.ALTER_OPERATION_NOT_SUPPORTED_REASON or dialect_of(target.kind).commits_per_table:
         return []
@@ -81,7 +84,7 @@ def _updated(run: EventRun, rules: ReplicationFilter) -> Iterator[TableName]:
 
 
 def _with_linked(names: Iterable[TableName], catalog: Catalog) -> Iterator[TableName]:
-    """Yield these tables, and the known tables that foreign keys link with them."""
+    """Yield these tables, and all tables in the catalog that foreign keys link with them."""
     linked: dict[TableName, Collection[TableName]] = {
         name: members for members in table_groups(catalog.tables) if len(members) > 1 for name in members
     }

@@ -1,4 +1,4 @@
-"""MySQL's error text for a row event that cannot be executed."""
+"""Provides MySQL's error text for a rows event that cannot be executed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _EVENT_NAMES = {ChangeKind.INSERT: "Write_rows", ChangeKind.UPDATE: "Update_rows
 
 
 def row_error(error: TargetError, change: RowChange, model: TableModel, run: EventRun, number: int) -> TargetError:
-    """Return the error for a row event that could not be executed, with the text that MySQL uses for it."""
+    """Return the error for a rows event that could not be executed, with the text that MySQL uses for it.
+
+    `error`: the target's error for the row `change`. `number`: the number of the event in the run.
+    """
     at = run.end_position(number)
     version = "_v1" if run.types[number] < EventType.WRITE_ROWS else ""
     key = f" ({error.position})" if error.position else ""

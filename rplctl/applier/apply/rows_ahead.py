@@ -1,9 +1,10 @@
-"""Lets tasks of the pool decode rows events in advance, for a run that is applied in order, one stretch of events at a
-time.
+"""Lets tasks of the pool decode rows events in advance, for events that the driver applies in order.
 
-Invariant: a stretch ends before the first statement that may change a table, and decoded rows are used only with the
-catalog that they were decoded with. The driver decodes the events that a task skips, when it reaches them: events with
-errors, and JSON diffs of documents that only the target has.
+The tasks decode one *stretch* of events at a time. Invariant: a stretch ends before the first statement that may change
+a table. Decoded rows are used only with the catalog with which they were decoded.
+
+The driver decodes the events that the tasks skip, when it reaches them. These are events with errors, and JSON diffs of
+documents that only the target has.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LARGEST_INLINE: Final = 4 << 20  # most bytes of events that are sent with the r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsOfEvent:
-    """The decoded changes of a rows event. `kind`, `flags`: the event's values from RowsEvents."""
+    """The decoded changes of one rows event. `kind`, `flags`: the values of the event in RowsEvents."""
 
     model: TableModel
     kind: int
@@ -46,8 +47,9 @@ class RowsOfEvent:
 
 @dataclass(frozen=True, slots=True)
 class DecodedBy:
-    """The tasks of a pool that decode rows events, `count` pieces at a time. `spool_folder`: the channel's folder for
-    large pieces.
+    """The tasks of a pool that decode rows events.
+
+    `count`: how many pieces they decode at the same time. `spool_folder`: the channel's folder for large pieces.
     """
 
     decode: Callable[[Sequence[OrderedPiece], Catalog], list[TableChunk]]
@@ -57,7 +59,7 @@ class DecodedBy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """A rows event of a run, by its number. `table_map`: the number of its table map event."""
+    """A rows event, by its number in the run. `table_map`: the number of its table map event."""
 
     number: int
     table_map: int
@@ -65,8 +67,10 @@ class _Event:
 
 
 class RowsAhead:
-    """Keeps the rows that tasks decode in advance. `is_replayed`: returns True for a table whose rows events the
-    target's server replays.
+    """Provides the rows that tasks decode in advance.
+
+    `is_replayed`: returns True for a table whose rows events the server on the target replays, so that nothing is
+    decoded.
     """
 
     def __init__(self, tasks: DecodedBy, target_kind: str, is_replayed: Callable[[TableModel, EventRun], bool]) -> None:
@@ -77,20 +81,22 @@ class RowsAhead:
         self._ready: dict[int, RowsOfEvent] = {}
 
     def take(self, run: EventRun, number: int, maps: Mapping[int, int], catalog: Catalog) -> RowsOfEvent | None:
-        """Return the decoded rows event with this number, and forget it; None if the driver must decode the event.
+        """Return the decoded rows event with this number, or None if the driver must decode the event.
 
-        `maps`: table id → number of its table map.
+        If the number is not in the current stretch, the next stretch is decoded first. The event is returned only once.
+        `maps`: for each table id, the number of its table map.
         """
         if run is not self._run or catalog is not self._catalog or number not in self._stretch:
             self._run, self._catalog, self._ready = run, catalog, {}
             events = self._look(run, number, maps, catalog)
-            with suppress(BinlogFormatError):  # raised again in the turn of the damaged event
+            with suppress(BinlogFormatError):  # raised again when the driver reaches the damaged event
                 self._have_decoded(run, events, catalog)
         return self._ready.pop(number, None)
 
     def _look(self, run: EventRun, first: int, maps: Mapping[int, int], catalog: Catalog) -> list[_Event]:
-        """Return the rows events of the next stretch: from the event `first` to a statement, or until there is one
-        piece for each task.
+        """Return the rows events of the next stretch, which begins with the event `first`.
+
+        The stretch ends before a statement, or when there is one piece for each task.
         """
         maps, found, size = dict(maps), list[_Event](), 0
         models: dict[int, TableModel | None] = {}  # number of the table map → model
@@ -113,8 +119,9 @@ class RowsAhead:
         return found
 
     def _model(self, run: EventRun, table_map: int, catalog: Catalog) -> TableModel | None:
-        """Return the model to decode the rows of a table; None if the driver must refuse or skip them, or if the target
-        decodes them.
+        """Return the model with which tasks decode the rows of a table, or None if no task may decode them.
+
+        Then the driver must refuse or skip the rows, or the server on the target decodes them.
         """
         try:
             description = run.description
@@ -179,10 +186,10 @@ def _may_change_tables(run: EventRun, number: int) -> bool:
 
 
 def table_id(run: EventRun, number: int) -> int:
-    """Return the table id in a table map or a rows event."""
+    """Return the table id in a table map or a rows event. `number`: the number of the event in the run."""
     return int(table_ids(run.data, run.starts[number : number + 1])[0])
 
 
 def tasks_of(pipeline: Pipeline, spool_folder: Path) -> DecodedBy | None:
-    """Return the tasks that decode rows in advance; None if no pool of tasks decodes all rows."""
+    """Return the tasks that decode rows in advance, or None if there is no pool whose tasks decode all rows."""
     return DecodedBy(pipeline.in_order, pipeline.parallelism, spool_folder) if pipeline.takes_all else None

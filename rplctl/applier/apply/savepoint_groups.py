@@ -1,12 +1,13 @@
-"""Applies several transactions of the source in one of the target: all commits but the last become savepoints
-(WL#3970).
+"""Applies several transactions of the source in one transaction of the target, with savepoints in between (WL#3970).
 
-Only the group's end is a real COMMIT. Every other one becomes `SAVEPOINT COMMIT_WAS_HERE` (with a private name), to
-which a logged ROLLBACK of the source returns: `begin … commit, begin … commit, begin … rollback` keeps the first two.
-Invariant: the position is that of the last real commit, so a crash loses the whole group and repeats it.
+Only the last COMMIT of the source becomes a COMMIT. Each earlier one becomes a savepoint (WL#3970's `COMMIT_WAS_HERE`,
+with rplctl's prefix). If the source logged a ROLLBACK, the target rolls back to this savepoint: after `begin … commit,
+begin … commit, begin … rollback`, the first two transactions remain. Invariant: the position is that of the last
+COMMIT, so a crash loses the whole group, and the next start repeats it.
 
-Error 1205 costs one transaction, which is tried again from its savepoint. Error 1213 has ended the transaction, and the
-whole group begins again (`BatchApplier.apply`). The last transaction needs no savepoint: a group of one costs nothing.
+After error 1205 (lock wait timeout), only the current transaction is tried again, from its savepoint. Error 1213
+(deadlock) has ended the transaction of the target, so the whole group is tried again (`BatchApplier.apply`). The last
+transaction needs no savepoint, so a group of one transaction has none.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rplctl.event.types import EventType
 
 
 class Counted(Protocol):
-    """A result that counts the row changes of the group."""
+    """The part of a result that counts the row changes of the group."""
 
     changes: int
     by_spark: int
@@ -32,11 +33,11 @@ class Counted(Protocol):
 def apply_members(
     run: EventRun, apply: Callable[[int], None], statements: LiveTables | None, retries: int, result: Counted
 ) -> None:
-    """Call `apply` with the number of each event, and set savepoints between the transactions. Raises the errors of
-    `apply`.
+    """Call `apply` with the number of each event, and set savepoints between the transactions.
 
-    `statements`: executes the savepoints. None for a target that executes only rows; a group then has no ROLLBACK and
-    waits for no locks.
+    `statements`: executes the savepoints. It is None for a target that executes only rows. There, a group has no
+    ROLLBACK, and waits for no locks. `retries`: the number of attempts after lock wait timeouts. `result`: its counts
+    are set back before another attempt. Raises the errors of `apply`.
     """
     number, begun, last = 0, 0, len(run.types) - 1
     counts = result.changes, result.by_spark, result.by_driver

@@ -1,7 +1,7 @@
-"""The side of a snapshot's position on which the applier is.
+"""Compares the position of the applier with the position of a snapshot.
 
-Invariant: AT means that the applier has applied exactly the transactions that the snapshot shows. Without GTIDs, this
-is a comparison of positions; the GTIDs of the position then only reveal transactions from another source.
+Invariant: AT means that the applier has applied exactly the transactions that the snapshot shows. Without GTIDs, the
+positions in the source's log are compared. The GTIDs of the snapshot then only reveal transactions from another source.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rplctl.info import RelayLogInfo
 
 
 class Side(Enum):
-    """The side of a snapshot's position on which the applier is."""
+    """The position of the applier relative to the position of a snapshot."""
 
     BEFORE = auto()
     AT = auto()
@@ -22,7 +22,10 @@ class Side(Enum):
 
 
 def side_of(found: StoredSnapshot, info: RelayLogInfo, *, by_gtid: bool) -> Side:
-    """Return the side of the applier's executed position. `by_gtid`: positions of several sources are not compared."""
+    """Return whether the applier's executed position is before, at or past the snapshot's position.
+
+    `by_gtid`: True to compare the GTIDs, because positions of different sources cannot be compared.
+    """
     place = found.low
     has_all = _is_within(place.gtids, info.gtid_executed)
     has_more = not _is_within(info.gtid_executed, place.gtids)
@@ -36,7 +39,7 @@ def side_of(found: StoredSnapshot, info: RelayLogInfo, *, by_gtid: bool) -> Side
 
 
 def _is_within(gtids: str, others: str, *, exactly: bool = False) -> bool:
-    """True if the GTID set `others` contains `gtids`. `exactly`: the states of MariaDB must be equal."""
+    """True if the GTID set `others` contains `gtids`. `exactly`: with MariaDB, the two must be equal."""
     if exactly:
         return ":" in gtids or MariadbGtidState.parse(gtids) == MariadbGtidState.parse(others)
     return not gtids or is_executed(gtids, others)

@@ -1,8 +1,8 @@
 """The strategies that apply a batch, the reasons for rejecting it, and the next strategy after a rejection (D2).
 
-Invariant: a strategy that rejects a batch has committed nothing of `Rejected.batch`, and the position is before it. The
-table `NEXT` alone chooses the next strategy, by strategy and reason. If it has no entry for the two, the batch's error
-is raised (docs/architecture.md shows the table).
+Invariant: a strategy that rejects a batch has committed nothing of `Rejected.batch`, and the position is before this
+batch. Only the table `NEXT` chooses the next strategy, by strategy and reason. If the table has no entry for them, the
+batch's error is raised. docs/architecture.md explains the table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BYTES_IN_ORDER = 1 << 20  # most bytes of a group without rollback, all of which
 
 
 class Strategy(Enum):
-    """The strategies to apply a batch."""
+    """The strategies by which the applier can apply a batch."""
 
     PASS_OVER = auto()  # nothing is applied; only the position moves
     LAKE = auto()  # every change is a row of its table's log
@@ -38,31 +38,31 @@ class Strategy(Enum):
 
 
 class Reason(Enum):
-    """The reasons why a strategy rejects a batch."""
+    """The reasons for which a strategy rejects a batch."""
 
-    UNFIT = auto()  # the batch has other changes than net changes, or its transactions cannot be one transaction
+    UNFIT = auto()  # net changes cannot replace the changes, or the transactions cannot share one transaction
     KEEPS_CHANGES = auto()  # a table cannot roll back
-    CONFLICT = auto()  # two connections changed tables that belong together; the next attempt does not split them
-    ROWS_ALIKE = auto()  # the target counts other equal rows of a keyless table; from now on they go one at a time
-    REFUSED = auto()  # the target refused a change, or counted other rows
+    CONFLICT = auto()  # two connections changed tables that belong together; the next attempt does not divide them
+    ROWS_ALIKE = auto()  # a keyless table has an unexpected number of equal rows, which now change one by one
+    REFUSED = auto()  # the target refused a change, or changed an unexpected number of rows
     NOT_BY_ROWS = auto()  # no row is the reason: a lock is held, or a file cannot be written
-    NOT_REPEATABLE = auto()  # a crash could not repeat the group
+    NOT_REPEATABLE = auto()  # the group could not be repeated after a crash
     STOPPED_WITHIN = auto()  # a transaction of the group failed; those before it are committed
 
 
 @dataclass(frozen=True)
 class Applied:
-    """The outcome if a batch was applied. `changes`: the number of committed row changes."""
+    """The outcome of a strategy that has applied a batch. `changes`: the number of committed row changes."""
 
     changes: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rejected:
-    """The outcome if a strategy rejects a batch.
+    """The outcome of a strategy that rejects a batch.
 
-    `batch`: the part that was not applied; before it, `changes` row changes were committed. `error`: raised if there is
-    no next strategy.
+    `batch`: the part that was not applied. `changes`: the number of row changes that were committed before this part.
+    `error`: the error to raise if there is no next strategy.
     """
 
     reason: Reason
@@ -73,7 +73,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class PlannedWork:
-    """A batch, and the strategy that is to apply it."""
+    """A batch that is still to be applied, and the strategy for it."""
 
     strategy: Strategy
     batch: Batch
@@ -83,8 +83,9 @@ Way = Callable[[Rejected, Callable[[], None]], Iterator[PlannedWork]]
 
 
 def each_alone(batch: Batch, check: Callable[[], None], strategy: Strategy = Strategy.ALONE) -> Iterator[PlannedWork]:
-    """Yield each transaction of the batch as separate work. `check`: called before each one; it raises Stopped after
-    STOP.
+    """Yield each transaction of the batch as separate work.
+
+    `check`: called before each transaction. It raises Stopped after a stop was requested.
     """
     for group in batch.one_by_one():
         check()
@@ -110,9 +111,9 @@ def _parts(rejected: Rejected, _: Callable[[], None]) -> Iterator[PlannedWork]:
 
 
 def _halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[PlannedWork]:
-    """Yield both halves of a long rejected batch for bulk; a short one is applied in order.
+    """Yield both halves of a rejected batch for BULK. A short batch is applied by IN_ORDER instead.
 
-    Most of a long batch fits in bulk, and applying all of it in order would take minutes.
+    Most of a long batch can be applied by BULK, and applying all of it by IN_ORDER would take minutes.
     """
     if rejected.batch.last - rejected.batch.first <= MOST_IN_ORDER:
         return iter([PlannedWork(Strategy.IN_ORDER, rejected.batch)])
@@ -120,8 +121,9 @@ def _halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[PlannedWork]:
 
 
 def _lake_halves(rejected: Rejected, _: Callable[[], None]) -> Iterator[PlannedWork]:
-    """Yield both halves of a rejected batch, so that all transactions before the refused change are applied
-    in the end.
+    """Yield both halves of a rejected batch, so that all transactions before the refused change are finally applied.
+
+    Raises the batch's error if the batch is only one transaction.
     """
     if rejected.batch.last - rejected.batch.first == 1:
         raise rejected.error
@@ -155,10 +157,10 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (  # the first entry that
 
 
 def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
-    """Call `apply`, and return the outcome. An error that another strategy may avoid is returned as Rejected.
+    """Call `apply`, which applies `batch`, and return the outcome.
 
-    Raises the error if it is transient. Raises InDoubt if the batch may be committed; the caller must read the position
-    before it repeats any part of the batch.
+    An error that another strategy may avoid is returned as Rejected. Transient errors are raised. Raises InDoubt if the
+    batch may be committed. The caller must then read the position before it repeats any part of the batch.
     """
     try:
         return Applied(apply())
@@ -174,7 +176,7 @@ def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
 
 
 def next_work(strategy: Strategy, rejected: Rejected, check: Callable[[], None]) -> Iterator[PlannedWork]:
-    """Yield the work that replaces the rejected batch. Raises the batch's error if no strategy is left."""
+    """Return the work that replaces the rejected batch. Raises the batch's error if there is no next strategy."""
     way = NEXT.get((strategy, rejected.reason))
     if way is None:
         raise rejected.error

@@ -1,8 +1,8 @@
 """Divides the tables of a batch among several connections, which apply them in parallel (design D24).
 
-Invariant: tables that a foreign key links, whichever of them has it, form one group, and a group belongs to one
-connection for the whole batch. The target may link tables in other ways (a trigger, a foreign key that the source
-lacks). This shows as a conflict between two connections, and from then on the tables are one group.
+Invariant: all tables that foreign keys link form one group. A group belongs to one connection for the whole batch. The
+target may link tables in other ways, by a trigger or by a foreign key that the source lacks. The connections then come
+into conflict. From the first conflict on, these tables are one group.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from rplctl.target.base import CountMismatch, TableChunk
 
 
 class ConflictingGroups(CountMismatch):
-    """The error if two worker connections were in conflict. Their tables are now one group, so the batch may be tried
-    again at once.
+    """The error if two worker connections were in conflict.
+
+    Their tables are now one group, so the batch may be tried again at once.
     """
 
 
 class TableGroups:
-    """Assigns table groups to `count` connections. The name of one table is also the name of its group."""
+    """Assigns table groups to `count` connections. Each group has the name of one of its tables."""
 
     def __init__(self, count: int) -> None:
         self._met: list[tuple[TableName, TableName]] = []  # pairs of tables that were in conflict
         self._changed: set[TableName] = set()
         self._catalog: Catalog | None = None
-        self._links: dict[TableName, TableName] = {}  # table → another one; the last in a chain names the group
+        self._links: dict[TableName, TableName] = {}  # table → another one; the end of such a chain names the group
         self._loads = [0] * count
         self._branches: dict[TableName, int] = {}  # group → branch, in this batch
 
@@ -45,8 +46,9 @@ class TableGroups:
         return len(set(self._branches.values())) > 1
 
     def join_changed(self) -> list[TableName]:
-        """Join all changed tables of this batch into one group, because connections were in conflict; return their
-        names.
+        """Join all tables that this batch has changed into one group, and return their names.
+
+        The reason is a conflict between connections.
         """
         first, *others = names = sorted(self._changed)
         for other in others:
@@ -55,18 +57,17 @@ class TableGroups:
         return names
 
     def are_several(self, chunks: Sequence[TableChunk], least: int) -> bool:
-        """True if several connections are worthwhile: the tables outside of the largest group have `least` rows or
-        more.
+        """True if several connections are worthwhile for these chunks.
+
+        For this, the tables outside of the largest group must have at least `least` rows.
         """
         loads = self._loads_of(chunks)
         return len(loads) > 1 and loads.total() - max(loads.values()) >= least
 
     def split(self, chunks: Sequence[TableChunk], catalog: Catalog) -> dict[int, list[TableChunk]]:
-        """Return the chunks of each connection, in order. A new group is assigned to the connection with the fewest
-        rows.
+        """Return the chunks for each connection, in order. A new group gets the connection with the fewest rows.
 
-        Raises ConflictingGroups if a table that the catalog lacked when the batch began links tables of two
-        connections.
+        Raises ConflictingGroups if a foreign key of a table that is new in the catalog links tables of two connections.
         """
         self._follow(catalog)
         for group, load in self._loads_of(chunks).most_common():

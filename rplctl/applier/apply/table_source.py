@@ -3,7 +3,7 @@
     StoredModels   made from the source's DDL and stored in the target, which takes only rows and planned DDL
     LiveTables     read from a target that executes the source's own statements (MySQL, MariaDB; live_tables.py)
 
-Invariant: `catalog` has the models that are valid at the applier's position; it changes only after a COMMIT.
+Invariant: `catalog` has the models that are valid at the applier's position, and changes only after a COMMIT.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rplctl.target.base import Target
 
 
 class StoredModels(TableSource):
-    """The models of the source's tables at one position, which the target has stored."""
+    """The models of the source's tables, as the target has stored them for one position."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.committed(catalog)
@@ -34,8 +34,9 @@ class StoredModels(TableSource):
 
     @classmethod
     def open(cls, target: Target, channel: str, position: BinlogPosition) -> StoredModels:
-        """Load the models that are valid at that position from the target. Raises TargetError if the target cannot be
-        read.
+        """Load the models that are valid at that position from the target.
+
+        Raises TargetError if the target cannot be read.
         """
         with mapped_errors(target.engine.dialect.name), target.engine.connect() as connection:
             return cls(load_models(connection, channel, position))
@@ -44,7 +45,7 @@ class StoredModels(TableSource):
         raise unknown
 
     def cascading_parents(self) -> Collection[TableName]:
-        """Return the tables to which a foreign key with an action refers."""
+        """Return the tables to which a foreign key with an action (CASCADE, SET NULL) refers."""
         return self._parents
 
     def can_share(self, run: EventRun) -> bool:

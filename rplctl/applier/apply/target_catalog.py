@@ -1,7 +1,8 @@
-"""Table models that are read from the target when they are first needed (MySQL and MariaDB targets; design D18 note).
+"""Table models that are read from the target when they are first needed, on MySQL and MariaDB targets (design D18).
 
-Invariant: a model in the catalog describes the target's current table. Every statement that is not about rows removes
-the models that it may have changed, and the next rows of these tables read them again. The models are stored nowhere.
+Invariant: a model in the catalog describes the current table of the target. Every statement other than a change of rows
+removes the models that it may have changed. The next rows of these tables then make rplctl read the models again. The
+models are stored nowhere.
 """
 
 from __future__ import annotations
@@ -27,20 +28,21 @@ from rplctl.target.base import StatementTarget
 
 
 class LiveCatalog:
-    """The models of those tables of the target that were read so far.
+    """The models of the target's tables that were read so far.
 
-    `catalog` is a new object after each change; unchanged models stay the same objects.
+    `catalog` is a new object after each change. Models that have not changed remain the same objects.
     """
 
     def __init__(self, target: StatementTarget) -> None:
         self._target = target
         self._models: dict[TableName, TableModel] = {}
-        self._wanted: set[TableName] = set()  # known tables that a statement changed: `load` reads them again
+        self._wanted: set[TableName] = set()  # known tables that a statement changed, which `load` reads again
         self.catalog = Catalog()
 
     def load(self, names: Iterable[TableName]) -> bool:
-        """Read the models of these tables, and of tables that a statement changed, unless they are known. True if one
-        of `names` was read and exists.
+        """Read the models of these tables, and of tables that a statement has changed. Known models are not read again.
+
+        True if a model of one of `names` was read.
         """
         asked = set(names)
         found = {}
@@ -54,11 +56,11 @@ class LiveCatalog:
         return bool(asked & found.keys())
 
     def forget(self, sql: str, database: str, context: DdlContext, charset: str = "") -> list[Move]:
-        """Forget the models that an executed statement may have changed. Return the tables that the statement moved
-        with all their rows.
+        """Forget the models that an executed statement may have changed.
 
-        A statement that cannot be parsed may have changed all models. `charset`: the character set of the statement's
-        bytes, which are decoded as latin-1 in `sql`.
+        Return the tables that the statement moved with all their rows. A statement that cannot be parsed may have
+        changed all models. `sql`: the bytes of the statement, decoded as latin-1. `charset`: the real character set of
+        these bytes.
         """
         moves: list[Move] = []
         try:
@@ -72,8 +74,9 @@ class LiveCatalog:
         return moves
 
     def remade(self, names: set[TableName]) -> None:
-        """Forget the models of these tables, and of tables with foreign keys to them, because their definitions have
-        changed.
+        """Forget the models of these tables, because their definitions have changed.
+
+        Also forget the models of tables with foreign keys to them.
         """
         names |= {
             name

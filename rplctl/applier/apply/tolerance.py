@@ -1,11 +1,9 @@
-"""Decides which errors the applier may skip: `replica_exec_mode=IDEMPOTENT` and `replica_skip_errors`, with the
-server's rules.
+"""Decides which errors the applier may skip: `replica_exec_mode=IDEMPOTENT` and `replica_skip_errors` (MySQL manual).
 
-IDEMPOTENT concerns single rows: a row that exists is overwritten, a row that is missing is skipped, and so is a row
-that a foreign key refuses. An error that replica_skip_errors lists skips the rest of its event: the rows after the one
-that failed, or the statement. Invariant: an error that may not occur in another attempt (locks, connections) and damage
-of the log are never skipped. Each skipped error is counted with its position. (Manual: replica_exec_mode,
-replica_skip_errors.)
+IDEMPOTENT concerns single rows. A row that already exists is overwritten. A row that is missing is skipped, and so is a
+row that a foreign key refuses. An error that replica_skip_errors lists skips the rest of its event: the statement, or
+all rows after the one that failed. Invariant: some errors are never skipped. These are errors that may not occur in
+another attempt (locks, connections), and damage of the log. Each skipped error is counted with its position.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ SHOWN = 10  # most messages per batch; other errors are only counted
 
 @dataclass(slots=True)
 class PassedOver:
-    """Counts the errors, rows and statements that one transaction of the target has skipped."""
+    """Counts the errors and statements that were skipped in one transaction of the target."""
 
     errors: Counter[int] = field(default_factory=Counter)
     messages: list[str] = field(default_factory=list)
@@ -69,14 +67,15 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """The rules for errors that may be skipped. `ignored`: error numbers of replica_skip_errors; None means
-    all errors.
+    """The rules for errors that may be skipped.
+
+    `ignored`: the error numbers of replica_skip_errors, or None for all errors.
     """
 
     idempotent: bool = False
     ddl_is_idempotent: bool = False
     ignored: frozenset[int] | None = frozenset()
-    again: bool = False  # True if rows may already have been applied (own_tables/group_begun.py)
+    again: bool = False  # True if rows may already be applied (own_tables/group_begun.py)
 
     @classmethod
     def from_config(cls, config: Config) -> Tolerance:
@@ -87,10 +86,10 @@ class Tolerance:
         )
 
     def drops_missing(self, *, is_mariadb: bool) -> bool:
-        """True if DROP TABLE skips tables that do not exist, and drops the others. `is_mariadb`: True if the source is
-        MariaDB.
+        """True if DROP TABLE skips tables that do not exist, and drops the others.
 
-        This is also true with 1051 in replica_skip_errors, so that a list of tables is never left half dropped.
+        `is_mariadb`: True if the source is MariaDB. The result is also True if replica_skip_errors lists 1051, so that
+        a DROP TABLE of several tables always drops those that exist.
         """
         return (self.ddl_is_idempotent and is_mariadb) or self.ignored is None or er.BAD_TABLE_ERROR in self.ignored
 
@@ -105,8 +104,9 @@ class Tolerance:
         return self.ignored is None or error.errno in self.ignored
 
     def apply_row(self, target: Target, change: RowChange, model: TableModel) -> TargetError | None:
-        """Apply one change. Return the error if IDEMPOTENT mode has tolerated one, because the row was overwritten or
-        skipped; else None.
+        """Apply one change. Return the error that IDEMPOTENT mode has tolerated, or None if there was none.
+
+        The row was then overwritten or skipped.
         """
         if self.again:
             self._apply_again(target, change, model)
@@ -125,10 +125,10 @@ class Tolerance:
         return None
 
     def _apply_again(self, target: Target, change: RowChange, model: TableModel) -> None:
-        """Make the row as it is after the change, even if this change and later ones were already applied before a
-        crash.
+        """Apply a change that may already have been applied before a crash, together with later changes.
 
-        No other row has its keys afterwards. If a row moves to another key, one row is deleted and one inserted.
+        Afterwards, the row is as it was after the change on the source, and no other row has its keys. If the row moves
+        to another key, one row is deleted and one is inserted.
         """
         try:
             return _apply(target, change, model)
@@ -147,10 +147,10 @@ class Tolerance:
             _apply(target, change, model)
 
     def _overwrite(self, target: Target, change: RowChange, model: TableModel) -> None:
-        """Replace all rows that have one of the new row's unique keys. Columns that only the target has keep their
-        values.
+        """Replace all rows that have one of the new row's unique keys.
 
-        Raises TargetError 1062 if the images do not identify such a row (a key over expressions or prefixes).
+        Columns that only the target has keep their values. Raises TargetError 1062 if the row image does not identify
+        these rows, because a key is over expressions or prefixes.
         """
         assert change.after is not None
         for image in _unique_images(change.after, model):
@@ -166,10 +166,10 @@ class Tolerance:
 
 
 def _apply(target: Target, change: RowChange, model: TableModel) -> None:
-    """Apply the change. If a row without a key is not found, search for it with its JSON as a dump of MySQL 5.7 stores
-    it.
+    """Apply the change. If a row without a key is not found, search for it once more, with JSON as MySQL 5.7 prints it.
 
-    MySQL 5.7 prints JSON in another form. MySQL's own replicas find such a row, too.
+    MySQL 5.7 prints JSON in another form, and a dump of MySQL 5.7 has stored it so. MySQL's own replicas find this row,
+    too.
     """
     try:
         target.apply_change(change, model)
@@ -193,8 +193,9 @@ def _as_loaded(change: RowChange, model: TableModel) -> RowChange:
 
 
 def _unique_images(row: RowSet, model: TableModel) -> Iterator[RowSet]:
-    """Yield, for each unique key of the row, its columns with their values; first the key that identifies rows. A key
-    with a NULL matches no row, so it is left out.
+    """Yield, for each unique key of the row, the key's columns with their values.
+
+    The key that identifies rows comes first. A key with a NULL matches no row, so it is not yielded.
     """
     index = {column.name: i for i, column in enumerate(model.columns)}
     at = {column: i for i, column in enumerate(row.columns)}
@@ -211,7 +212,10 @@ def _unique_images(row: RowSet, model: TableModel) -> Iterator[RowSet]:
 
 @contextmanager
 def undone_on_error(target: Target, *, wanted: bool) -> Iterator[None]:
-    """Run the block, in a savepoint if `wanted`, so that an error which is skipped does not leave half of its work."""
+    """Run the block, in a savepoint if `wanted`.
+
+    If the block fails and its error is skipped, the savepoint ensures that no half of its work remains.
+    """
     if not wanted:
         yield
         return

@@ -1,7 +1,8 @@
 """Decides which statements about objects that the target does not support are skipped (on_unsupported_ddl, design D31).
 
-Invariant: the default skips only objects without rows of their own. Row events contain the changes of triggers,
-routines and events, and a view only shows rows. A statement that changes tables or rows is never skipped here.
+Invariant: with the default of the option, only statements about objects without rows of their own are skipped. Row
+events already contain the changes that triggers, routines and events make, and a view only shows rows. A statement that
+changes tables or rows is never skipped here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MOST_SHOWN = 200  # characters of a statement
 
 
 class UnsupportedDdl(StrEnum):
-    """The values of on_unsupported_ddl, the strictest first."""
+    """The values of the option on_unsupported_ddl. The strictest value is the first."""
 
     STOP_ALL = "stop_all"
     STOP = "stop"
@@ -31,8 +32,9 @@ class UnsupportedDdl(StrEnum):
     SKIP = "skip"
 
     def skips(self, statement: Unreplicated) -> bool:
-        """True if this value of the option skips the statement. A DROP of an object that the target does not have is
-        always skipped.
+        """True if this value of the option skips the statement.
+
+        A DROP of an object that the target does not have is always skipped.
         """
         return statement.kind in SKIPPED_KINDS[self] or (statement.is_drop and statement.kind in NOTED_KINDS)
 
@@ -67,8 +69,9 @@ _ABSENT = frozenset(
 
 
 def concerns_no_table(query: Query, context: DdlContext, error: RplError, catalog: Catalog) -> bool:
-    """True if the failed statement cannot change rows or columns of the target, so that `on_unsupported_ddl=skip` may
-    skip it.
+    """True if the failed statement cannot change rows or columns of the target.
+
+    The value `skip` of the option may then skip it. `catalog`: the tables of the target.
     """
     if error.errno == er.NOT_SUPPORTED_YET:
         return True
@@ -81,10 +84,10 @@ def concerns_no_table(query: Query, context: DdlContext, error: RplError, catalo
 def refused_object(
     query: Query, context: DdlContext, error: RplError, skipped: Collection[tuple[str, str, str]]
 ) -> Unreplicated | None:
-    """Return the statement if it is about a view, trigger, routine or event, and the server's error says that it does
-    not support it; else None.
+    """Return the statement if the server does not support it, and if it is about a view, trigger, routine or event.
 
-    A DROP counts only if the creation of the object was skipped.
+    `error`: the server's error. `skipped`: the objects whose creation was skipped, as (kind, database, name). A DROP is
+    returned only for one of these objects. Otherwise, return None.
     """
     with suppress(RplError):
         for action in parse_ddl(query.sql, query.database, context):
@@ -98,8 +101,9 @@ def refused_object(
 
 
 def cannot_execute(statement: Unreplicated, target: str) -> RplError:
-    """Return error 1235 for a statement that the target cannot execute and on_unsupported_ddl does not skip. `target`:
-    the product's name.
+    """Return error 1235 for a statement that the target cannot execute, and that on_unsupported_ddl does not skip.
+
+    `target`: the name of the target's product, for example SQLite.
     """
     value = next(policy for policy in UnsupportedDdl if statement.kind in SKIPPED_KINDS[policy])
     why = "row events already contain what it changes" if statement.kind in EFFECTS_ARE_ROWS else ""
@@ -112,5 +116,5 @@ def cannot_execute(statement: Unreplicated, target: str) -> RplError:
 
 
 def shown(statement: Unreplicated) -> str:
-    """Return the beginning of the statement on one line, without secrets."""
+    """Return the beginning of the statement on one line, for a message, without secrets."""
     return " ".join(masked(statement.text)[:_MOST_SHOWN].split())
