@@ -60,9 +60,7 @@ class Copying:
         self._loader = self._open()
 
     def _open(self) -> CloneLoader | None:
-        """Return a new loader for the rows of a copy, or None if there is neither a copy nor a file of an earlier
-        copy.
-        """
+        """Return a new loader for the rows of a copy, or None if there is no copy and no file of an earlier one."""
         run, own = self._run, self._connection
         if not has_copy(run.channel, own.target):
             return None
@@ -81,10 +79,10 @@ class Copying:
         return self._loader is not None and self._loader.is_open
 
     def poll(self) -> Idle | Hold | Loaded:
-        """Read new orders of the operator, load rows that are due at the applier's position, and return the state of
-        the copy.
+        """Read new orders of the operator, load rows that are due, and return the state of the copy.
 
-        Raises TargetError, OSError, or LockBusy if another process has moved the stored position.
+        Rows are due if they belong to the applier's position. Raises TargetError, OSError, or LockBusy if another
+        process has moved the stored position.
         """
         is_asked = (now := orders_seen(self._run.channel)) != self._orders
         self._orders = now

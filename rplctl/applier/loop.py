@@ -203,9 +203,7 @@ class Loop:
             run.watch.wait(run.woken, run.report.rests)
 
     def _purge_applied(self) -> None:
-        """Remove relay logs that are completely applied. During a backup of the instance, leave this to a later
-        call.
-        """
+        """Remove relay logs that are completely applied. A backup of the instance delays this to a later call."""
         info = self._work.info
         if not self._run.config.relay_log_purge or info.relay_log_name == self._purged_to:
             return
@@ -216,10 +214,10 @@ class Loop:
                 self._purged_to = info.relay_log_name
 
     def _is_finished(self) -> bool:
-        """True if the UNTIL condition is met, or if the purpose of `rplctl start --until-synced` is achieved.
+        """True if the UNTIL condition is met, or if `rplctl start --until-synced` has nothing more to do.
 
-        The latter means that all transactions are applied that the source had when the command began, and that no table
-        is being copied.
+        The latter is so when all transactions are applied that the source had when the command began, and no table is
+        being copied.
         """
         options, info = self._run.options, self._work.info
         wanted, gtids = options.until_source, options.until_source_gtids

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 def is_away(error: BaseException) -> bool:
     """True if the cause of the error may disappear without the operator.
 
-    The target is unreachable, shutting down or full, or the connection was lost during a COMMIT.
+    This is so if the target is unreachable, shutting down or full, or if the connection was lost during a COMMIT.
     """
     if isinstance(error, InDoubt):
         return True

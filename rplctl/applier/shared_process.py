@@ -1,9 +1,8 @@
-"""Runs the appliers of several channels in one process with one Spark (`start --shared-session`), one thread per
-channel.
+"""Runs the appliers of several channels in one process with one Spark (`start --shared-session`).
 
-The channels share only Spark and the watch of the relay logs. Each channel has its own applier, connection to the
-target, lock, status and log. SIGTERM stops the channels whose `stop_path` file names this process. If no such file
-names the process, SIGTERM stops all channels.
+Each channel has a thread, and its own applier, connection to the target, lock, status and log. The channels share only
+Spark and the watch of the relay logs. SIGTERM stops the channels whose `stop_path` file names this process. If no such
+file names the process, SIGTERM stops all channels.
 
 Invariant: the end of one channel ends no other channel. A stop cancels only the channel's own Spark jobs. After an
 error, only the channel with the error ends. If the process itself is killed, all its channels have crashed. The process

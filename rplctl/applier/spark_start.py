@@ -42,7 +42,7 @@ class SparkStart:
         return self._spark.death()
 
     def is_wanted(self, size: int) -> bool:
-        """True if the applier should start Spark for `size` bytes of relay log: a single task does not decode so much.
+        """True if `size` bytes of relay log are a reason to start Spark, because one task does not decode so many.
 
         On a cluster, and if the operator has set Spark options, the answer is always True, so that the settings are
         tried at once.

@@ -193,7 +193,9 @@ class BulkApplier:
         return changes
 
     def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:
-        """Yield the decoded chunks of each job. While the caller applies a job, the next one is decoded."""
+        """Yield the chunks (net changes of tables) of each job. The next job is decoded while the caller applies
+        one.
+        """
         changes, size = 0, events.end - events.start
         following = self._jobs(events)
         job = next(following, None)
@@ -244,7 +246,7 @@ class BulkApplier:
             return self._pipeline.decode(splits, self._tables.find(error))
 
     def _check_bulk(self, chunks: list[TableChunk]) -> bool:
-        """Check that these chunks may be applied in bulk.
+        """Check that these chunks (net changes of tables) may be applied in bulk.
 
         Return True if the target must not check foreign keys for them. Raises TargetError if a table does not match its
         model, and NotTransactional, Inconsistent or KeylessMismatch if the chunks cannot be applied in bulk.
@@ -288,9 +290,10 @@ class BulkApplier:
 
 
 def pieces_to_apply(chunks: list[TableChunk]) -> Iterator[list[TableChunk]]:
-    """Yield the chunks in lists that are applied one after another. A list has at most one chunk of each table.
+    """Yield the chunks in lists, which are applied one after another.
 
-    This is so for the chunks of one split. Updates that a later list overwrites are removed.
+    A chunk has the net changes of one table in one split, so several chunks may be of the same table. A list has at
+    most one chunk of each table. Updates that a later list overwrites are removed.
     """
     by_split: list[list[TableChunk]] = []
     for chunk in chunks:

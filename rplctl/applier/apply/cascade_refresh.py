@@ -2,8 +2,8 @@
 
 There are two cases:
 
-* If ON UPDATE CASCADE or SET NULL changes a column, the source recomputes the generated columns that use it. Only MySQL
-  9.6 and later log the new value. On the target, the generated column is a plain column, so rplctl computes its value.
+* If ON UPDATE CASCADE or SET NULL changes a column, the source recomputes the virtual columns that use it. Only MySQL
+  9.6 and later log the new value. On the target, the virtual column is a plain column, so rplctl computes its value.
 * InnoDB permits foreign keys to columns that are not a unique key. Other targets cannot have these foreign keys.
 
 Invariant: after a change of a parent row, its child rows are equal to those of the source. Otherwise the applier

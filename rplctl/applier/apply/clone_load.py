@@ -122,7 +122,7 @@ class CloneLoader:
         self._plan()
 
     def look(self) -> None:
-        """Read the clone state again, because tables may have been added to it. Raises the errors of `__init__`."""
+        """Read the clone state again, because tables may have been added to it. Raises TargetError or OSError."""
         self._read_clone_state()
         self._forget()
         self.until = Until()
@@ -166,7 +166,10 @@ class CloneLoader:
         self._work.leave_out(self._left_out.union(self._waiting))
 
     def step(self) -> bool:
-        """Load the rows that are due. True if anything was loaded or removed. Raises LockBusy like `_transaction`."""
+        """Load the rows that are due, and return True if anything was loaded, created or removed.
+
+        Raises LockBusy if another process has moved the stored position.
+        """
         if self._is_behind:
             self.look()
         self.until = Until()
@@ -415,7 +418,10 @@ class CloneLoader:
     def _read(
         self, target: Target, found: StoredSnapshot, piece: Piece, model: TableModel, *, at_once: bool = False
     ) -> ReadChunk:
-        """Return a chunk file with its rows. `at_once`: decode a small chunk now. Raises the errors of `_load`."""
+        """Return a chunk file with its rows. `at_once`: True to decode a small chunk now.
+
+        Raises RelayLogError if the file is damaged.
+        """
         table, path = found.tables[piece[0]], found.chunk_path(*piece)
         file = read_chunk(path)
         if (file.head.epoch, file.head.chunk) != (found.epoch, piece[1]) or file.head.digest != digest_of(table.create):

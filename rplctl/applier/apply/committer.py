@@ -3,7 +3,7 @@
 Invariant: `info` is the position that is committed on the target, and changes only after a COMMIT.
 
 Tables without transactions (MyISAM) need more. A group of transactions that cannot be rolled back is *open* from its
-first change until its position is committed. Meanwhile, the target stores the begin and the end of the group
+first change until its position is committed. Meanwhile, the target stores the start and the end of the group
 (own_tables/group_begun.py). After a crash, `repeats` is True until the whole group is applied again.
 """
 
@@ -57,12 +57,12 @@ class Committer:
         self.info = info
         self.in_xa = store.mode is CommitMode.XA
         self.positions_follow = How.POSITION_AFTER if self.in_xa else How.TOGETHER  # for batches without changes
-        self._open: tuple[BinlogPosition, BinlogPosition] | None = None  # begin and end of the group (group_begun.py)
+        self._open: tuple[BinlogPosition, BinlogPosition] | None = None  # start and end of the group (group_begun.py)
 
     def find_open_group(self) -> None:
-        """Read the stored begin and end of a group that a crash interrupted.
+        """Read the stored start and end of a group that a crash interrupted.
 
-        If the group does not begin at the committed position, remove them.
+        If the group does not start at the committed position, remove them.
         """
         with mapped_errors(self._target.kind), self._target.engine.begin() as connection:
             self._open = kept_group(connection, self._channel.name)
@@ -78,14 +78,14 @@ class Committer:
 
     @property
     def repeats(self) -> bool:
-        """True if the committed position is the begin of a group that a crash interrupted.
+        """True if the committed position is the start of a group that a crash interrupted.
 
         The target may then have some changes of this group.
         """
         return self._open is not None and self._open[0] == self.info.exec_position
 
     def begin_group(self, batch: Batch) -> None:
-        """Store the begin and end of a group that cannot be rolled back, before any of it is applied.
+        """Store the start and end of a group that cannot be rolled back, before any of it is applied.
 
         Raises LockBusy if another process has moved the stored position.
         """
@@ -102,7 +102,7 @@ class Committer:
     def end_group(self, done: Batch, rules: ReplicationFilter) -> None:
         """Close the group, and commit the position after its applied part `done`.
 
-        If no part was applied, only remove the stored begin and end.
+        If no part was applied, only remove the stored start and end.
         """
         self._open = (self.info.exec_position, done.source_position)
         if done.first < done.last:
@@ -116,7 +116,7 @@ class Committer:
         self._open = None
 
     def _still_open(self, position: BinlogPosition) -> tuple[BinlogPosition, BinlogPosition] | None:
-        """Return begin and end of the part of the interrupted group that is left after `position`, or None."""
+        """Return the start and end of the part of the interrupted group that comes after `position`, or None."""
         if self._open is None or not self.repeats or not position.is_before(self._open[1]):
             return None
         return position, self._open[1]

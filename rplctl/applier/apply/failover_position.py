@@ -1,6 +1,6 @@
 """Handles a failover by GTID, after which the positions of transactions can be lower than the executed position.
 
-A position can be stored in several places: repository and marker, shadow page, binary log. After a crash, rplctl
+A position can be stored in several places: repository and marker, shadow-page file, binary log. After a crash, rplctl
 compares these positions to find the latest one. Table models are stored by position, too. Invariant: before a
 transaction with a lower position is applied, a step without data moves all places durably to the position before this
 transaction. So after a crash, the positions in any two places have no transaction between them.
@@ -27,7 +27,7 @@ def enter_new_source(
 ) -> RelayLogInfo:
     """Return the position from which the batch is applied. This is `info`, except at the first batch after a failover.
 
-    If this batch has a lower position than `info`, a step without data moves the stored position back to the begin of
+    If this batch has a lower position than `info`, a step without data moves the stored position back to the start of
     the batch. `catalog`: None if the target stores no table models. Raises LockBusy if the stored position is not
     `info`, TargetError if the target reports an error, and RelayLogError if the binary log cannot be written.
     """

@@ -100,11 +100,12 @@ class OrderedRange:
     """Applies one run of events. The channel's filters have already removed the excluded events.
 
     `statements`: executes the source's statements, or None if the target takes only rows and DDL that rplctl plans.
-    `cascades_lost`: tables whose foreign key actions the target will not execute in this transaction. `again`: True if
-    some of the run's rows may already be on the target (own_tables/group_begun.py). `waiting`: tables that `rplctl
-    clone` has not copied yet. `changes`: stores the changes, for a lake that stores no rows. `tasks`: the tasks that
-    decode the rows, if any. `config`: has the options for DDL that the target cannot execute, and the filters for DROP
-    and RENAME.
+    `cascades_lost`: tables whose foreign key actions the target will not execute in this transaction.
+    `again`: True if some of the run's rows may already be on the target (own_tables/group_begun.py).
+    `waiting`: tables that `rplctl clone` has not copied yet. `changes`: stores the changes, for a lake with change
+    logs.
+    `tasks`: the tasks that decode the rows, if any.
+    `config`: has the options for DDL that the target cannot execute, and the filters for DROP and RENAME.
     """
 
     def __init__(  # noqa: PLR0913 - what surrounds a run, by keyword
@@ -159,7 +160,7 @@ class OrderedRange:
     def _apply(self, run: EventRun, notes: StatementNotes | None = None) -> OrderedResult:
         """Apply the run. `notes`: the statement notes, which show the events that are committed (commit/noted.py).
 
-        They are None for events that were prepared before their XA COMMIT.
+        `notes` is None for events that were prepared before their XA COMMIT.
         """
         if (prepare := np.flatnonzero(run.types == EventType.XA_PREPARE)).size:
             self._prepare(run, int(prepare[0]))

@@ -1,10 +1,10 @@
 """Executes the source's own statements on a server (MySQL, MariaDB), and provides the models of its tables (D10, D11).
 
-The events INTVAR, RAND, USER_VAR and the blocks of LOAD DATA are stored until the statement comes to which they belong.
-Invariant: they are stored at most until their group (transaction) is applied.
+The events INTVAR, RAND, USER_VAR and the blocks of LOAD DATA are stored until their statement comes. Invariant: they
+are stored at most until their group (transaction) is applied.
 
 On a replica, rows fire no triggers and write no history. For tables with triggers or history, the server itself
-therefore *replays* the rows event: it executes the event by its BINLOG statement.
+therefore *replays* the rows event, by its BINLOG statement.
 """
 
 # ruff: noqa: B027 - a table source leaves methods empty that it does not need
@@ -59,7 +59,7 @@ class TableSource(ABC):
     """Provides the models of the tables, and all that depends on whether the target executes statements.
 
     The methods of this class are for a target that takes only rows and DDL that rplctl plans. LiveTables overrides them
-    for a server. `statements`: the object that executes the source's statements, or None for such a target.
+    for a server. `statements`: the object that executes the source's statements, or None if the target takes only rows.
     """
 
     @property

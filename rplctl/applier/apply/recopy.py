@@ -1,8 +1,9 @@
 """Copies tables again at a statement whose effect on rows only the source knows.
 
-(Error 1846, with the option `on_uncomputable_ddl=recopy`.) The statement is not executed. Its tables become tables of a
-copy, as after `rplctl clone --tables … --replace`, together with the tables that foreign keys link with them. The
-definition and the rows of these tables are read from the source without a lock, while the channel continues.
+Such a statement fails with error 1846. If the option `on_uncomputable_ddl` is `recopy`, the statement is not executed.
+Instead, its tables become tables of a copy, as after `rplctl clone --tables … --replace`, together with the tables that
+foreign keys link with them. The definition and the rows of these tables are read from the source without a lock, while
+the channel continues.
 
 Invariant: no part of the statement was executed before. The rows of the clone state are committed together with the
 position after the statement. So after a crash, the target has both or neither.

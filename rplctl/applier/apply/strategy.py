@@ -1,8 +1,8 @@
 """The strategies that apply a batch, the reasons for rejecting it, and the next strategy after a rejection (D2).
 
 Invariant: a strategy that rejects a batch has committed nothing of `Rejected.batch`, and the position is before this
-batch. Only the table `NEXT` chooses the next strategy, by strategy and reason. If the table has no entry for them, the
-batch's error is raised. docs/architecture.md explains the table.
+batch. Only the table `NEXT` chooses the next strategy, by strategy and reason. If the table has no entry for these two,
+the batch's error is raised. docs/architecture.md explains the table.
 """
 
 from __future__ import annotations

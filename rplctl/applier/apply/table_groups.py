@@ -23,7 +23,10 @@ class ConflictingGroups(CountMismatch):
 
 
 class TableGroups:
-    """Assigns table groups to `count` connections. Each group has the name of one of its tables."""
+    """Assigns table groups to `count` connections. The tables of a group are linked by foreign keys.
+
+    The name of one of the tables is also the name of the group.
+    """
 
     def __init__(self, count: int) -> None:
         self._met: list[tuple[TableName, TableName]] = []  # pairs of tables that were in conflict

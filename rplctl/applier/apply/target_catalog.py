@@ -40,9 +40,9 @@ class LiveCatalog:
         self.catalog = Catalog()
 
     def load(self, names: Iterable[TableName]) -> bool:
-        """Read the models of these tables, and of tables that a statement has changed. Known models are not read again.
+        """Read the models of these tables, and of tables that a statement has changed, unless they are known.
 
-        True if a model of one of `names` was read.
+        True if a model of one of `names` was read, so that the table exists.
         """
         asked = set(names)
         found = {}

@@ -166,10 +166,9 @@ class Tolerance:
 
 
 def _apply(target: Target, change: RowChange, model: TableModel) -> None:
-    """Apply the change. If a row without a key is not found, search for it once more, with JSON as MySQL 5.7 prints it.
+    """Apply the change. If a row without a key is not found, search once more, with JSON as MySQL 5.7 prints it.
 
-    MySQL 5.7 prints JSON in another form, and a dump of MySQL 5.7 has stored it so. MySQL's own replicas find this row,
-    too.
+    A table that was loaded from a dump of MySQL 5.7 has JSON in this form. MySQL's own replicas find such a row, too.
     """
     try:
         target.apply_change(change, model)

@@ -68,9 +68,9 @@ class BatchSize:
 class CommitGroupSize:
     """Decides how many transactions of the source share one COMMIT of the target.
 
-    Source: WL#3970, "every 10th commit you do a real commit". Invariant: the number is fixed before the group begins,
-    because the position after the group is written first (design D4). The time limit is therefore met by learning from
-    the times of earlier groups.
+    WL#3970 has this idea: "every 10th commit you do a real commit". Invariant: the number is fixed before the group
+    begins, because the position after the group is written first (design D4). The time limit is therefore met by
+    learning from the times of earlier groups.
     """
 
     def __init__(self, most: int, milliseconds: int) -> None:
@@ -93,7 +93,7 @@ class CommitGroupSize:
         return cls(min(filter(None, bounds), default=0), config.commit_group_milliseconds)
 
     def transactions(self) -> int:
-        """Return the largest number of transactions that the next group may have; 0 means no limit."""
+        """Return the largest number of transactions that the next group may have, or 0 if there is no limit."""
         if not self._seconds:
             return self._most
         return min(self._fitting, self._most) if self._most else self._fitting

@@ -2,8 +2,8 @@
 
 Some compressed transactions declare more bytes than a batch may have. Each of them is a batch of its own. It is
 unpacked piece by piece into a file of the channel's spool folder, and read from this file as from a relay log.
-(`event.payload` unpacks TRANSACTION_PAYLOAD, and MariaDB's compressed rows and queries.) Invariant: the file is removed
-with the batch, and is never larger than MAX_UNPACKED.
+Compressed events are TRANSACTION_PAYLOAD, and MariaDB's compressed rows and queries (`event.payload`). Invariant: the
+file is removed with the batch, and is never larger than MAX_UNPACKED.
 """
 
 from __future__ import annotations

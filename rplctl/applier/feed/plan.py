@@ -113,7 +113,7 @@ class Batch:
         return int(self.scan.timestamp[self.first + real[-1]]) if len(real) else 0
 
     def one_by_one(self) -> Iterator[Batch]:
-        """Yield each group as a batch of its own."""
+        """Yield each group (transaction) of the batch as a batch of its own."""
         for number in range(self.first, self.last):
             empty = self.kind is not BatchKind.COMMIT_GROUP and _IS_EMPTY[self.scan.kind[number]]
             yield Batch(

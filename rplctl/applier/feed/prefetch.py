@@ -34,7 +34,7 @@ class Prefetch(Generic[T]):
         self._begun.append((what, self._thread.submit(work)))
 
     def take(self, what: object) -> T | None:
-        """Wait for the work with the key `what`, and return its result; None if it was not started or has failed."""
+        """Wait for the work with the key `what`, and return its result, or None if it was not started or has failed."""
         found = next((entry for entry in list(self._begun) if entry[0] == what), None)
         if found is None:
             return None

@@ -1,9 +1,9 @@
 """The archive of Spark's Java classes, parsed once per machine and mapped into memory at each start.
 
-(Class data sharing, JEP 310.) Spark loads 8,000 classes from many jars before it does anything. With an archive, it
-starts in half the time, with half the CPU time. The first `rplctl start` that finds no archive (80 MB) creates one in
-the background, with the lowest priority. For this, one process of Spark lists the classes that a job loads, and a
-second Java process writes them to the archive.
+Java calls this class data sharing (JEP 310). Spark loads 8,000 classes from many jars before it does anything. With an
+archive, it starts in half the time, with half the CPU time. The first `rplctl start` that finds no archive (80 MB)
+creates one in the background, with the lowest priority. For this, one process of Spark lists the classes that a job
+loads, and a second Java process writes them to the archive.
 
 Invariant: an archive is complete or absent, because it is renamed into place. The JVM itself refuses an archive for
 other jars or for another Java. If a JVM fails to start with the archive twice in a row, rplctl removes the archive for
@@ -67,7 +67,7 @@ def is_wanted(path: Path) -> bool:
 
 
 def doubt(path: Path) -> None:
-    """Note that Spark did not start with the archive. After the second note in a row, remove it for a day."""
+    """Note that Spark did not start with the archive. After two notes in a row, remove the archive for a day."""
     if not (doubted := _doubted_path(path)).exists():
         doubted.touch()
         return

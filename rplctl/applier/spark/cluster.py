@@ -1,8 +1,8 @@
 """A Spark on other machines: the operator's settings, protection from other users, and checks of the executors.
 
 Invariant: rows and statements are sent only to processes that prove that they know the cluster's secret, and only
-encrypted. The option `insecure_cluster` switches both off. No argument and no environment variable of an rplctl process
-contains a secret.
+encrypted. The option `insecure_cluster` switches off the proof and the encryption. No argument and no environment
+variable of an rplctl process contains a secret.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ class Cluster:
     `says`: shows a text as the applier's state, or '' to show none. `archive`: the folder of binary logs that the
     channel reads. Executors may see this folder, too.
 
-    If a standalone master is restarted, it no longer knows this Spark context, and does not report this. A context that
-    has lost all its executors is therefore ended, once. The pipeline then opens another context.
+    After a restart, a standalone master no longer knows this Spark context, and does not report this. If a context has
+    lost all its executors, it is therefore ended once. The pipeline then opens another context.
     """
 
     def __init__(
@@ -180,9 +180,10 @@ class Cluster:
             time.sleep(_WAIT_S)
 
     def has_executors(self, context: SparkContext) -> bool:
-        """True if the context has an executor. If it has had none for ten seconds, the state of the applier says so.
+        """True if the context has an executor. After _PATIENCE_S seconds without one, the applier's state says so.
 
-        If a context that had executors has none for 30 seconds, although its master answers, the context is ended.
+        If a context that had executors has none for _FORGOTTEN_S seconds, although its master answers, the context is
+        ended.
         """
         count = len(_java(context).statusTracker().getExecutorInfos()) - 1  # the driver is one of them
         if count > 0:

@@ -121,8 +121,9 @@ def await_end_of_java(error: Exception) -> None:
 
 
 def in_words(failure: str, kills_before: int) -> tuple[str, str]:
-    """Return (error text, hint) for an operator. `failure`: the text of a TasksFailed. `kills_before`: as for
-    `end_of_java`.
+    """Return (error text, hint) for an operator. `failure`: the text of a TasksFailed.
+
+    `kills_before`: how many processes the kernel had killed for lack of memory when Spark started.
     """
     again = "nothing is lost; to try again, run: rplctl start"
     if any(words in failure for words in _WORKER_DIED):
@@ -141,7 +142,8 @@ def failure_of(error: Exception, death: str, kills_before: int, channel: Channel
     """Return the RplError to report if the applier ended with an error of another class.
 
     `death`: the sentence about the end of Spark's JVM, or ''. Other code only sees that the JVM's sockets are closed.
-    `kills_before`: as for `end_of_java`. An error with a known cause, such as a full disk, gets no traceback.
+    `kills_before`: how many processes the kernel had killed for lack of memory when the run began. An error with a
+    known cause gets no traceback.
     """
     if isinstance(error, OSError) and error.filename and not death:
         failure = file_error(error, channel.name)

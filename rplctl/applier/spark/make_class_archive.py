@@ -29,7 +29,7 @@ def make(java_home: str = "", *, is_direct: bool = True) -> Path | None:
     """Create the class archive for the Java that `java_home` and the environment select, and return its path.
 
     Return None if an archive exists already, if another process is creating it, or if it cannot be created.
-    `is_direct`: as for `make_in_background`.
+    `is_direct`: True if rplctl starts this Java without Spark's script.
     """
     with tempfile.TemporaryDirectory(prefix="rplctl-") as name:
         java = find_java(java_home, Path(name) / "java")

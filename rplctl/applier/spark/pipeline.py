@@ -68,10 +68,10 @@ class UnknownTables(TargetError):
 class Pipeline:
     """Runs the tasks of batches in Spark, or in this process.
 
-    With spark=always, the tasks of a pool decode all ranges. With spark=auto, this process decodes a small range
-    itself, because a Spark job takes longer to start. Until Spark runs, this process decodes all ranges. On a cluster,
-    Spark decodes all ranges, because the operator has chosen the machines. The catalog is broadcast once, and each job
-    gets the changes that DDL has made since.
+    With spark=always, the tasks of a pool decode all ranges. With spark=auto, this process decodes small ranges itself,
+    because a Spark job takes longer to start. It also decodes all ranges until Spark runs. On a cluster, Spark decodes
+    all ranges, because the operator has chosen the machines. The catalog (the table models) is broadcast once, and each
+    job gets the changes that DDL has made since.
 
     `open_context`: returns the Spark context. It is called again if the cluster has ended the context.
     `before_job`: called before each job. `cluster`: the executors on other machines, if any.
@@ -245,9 +245,10 @@ class Pipeline:
         return found
 
     def _of_archive(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Decode the splits on executors that read the archive. Return number → result, as far as they could read.
+        """Decode the splits on executors that read the archive.
 
-        If no executor sees the archive, it is not used again.
+        Return number → result, for the splits whose bytes an executor could read. If no executor sees the archive, it
+        is not used again.
         """
         assert self.cluster is not None
         if (archive := self.cluster.archive) is None:

@@ -131,7 +131,7 @@ class _Held:
         self._looked = self._since
 
     def receive(self) -> bytes | None:
-        """Return the complete answer, or None. Raises WrongAnswer for other bytes, and OSError if the task has died."""
+        """Return the answer, or None until it is complete. Raises WrongAnswer, or OSError if the task has died."""
         while True:
             wanted = (HEADER_LENGTH if self._length is None else self._length) - len(self._answer)
             if wanted > 0:
@@ -311,7 +311,7 @@ class Pool:
             self._drop(worker)
 
     def run(self, channel: str, pieces: Sequence[RangePiece], catalog: Catalog) -> list[Answer]:
-        """Let tasks decode the pieces, and return the answers in order. Raises TasksFailed if a piece fails."""
+        """Let tasks decode the pieces, and return the answers in order. Raises TasksFailed after ATTEMPTS failures."""
         turn, pickled = _Turn(channel), PickledCatalog()
         todo, found = deque(range(len(pieces))), dict[int, Answer]()
         failures: list[list[str]] = [[] for _ in pieces]
@@ -380,7 +380,7 @@ class Pool:
             path.unlink(missing_ok=True)
 
     def _take(self, turn: _Turn) -> Worker | None:
-        """Return an idle task, or None. After None, the turn waits in a queue, and is woken when it gets a task."""
+        """Return an idle task, or None. In this case, the caller `turn` is queued, and woken when it gets a task."""
         with self._lock:
             if turn.given:
                 return turn.given.popleft()
@@ -409,7 +409,7 @@ class Pool:
         worker.connection.close()
 
     def _leave(self, turn: _Turn) -> None:
-        """End the turn without waiting for answers. Tasks that still work lose their connection, and connect again."""
+        """Remove the caller `turn` without waiting for answers. Its tasks lose their connection, and connect again."""
         with self._lock:
             self._turns.remove(turn)
             if turn in self._waiting:
@@ -490,7 +490,7 @@ class ChannelPool:
         return self.pool.run(self.channel, pieces, catalog)
 
     def chunks(self, pieces: Sequence[CopyPiece] | Sequence[OrderedPiece], catalog: Catalog) -> list[TableChunk]:
-        """Let tasks decode the pieces, and return all chunks in order.
+        """Let tasks decode the pieces, and return the chunks of decoded rows in order.
 
         Raises the errors of the tasks, and FileNotFoundError if the file of a piece is missing.
         """

@@ -33,11 +33,11 @@ _MOST_WORDS: Final = 500  # characters
 
 @dataclass(frozen=True, slots=True)
 class TaskRequest:
-    """The driver's request to decode one attempt.
+    """The driver's request to decode the range of one attempt.
 
-    The task keeps a catalog for each channel. `catalog`: a pickled catalog that replaces it, if not None. `changes`:
-    changes that are then applied to it. `dies`: True if the task's process must kill itself before it answers (crash
-    point crash_task_with_range).
+    The task keeps a catalog (table models) for each channel. `catalog`: a pickled catalog that replaces it, if not
+    None. `changes`: changes that are then applied to it. `dies`: True if the task's process must kill itself before it
+    answers (crash point crash_task_with_range).
     """
 
     attempt: Attempt
@@ -101,7 +101,7 @@ class PoolAddress:
 
 
 def peer_of(connection: socket.socket) -> tuple[int, int]:
-    """Return the process id and the user id of the other end of the connection. The kernel vouches for both."""
+    """Return the process id and the user id of the other end of the connection, as the kernel knows them."""
     process, user, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
     return process, user
 
@@ -143,7 +143,7 @@ def _send(connection: socket.socket, attempt: Attempt, parts: Iterable[bytes]) -
 
 
 def _answer(request: TaskRequest, catalogs: dict[str, Catalog]) -> tuple[int, list[bytes]]:
-    """Decode the attempt of a request. Return the number of row changes, and the bytes of the answer in parts.
+    """Decode the range of a request. Return the number of row changes, and the bytes of the answer in parts.
 
     `catalogs`: the task's catalog for each channel, which is updated as the request says.
     """

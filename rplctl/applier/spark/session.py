@@ -237,7 +237,10 @@ class Launch:
 
 
 def path_of_archive(java: Java, *, is_direct: bool) -> Path:
-    """Return the path of the class archive for this Java. `is_direct`: True without Spark's script."""
+    """Return the path of the class archive for this Java.
+
+    `is_direct`: True if rplctl starts this Java without Spark's script.
+    """
     return archive_path(java, class_path() if is_direct else "")
 
 

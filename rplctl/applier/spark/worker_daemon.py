@@ -2,7 +2,7 @@
 
 The applier has forked a process with all modules loaded (loaded_daemon.py). This program sends to that process the
 streams, the environment and the arguments from Spark. Then it waits, because Spark treats the end of its daemon as a
-failure. On an executor of another machine, no process waits for this. The program then loads everything itself.
+failure. On another machine, an executor has no loaded process. There, this program loads everything itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ SOCKET_VARIABLE = "RPLCTL_PYTHON_SOCKET"
 
 
 def handed_over() -> bool:
-    """Hand over to the loaded process, and wait until that process has ended. False if there is no loaded process."""
+    """Hand over this process's streams and environment to the loaded process, and wait until that process ends.
+
+    False if there is no loaded process.
+    """
     if not (path := os.environ.get(SOCKET_VARIABLE)):
         return False
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
