@@ -42,7 +42,7 @@ class Interrupter:
         self._leave = leave
         self._lock = threading.Lock()
         self._may_cut = self._has_cut = False
-        self._patience: float | None = None  # seconds that `abortable` work may continue after STOP
+        self._patience: float | None = None  # seconds that `abortable` work may continue after a stop
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:

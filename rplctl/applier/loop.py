@@ -199,7 +199,7 @@ class Loop:
         run.report.spark(self._spark.pipeline)
         if delay_s > 0 or is_cloning:
             run.stop.wait(min(max(delay_s, POLL_S), LONGEST_WAIT_SECONDS))
-        elif not run.stop.is_set():  # STOP sets `stop` before `woken`
+        elif not run.stop.is_set():  # `Applier.end` sets `stop` before `woken`
             run.watch.wait(run.woken, run.report.rests)
 
     def _purge_applied(self) -> None:

@@ -329,7 +329,7 @@ class CloneLoader:
             if self._server is None and begun:
                 make_tables(self._target, self._work.catalog, models, defaults)
                 store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
-            if dialect_of(self._target.kind).makes_primary_keys_late:  # chunks may delete rows of kept tables by key
+            if dialect_of(self._target.kind).makes_primary_keys_late:  # chunks may delete rows of kept tables by it
                 kept = [moved(table.model, self._rules) for _, table, is_kept in every if is_kept]
                 make_keys(self._target, self._work.catalog, kept, primary_alone=True)
             for (row, _, _), new in zip(every, now, strict=True):

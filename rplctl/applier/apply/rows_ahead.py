@@ -31,7 +31,7 @@ from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
 from rplctl.target.base import ChangeKind, RowChange, TableChunk
 
-PIECE_BYTES: Final = 256 << 10  # of events for one task; a single event may be larger
+PIECE_BYTES: Final = 256 << 10  # bytes of events for one task; a single event may be larger
 LARGEST_INLINE: Final = 4 << 20  # most bytes of events that are sent with the request; more are sent in a file
 
 

@@ -33,8 +33,8 @@ class Strategy(Enum):
     BULK = auto()  # net changes, all in one transaction
     NO_ROLLBACK = auto()  # in the source's order, into tables that cannot roll back; one commit for all
     IN_ORDER = auto()  # in the source's order, all in one transaction
-    ALONE = auto()  # one transaction of the source; STOP may interrupt it
-    ALONE_UNCUT = auto()  # one transaction of the source, which STOP waits for
+    ALONE = auto()  # one transaction of the source, which a stop may interrupt
+    ALONE_UNCUT = auto()  # one transaction of the source, for which a stop waits
 
 
 class Reason(Enum):

@@ -23,7 +23,7 @@ from rplctl.sql_text import written
 from rplctl.target import dialect_of
 from rplctl.target.base import ChangeKind, RowChange, RowSet, Target, key_of
 
-# changed record, duplicate keys, missing row, foreign keys in both directions, duplicates by a foreign key
+# A changed record, duplicate keys, a missing row, foreign keys in both directions, and duplicates by foreign keys
 IDEMPOTENT_ERRORS = frozenset(
     {
         er.CHECKREAD,

@@ -56,7 +56,7 @@ SKIPPED_KINDS: Mapping[UnsupportedDdl, frozenset[ObjectKind]] = {
     UnsupportedDdl.SKIP_OBJECTS: EFFECTS_ARE_ROWS | _WITHOUT_ROWS,
     UnsupportedDdl.SKIP: frozenset(ObjectKind),
 }
-NOTED_KINDS = EFFECTS_ARE_ROWS | {ObjectKind.VIEW}  # in the history and in `check`; grants would fill both
+NOTED_KINDS = EFFECTS_ARE_ROWS | {ObjectKind.VIEW}  # the history and `check` show these; grants would fill both
 
 _UNKNOWN_TABLE = (er.BAD_TABLE_ERROR, er.NO_SUCH_TABLE)
 # errors of a server that does not support the statement, or lacks the object

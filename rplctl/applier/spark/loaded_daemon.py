@@ -25,7 +25,7 @@ from typing import Final, NoReturn
 from rplctl.durable import PRIVATE_FILE
 
 _STREAMS: Final = 3  # standard input, output and errors
-_MOST_BYTES: Final = 1 << 20  # of the environment that is handed over
+_MOST_BYTES: Final = 1 << 20  # the largest size of the environment that is handed over
 _lives: list[int] = []  # descriptors whose end tells a forked process that this one has ended
 
 

@@ -200,7 +200,7 @@ class Pool:
         self.workers_wanted = 0
         self._lock = threading.Lock()
         self._turns: list[_Turn] = []
-        self._waiting: list[_Turn] = []  # a subset, in the order in which they came
+        self._waiting: list[_Turn] = []  # those of `_turns` that wait for a task, in order of arrival
         self._idle: list[Worker] = []
         self._connected: set[Worker] = set()
         self._numbers = itertools.count(1)
@@ -210,7 +210,7 @@ class Pool:
         self._is_closed = False
         token = secrets.token_bytes(_TOKEN_LENGTH)
         self._path = private_folder(folder) / "pool.sock"
-        self._path.unlink(missing_ok=True)  # left by an applier that was killed
+        self._path.unlink(missing_ok=True)  # a killed applier may have left the file
         self._folder = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         short = f"/proc/{os.getpid()}/fd/{self._folder}/pool.sock"  # a socket's path has at most 107 bytes
         self.door = PoolAddress(short, token)

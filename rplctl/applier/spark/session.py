@@ -327,7 +327,7 @@ def _context_of(begun: Launch, name: str, run_folder: Path) -> SparkContext:
     conf = SparkConf(loadDefaults=False).setAll(list(begun.settings.items()))
     try:
         return SparkContext(conf=conf, gateway=connect(begun.started))
-    except Py4JJavaError as error:  # Spark rejects the operator's settings, so a start without archive fails, too
+    except Py4JJavaError as error:  # Spark rejects a setting, so a start without the archive would fail, too
         words = words_of(error)  # while the JVM can still answer
         _end_gateway(begun.started.process)
         raise _not_started(begun.java, name, run_folder, words) from error
