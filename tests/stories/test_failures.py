@@ -15,6 +15,7 @@ import pytest
 
 import rplctl.demo
 from rplctl.demo import BINLOG_FOLDER
+from tests.kit.process_memory import family_of
 from tests.kit.replica import Replica, assert_same_tables, wait_until
 from tests.kit.servers import MariadbServer
 from tests.kit.small_disk import BALLAST, fill, small_disk
@@ -274,10 +275,12 @@ def test_a_full_disk_where_spark_starts_is_named_and_the_channel_goes_on_once_th
         try:
             replica.run("start")
             replica.wait_synced(source)
+            family = family_of([replica.pid("applier") or 0])
             replica.run("stop", "--applier")
             source.sql("INSERT INTO shop.t VALUES (1, '')")
             wait_until(lambda: replica.status()["Read_Master_Log_Pos"] == source.master_status()[1])
             replica.run("stop")
+            wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in family))  # they remove files to the end
             fill(disk)
             replica.run("start", "--applier")
             wait_until(lambda: replica.pid("applier") is None)
