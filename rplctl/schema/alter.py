@@ -18,6 +18,7 @@ from rplctl.errors import RplError
 from rplctl.schema import statement as ddl, structure
 from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import DdlContext
+from rplctl.schema.converted_value import stored_labels
 from rplctl.schema.data_type import BYTES_OF_A_CHARACTER, normalize, takes_charset
 from rplctl.schema.model import TEXT_BYTES, Column, ForeignKey, Key, KeyPart, Partitioning, TableModel
 from rplctl.schema.naming import index_name
@@ -66,6 +67,7 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
                     for c, _ in draft.columns)  # fmt: skip
     for conversion in converting:  # the conversion also applies to columns that the statement itself defines
         columns = tuple(_with_charset(c, conversion.charset or database_charset, conversion.collation) for c in columns)
+    columns = tuple(map(stored_labels, columns))
     origins = tuple(origin for _, origin in draft.columns)
     structure.check_column_names(columns, model.qualified_name)
     drops_primary = any(isinstance(op, ddl.DropConstraint) and op.name == "PRIMARY" for op in operations)

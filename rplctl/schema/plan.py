@@ -16,6 +16,7 @@ from rplctl.schema import statement as ddl, structure
 from rplctl.schema.alter import Altered, alter, follow_renamed_columns, renamed_columns
 from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlContext
+from rplctl.schema.converted_value import stored_labels
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.naming import choose_index_names, keep_index_names
@@ -331,6 +332,7 @@ class _Planner:
             self.forget(existing)
         defaults = self.defaults(model.database)
         model = structure.resolve_charsets(model, defaults.charset, defaults.collation)
+        model = replace(model, columns=tuple(map(stored_labels, model.columns)))
         if model.system_versioned:
             model = structure.add_versioning(model)
         model = choose_index_names(model, self.everything())

@@ -271,18 +271,22 @@ class Modify(ABC):
     def enum_to_enum(self) -> Conversion:
         if self._has_wide_labels():
             return self.impossible()
-        gone, changed = [], []
+        kept, changed = [], []
         by_case = {label.casefold(): label for label in self.new.labels}
         for label in self.old.labels:
-            if label not in self.new.labels:
-                if (respelled := by_case.get(label.casefold())) is not None:
-                    changed.append(written("WHEN {} THEN {}", self.literal(label), self.literal(respelled)))
-                else:
-                    gone.append(label)
+            if label in self.new.labels:
+                kept.append(label)
+            elif (respelled := by_case.get(label.casefold())) is not None:
+                kept.append(label)
+                changed.append(written("WHEN {} THEN {}", self.literal(label), self.literal(respelled)))
         expression = (
             written("CASE {} {} ELSE {} END", self.value, joined(" ", changed), self.value) if changed else self.value
         )
-        return self.only(expression, written("{} IN ({})", self.value, self._listed(gone)) if gone else NOTHING)
+        is_known = self.old.charset == self.new.charset or all(label.isascii() for label in kept)
+        if kept == [*self.old.labels] and is_known:
+            return self.only(expression, NOTHING)
+        # the stored label has a '?' for a character that the old character set lacks
+        return self.only(expression, written("{} NOT IN ({})", self.value, self._listed(("", *kept))))
 
     def _has_wide_labels(self) -> bool:
         """True if the labels are converted to bytes from a character set with two or four bytes per letter. MariaDB
@@ -308,7 +312,11 @@ class Modify(ABC):
         )
         index = written("CASE WHEN {} IS NOT NULL THEN CASE {} {} ELSE 0 END END", self.value, self.value, pairs)
         high = integer_range(self.new)[1]
-        return self.only(index, written("{} IS NOT NULL", self.value) if len(self.old.labels) > high else NOTHING)
+        if len(self.old.labels) > high:
+            return self.only(index, written("{} IS NOT NULL", self.value))
+        if all(label.isascii() for label in self.old.labels):
+            return self.only(index, NOTHING)
+        return self.only(index, written("{} NOT IN ({})", self.value, self._listed(("", *self.old.labels))))
 
     def integer_to_year(self) -> Conversion:
         known = written("{} BETWEEN 1901 AND 2155", self.value)

@@ -18,9 +18,9 @@ from rplctl.schema.context import (
     TIME_TRUNCATE_FRACTIONAL,
     DdlContext,
 )
-from rplctl.schema.converted_value import converted_value
+from rplctl.schema.converted_value import converted_value, stored_labels
 from rplctl.schema.default_value import NotComputable, Value
-from rplctl.schema.model import TEMPORAL_TYPES
+from rplctl.schema.model import TEMPORAL_TYPES, Column
 from tests.kit.edge_values import NEW, OLD, column_of, shown, value_of
 from tests.kit.servers import MariadbServer, MysqlServer
 
@@ -166,3 +166,28 @@ def test_a_computed_value_is_the_servers(request: pytest.FixtureRequest, vendor:
                         assert (found, type(found)) == (cell, type(cell)), (old, expression, cells[0], found, cell)
                         computed += 1
     assert computed > 10_000
+
+
+LETTERS = [chr(code) for code in range(0xA0, 0x10000) if not 0xD800 <= code < 0xE000]
+
+
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+def test_a_label_keeps_the_letters_that_the_servers_character_set_has(
+    request: pytest.FixtureRequest, vendor: str
+) -> None:
+    """Of every character set that rplctl can encode; labels of the others stay as the statement has them."""
+    server: MariadbServer | MysqlServer = request.getfixturevalue(vendor)
+    known = set()
+    for (charset,) in server.sql("SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS"):
+        if charset == "binary":
+            continue
+        column = Column(name="e", type="enum", charset=charset, labels=("".join(LETTERS),))
+        (label,) = stored_labels(column).labels
+        blocks = ["".join(LETTERS[at : at + 8000]) for at in range(0, len(LETTERS), 8000)]
+        asked = ", ".join(f"CONVERT(CONVERT(_utf8mb4'{block}' USING {charset}) USING utf8mb4)" for block in blocks)
+        if "".join(server.sql(f"SELECT {asked}")[0]) == label:
+            known.add(charset)
+        else:
+            assert label == "".join(LETTERS), charset
+    assert {"ascii", "latin1", "gbk", "utf8mb3", "ucs2", "cp1256", "greek", "cp1251", "swe7"} <= known
+    assert len(known) > 30
