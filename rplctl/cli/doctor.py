@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rplctl.channel import check_channel_name
 from rplctl.cli.globals import Globals
-from rplctl.cli.options import CHANNEL, end
+from rplctl.cli.options import CHANNELS, end
 from rplctl.cli.output import show_records
 from rplctl.errors import RplError, as_rpl_error
 
 
-def doctor(options: Globals, channel: str | None = CHANNEL) -> None:
+def doctor(options: Globals, channel: str | None = CHANNELS) -> None:
     """Check that everything replication needs is in place.
 
     doctor also reports what a power failure could lose. The exit code is 1 for a warning and 2 for a failure.

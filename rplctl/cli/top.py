@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rplctl.command.top import Line
     from rplctl.command.watching.watch import Moment
 
-_KEYS = {"s": "state", "l": "lag", "r": "rows", "b": "relay log", "n": "name"}
+_KEYS = {"s": "state", "l": "lag", "r": "rows", "b": "relay-log", "n": "name"}
 _STYLES = {"running": "green", "connecting": "yellow", "stopped": "yellow"}  # other states are red
 _LEVELS = ("green", "yellow", "bold red", "bold red")
 _BARS = "▁▂▃▄▅▆▇█"
@@ -39,7 +39,7 @@ def top(
     options: Globals,
     channel: str | None = CHANNELS,
     interval: str = option("--interval", "SECONDS", "Seconds between two updates.", "1"),
-    sort: str = option("--sort", "state|lag|rows|name", "Order of the channels.", "state"),
+    sort: str = option("--sort", "state|lag|rows|relay-log|name", "Order of the channels.", "state"),
 ) -> None:
     """Watch all channels; s, l, r, b, n sort them, q quits."""
     from rich.console import Console

@@ -34,7 +34,7 @@ ORDERS: Final[dict[str, _Order]] = {
     "state": lambda line: (-worst_first(line.level), -(line.lag_s or 0), line.channel),
     "lag": lambda line: (-(float("inf") if line.lag_s is None else line.lag_s), line.channel),
     "rows": lambda line: (-line.rows_per_s, line.channel),
-    "relay log": lambda line: (-line.relay_log_bytes, line.channel),
+    "relay-log": lambda line: (-line.relay_log_bytes, line.channel),
     "name": lambda line: (line.channel,),
 }
 

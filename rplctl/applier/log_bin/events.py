@@ -26,7 +26,7 @@ from rplctl.applier.feed.gtids import Assigned, assigned
 from rplctl.applier.feed.plan import Batch, BatchKind
 from rplctl.config import Config
 from rplctl.decode.event_filter import filtered
-from rplctl.decode.filter_rules import OWN_DATABASE, ReplicationFilter
+from rplctl.decode.filter_rules import OWN_DATABASE, ReplicationFilter, mentions_own
 from rplctl.decode.row_stream import EventRun, read_run
 from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.format_description import FormatDescription
@@ -44,7 +44,6 @@ _GTIDS = np.array(sorted(GTIDS), np.uint8)
 _NUMBERED = (EventType.GTID, EventType.GTID_TAGGED)
 _CONTROL = np.array(sorted(LOG_EVENTS), np.uint8)
 _COMPRESSED = np.array(sorted(COMPRESSED), np.uint8)
-_OWN = OWN_DATABASE.encode()
 _NONE_GIVEN = Assigned("")
 
 
@@ -100,7 +99,7 @@ def _may_hold_own(batch: Batch, spans: Sequence[tuple[int, int]]) -> bool:
     data = batch.groups.data
     for start, end in spans:
         for at in range(start, end, _PIECE_BYTES):
-            if _OWN in data[at : min(end, at + _PIECE_BYTES + len(_OWN))].tobytes():
+            if mentions_own(data[at : min(end, at + _PIECE_BYTES + len(OWN_DATABASE))].tobytes()):
                 return True
     return batch.unpacks and any(_unpacks_to_own(data[start:end], batch.description) for start, end in spans)
 
@@ -113,8 +112,8 @@ class _OwnName(io.RawIOBase):
 
     def write(self, piece: Any) -> int:
         text = self._end + bytes(piece)
-        self.found = self.found or _OWN in text
-        self._end = text[-len(_OWN) :]
+        self.found = self.found or mentions_own(text)
+        self._end = text[-len(OWN_DATABASE) :]
         return len(piece)
 
 

@@ -36,6 +36,7 @@ from tests.applied_log.applied import (
 )
 from tests.applier.demo_log import groups_of
 from tests.applier.instance import Instance
+from tests.kit.servers import MariadbServer
 from tests.kit.vendor_dump import tool_for
 
 pytestmark = pytest.mark.slow
@@ -249,6 +250,26 @@ def test_databases_have_in_the_log_the_name_they_have_here(tmp_path: Path) -> No
     assert tables(chained) == tables(instance) and "store__orders" in tables(chained)
     for one in (instance, chained):
         one.target.close()
+
+
+@pytest.mark.parametrize("own", ["rplctl", "RPLCTL"])
+def test_a_database_with_our_name_is_not_in_the_log_in_any_case(
+    tmp_path: Path, mariadb: MariadbServer, own: str
+) -> None:
+    """The filters exclude it in upper and lower case, so the target lacks its rows."""
+    mariadb.sql(f"DROP DATABASE IF EXISTS {own}; FLUSH BINARY LOGS; CREATE DATABASE {own}")
+    path = mariadb.binlog_files[-1]
+    mariadb.sql(f"CREATE TABLE {own}.t (id INT); INSERT INTO {own}.t VALUES (1); DROP DATABASE {own}")
+    mariadb.sql("DROP DATABASE IF EXISTS other; CREATE DATABASE other; CREATE TABLE other.t (id INT PRIMARY KEY)")
+    mariadb.sql("INSERT INTO other.t VALUES (1)")
+    instance = Instance(tmp_path / "i", receive(tmp_path / "i", path), **OPTIONS)
+    apply_rest(instance, groups_of_relay(instance))
+    instance.applier.close()
+    data = b"".join(path.read_bytes() for path in logs_of(tmp_path / "i"))
+    assert b"\5other\0\1t" in data
+    assert f"TABLE {own}".encode() not in data and b"\6" + own.encode() + b"\0\1t" not in data
+    assert tables(instance).keys() == {"other__t"}
+    instance.target.close()
 
 
 def test_a_log_that_cannot_be_written_stops_before_the_next_commit_and_lacks_nothing_later(
