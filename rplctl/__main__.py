@@ -1,4 +1,4 @@
-"""The entry point of `python -m rplctl`: the same program as the console script."""
+"""The entry point of `python -m rplctl`, which runs the same program as the command `rplctl`."""
 
 from rplctl.cli import main
 

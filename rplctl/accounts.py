@@ -1,7 +1,8 @@
-"""Accounts of the MySQL front, in `<datadir>/users.json` (mode 0600): name → role and hashes of the password.
+"""The accounts with which MySQL clients sign in to `rplctl serve --mysql`.
 
-Invariant: the file has only hashes: scrypt with a salt per account, and SHA1(SHA1(password)) if an account must work
-with mysql_native_password. No password can be read from the file, and no error or repr contains one.
+The file `<datadir>/users.json` (mode 0600) has the name and the role of each account, and hashes of its password.
+Invariant: the file contains no password. The hash is scrypt, with a salt for each account. An account that must work
+with mysql_native_password also has SHA1(SHA1(password)). No error and no repr contains a password or a hash.
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ LONGEST_NAME = 32  # characters, as in MySQL
 LONGEST_PASSWORD = 256  # bytes
 _LARGEST = 1 << 20
 _COST = 1 << 14  # of scrypt: 16 MB and about 50 ms
-_one_at_a_time = threading.Lock()  # many simultaneous sign-ins take only the memory of one
+_one_at_a_time = threading.Lock()  # so that simultaneous sign-ins need no more memory than one sign-in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One account. `native` is the hash for mysql_native_password, or '' if the account does not use that plugin."""
+    """One account, with hashes of its password.
+
+    `verifier` is the scrypt hash. `native` is the hash for mysql_native_password, or '' without that plugin.
+    """
 
     name: str
     role: str
-    salt: str = field(repr=False)  # hexadecimal, like the two hashes
+    salt: str = field(repr=False)  # in hexadecimal digits, like the two hashes
     verifier: str = field(repr=False)
     native: str = field(default="", repr=False)
 
@@ -46,8 +50,10 @@ NOBODY: Final = Account(name="", role=READER, salt="00" * 16, verifier="00" * 32
 
 
 def new_account(name: str, role: str, password: str, *, native: bool = False) -> Account:
-    """Return the account, with hashes of the password. Raises UsageError if the name, the role or the length of the
-    password is not valid.
+    """Return a new account with hashes of the password.
+
+    `native`: also hash the password for mysql_native_password. Raises UsageError if the name, the role or the length
+    of the password is not valid.
     """
     if not name or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise UsageError(f"'{name}' is not an account name: 1 to {LONGEST_NAME} printable characters")
@@ -66,7 +72,10 @@ def random_password() -> str:
 
 
 def is_password(account: Account, password: bytes) -> bool:
-    """True if it is the account's password. An empty or too long password takes the same time as any other."""
+    """True if `password` is the account's password.
+
+    The check of an empty or too long password takes as long as any other check.
+    """
     found = _scrypt(password[:LONGEST_PASSWORD], bytes.fromhex(account.salt))
     is_equal = hmac.compare_digest(found, bytes.fromhex(account.verifier))
     return is_equal and account is not NOBODY and 0 < len(password) <= LONGEST_PASSWORD
@@ -78,7 +87,10 @@ def _scrypt(password: bytes, salt: bytes) -> bytes:
 
 
 def read_accounts(datadir: Path) -> dict[str, Account]:
-    """Return the accounts by name; none without a file. Raises ConfigError if the file is unsafe or unreadable."""
+    """Return the accounts by name; without a file, there are none.
+
+    Raises ConfigError if the file is damaged or unreadable, or if other users can read it.
+    """
     path = datadir / USERS_FILE
     try:
         data = read_plain(path, _LARGEST, follow=False)
@@ -115,7 +127,7 @@ def _account(name: str, stored: dict[str, Any]) -> Account:
 
 
 def write_accounts(datadir: Path, accounts: dict[str, Account]) -> None:
-    """Write all accounts, mode 0600. Raises OSError if the file cannot be written."""
+    """Replace the file by these accounts, with mode 0600. Raises OSError if the file cannot be written."""
     rows = {name: asdict(account) for name, account in sorted(accounts.items())}
     for row in rows.values():
         del row["name"]

@@ -1,6 +1,6 @@
-"""Repeated attempts within a limited time, for a condition that no event announces.
+"""Repeated attempts within a limited time, to wait for a condition that no event announces.
 
-Invariant: the condition is tried at least once, and once more after the time is over.
+Invariant: the caller makes at least one attempt, and one last attempt after the time is over.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from collections.abc import Iterator
 
 
 def attempts(within_s: float, pause_s: float) -> Iterator[None]:
-    """Yield before each attempt, with a pause between two attempts. The code after the loop runs if all have failed."""
+    """Yield before each attempt, with a pause of `pause_s` between two attempts.
+
+    The caller leaves its `for` loop after a successful attempt. The loop ends by itself if all attempts have failed.
+    """
     deadline = time.monotonic() + within_s
     is_last = False
     while not is_last:

@@ -1,14 +1,17 @@
 """A replication channel: its name, its files, and the locks of the processes that work on it.
 
-Files in the instance folder (`--datadir`), named like those of a MySQL or MariaDB server:
+These are the files in the instance folder (`--datadir`). A MySQL or MariaDB server names its files in the same way:
 
-    master.info, relay-log.info                 repositories of the default channel (FILE)
-    master-CHAN.info, relay-log-CHAN.info       of a named channel; CHAN is lower-cased and filename-encoded (@ + 4 hex)
-    relay-bin[-CHAN].000001 …, relay-bin[-CHAN].index
-    run/CHAN/                                   locks, status files, thread logs, spool/ (`run/@` for the default
-    channel)
+    master.info, relay-log.info                 the repositories of the default channel, if they are files
+    master-CHAN.info, relay-log-CHAN.info       the repositories of a named channel
+    relay-bin[-CHAN].000001 …                   the relay logs
+    relay-bin[-CHAN].index                      the list of the relay logs
+    run/CHAN/                                   locks, status files, thread logs, temporary files in spool/
+    run/@/                                      the same for the default channel
 
-A process is alive if it holds its lock; the pid proves nothing. A killed process loses its flock at once.
+CHAN is the channel's name in lower case; a special character becomes `@` and 4 hexadecimal digits.
+A process is alive if it holds its lock, because the system releases the lock when the process ends. A pid in a file
+proves nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ MAX_CHANNEL_NAME = 64
 MAX_CHANNELS = 256
 STOP_NOW = "now"
 LOCK_PATIENCE_SECONDS = 0.5
-OWED_SECONDS = 5.0  # the longest time between a command's file and its signal
+OWED_SECONDS = 5.0  # the longest time between a command's request file and its signal
 _PID_DIGITS = 11
 
 
@@ -48,16 +51,16 @@ class Channel:
     datadir: Path
 
     spool_folder = _InRunFolder("spool")
-    clone_folder = _InRunFolder("clone")  # chunks of a copy before they are loaded (clone/folder.py); may be lost
-    # the operator's last settings for a copy (clone/throttle.py); after a change, the clone state is read again
+    clone_folder = _InRunFolder("clone")  # chunk files of a copy (clone/folder.py); the folder may be lost
+    # the limits that the operator set last for a copy (clone/throttle.py)
     clone_orders_path = _InRunFolder("clone.json")
-    verify_folder = _InRunFolder("verify")  # the work in progress of a verify (verify/progress.py); may be lost
-    verify_source_folder = _InRunFolder("verify-source")  # a copy of a stopped source, while a verify reads it
+    verify_folder = _InRunFolder("verify")  # the progress of a verify (verify/progress.py); the folder may be lost
+    verify_source_folder = _InRunFolder("verify-source")  # a copy of a stopped source, which a verify reads
     verify_report_path = _InRunFolder("verify.report")  # the last complete report (verify/report_file.py)
     # triggers, views and other objects of the source that the target lacks (skipped_objects.py)
     skipped_objects_path = _InRunFolder("skipped-objects.jsonl")
     source_zones_path = _InRunFolder("source-zones.json")  # the source's SYSTEM time zone (source_zones.py)
-    undo_folder = _InRunFolder("undo")  # SQL that undoes a repair (verify/undo.py); belongs to the operator
+    undo_folder = _InRunFolder("undo")  # SQL with which the operator can undo a repair (verify/undo.py)
 
     @property
     def suffix(self) -> str:
@@ -85,20 +88,24 @@ class Channel:
 
     @property
     def clone_plan(self) -> Path:
-        """The plan of a copy; the file exists while tables are being copied."""
+        """The file with the plan of a copy, which exists while tables are being copied."""
         return self.clone_folder / "plan.json"
 
     def lock_path(self, role: str) -> Path:
-        """Return the lock of a role (`receiver`, `applier` or `admin`), with one holder each."""
+        """Return the lock file of a role: `receiver`, `applier`, `admin` (commands), or another activity.
+
+        One process at a time holds the lock of a role.
+        """
         return self.run_folder / f"{role}.lock"
 
     def status_path(self, role: str) -> Path:
         return self.run_folder / f"{role}.status.json"
 
     def asked_path(self, role: str, what: str = "stop") -> Path:
-        """Return the file that addresses a signal to one channel of a process that serves several channels.
+        """Return the file that addresses a signal to this channel, in a process that serves several channels.
 
-        The file has the pid, followed by STOP_NOW if nobody waits for the process any more. `what`: `stop` or `flush`.
+        A command writes the pid of the process into the file before it sends the signal. STOP_NOW after the pid means
+        that the thread must abort its transaction. `what`: `stop` or `flush`.
         """
         return self.run_folder / f"{role}.{what}"
 
@@ -107,9 +114,9 @@ class Channel:
         return self.asked_path("applier")
 
     def incident_path(self, role: str) -> Path:
-        """Return the file of the thread's problem (incident.py), which may be lost.
+        """Return the file that describes the present problem of the thread (incident.py).
 
-        The file exists from an error until the thread works again.
+        The file exists from an error until the thread works again. It may be lost.
         """
         return self.run_folder / f"{role}.incident.json"
 
@@ -124,9 +131,10 @@ def _run_folder(datadir: Path, name: str) -> Path:
 
 @cache
 def encode_channel_name(name: str) -> str:
-    """Return the channel's name as part of a file name, as MariaDB and MySQL do.
+    """Return the channel's name in the form in which MariaDB and MySQL use it in file names.
 
-    The name is in lower case; all characters except letters, digits and `_` become `@` + 4 hex digits.
+    The result is in lower case. Each character except ASCII letters, digits and `_` becomes `@` and 4 hexadecimal
+    digits.
     """
     units = name.lower().encode("utf-16-be")
     code_points = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
@@ -134,7 +142,7 @@ def encode_channel_name(name: str) -> str:
 
 
 def decode_channel_name(encoded: str) -> str:
-    """Decode a file name part; the inverse of `encode_channel_name`, except for case."""
+    """Return the channel's name, in lower case, from the form that `encode_channel_name` returns."""
     units = bytearray()
     i = 0
     while i < len(encoded):
@@ -147,8 +155,7 @@ def decode_channel_name(encoded: str) -> str:
 
 def check_channel_name(name: str) -> None:
     """Raise UsageError 3076 if the server would reject the name."""
-    # a surrogate stands for a byte that was not UTF-8
-    # a surrogate is a byte that was no UTF-8
+    # Python decodes a byte that is not UTF-8 to a surrogate
     is_wrong = any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) < 0xE000 for c in name)
     if is_wrong or len(name) > MAX_CHANNEL_NAME or name != name.strip():
         raise UsageError(
@@ -159,8 +166,9 @@ def check_channel_name(name: str) -> None:
 
 
 def asked_of_us(channel: Channel, role: str, what: str = "stop") -> list[str]:
-    """Return the words of the channel's file if the file addresses this process, and remove the file. The first word
-    is the pid of this process. Return [] if there is no such file.
+    """Return the words of the channel's request file (`Channel.asked_path`), and remove the file.
+
+    The first word is the pid of this process. Return [] if there is no file, or if it has the pid of another process.
     """
     path = channel.asked_path(role, what)
     try:
@@ -174,11 +182,12 @@ def asked_of_us(channel: Channel, role: str, what: str = "stop") -> list[str]:
 
 
 class SignalsOfChannels:
-    """The channels that a signal addresses, in a process of several channels.
+    """The rule that decides which channels of a process a signal addresses.
 
-    A signal is for the channels whose file names the process; without such a file, it is for all channels. Two
-    commands at the same time write two files and send two signals. If the first signal finds both files, the second
-    signal finds no file. The second signal is then for no channel.
+    A command writes a request file (`Channel.asked_path`) before it sends a signal. A signal addresses each channel
+    with a request file for this process. Without such a file, it addresses all channels.
+    Two commands at the same time write two files and send two signals. If the process finds both files at the first
+    signal, the second signal addresses no channel.
     """
 
     def __init__(self, role: str, what: str = "stop") -> None:
@@ -186,8 +195,10 @@ class SignalsOfChannels:
         self._owed, self._owed_until = 0, 0.0  # signals whose files were read before the signals arrived
 
     def meant(self, channels: Iterable[Channel]) -> dict[Channel, list[str]]:
-        """Return the channels that the present signal is for, each with the words of its request (see `asked_of_us`).
-        The files of the requests are removed, so no later signal finds them. A signal for all channels has no words.
+        """Return the channels that the signal addresses, each with the words of its request file.
+
+        The request files are removed, so no later signal finds them. The lists of words are empty if the signal
+        addresses all channels.
         """
         channels = list(channels)
         asked = {channel: words for channel in channels if (words := asked_of_us(channel, self._role, self._what))}
@@ -204,10 +215,11 @@ class SignalsOfChannels:
 
 @contextmanager
 def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SECONDS) -> Iterator[None]:
-    """Hold the channel's lock of that role for the block; the lock file has this process's pid, for people.
+    """Hold the channel's lock of a role during the block, and write the pid of this process into the lock file.
 
-    The default patience is for `lock_holder` of another command, which holds the lock shared for an instant. Raises
-    LockBusy with the holder's pid if another process holds the lock; RplError if the disk is full.
+    Another command that only looks for the holder (`lock_holder`) holds the lock for an instant. `patience_s` is the
+    time in seconds to wait for its end. Raises LockBusy with the holder's pid if another process holds the lock.
+    Raises RplError if the lock file cannot be opened or written, for example on a full disk.
     """
     with closing(FileLock(channel.lock_path(role))) as lock:
         with file_errors(channel.name):
@@ -224,9 +236,10 @@ def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SEC
 
 
 def lock_holder(channel: Channel, role: str) -> int | None:
-    """Return the pid of the process that holds the lock; None if it is free.
+    """Return the pid of the process that holds the lock of a role; None if no process holds it.
 
-    The check itself holds the lock only for an instant.
+    The result is 0 if the lock file has no readable pid. The check itself holds the lock only for an instant. Raises
+    RplError if the lock file cannot be opened.
     """
     try:
         descriptor = open_plain(channel.lock_path(role), follow=False)

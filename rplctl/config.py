@@ -1,11 +1,13 @@
-"""Options of an instance: names as in mysqld, types, defaults, ranges, and the source of each value.
+"""The options of an instance: names as in mysqld, types, defaults, ranges, and the files that set them.
 
-Precedence: command line > RPLCTL_* environment > --config file > <datadir>/rplctl.toml >
-~/.config/rplctl/rplctl.toml > /etc/rplctl/rplctl.toml > default (man rplctl.toml). `$` is never expanded.
-A file has common options at its top, and options of one channel in `[channel.NAME]` (`[channel.""]` is the default
-channel). Within a file, the channel's options win. Invariant: the fields of `Config` are the only table of options. Any
-other option, or a value out of range, raises ConfigError 78 with the file and the key. Lists (the filters) are stored
-as one text, `a,b`.
+The first of these sources that has a value wins (man rplctl.toml):
+    command line > RPLCTL_* environment > --config file > <datadir>/rplctl.toml > ~/.config/rplctl/rplctl.toml >
+    /etc/rplctl/rplctl.toml > default
+A `$` in a value has no special meaning.
+A file has common options at its top, and the options of one channel in `[channel.NAME]`. The section of the default
+channel is `[channel.""]`. Within a file, the channel's options win. A list, such as a filter, is stored as one text:
+`a,b`. Invariant: the fields of `Config` are the only table of options. Any other option, or a value out of range,
+raises ConfigError (exit code 78), which names the file and the option.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ _LISTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One row of the option table."""
+    """One row of the option table: the name, the type, the range and the help of one option."""
 
     name: str
     type: type[Value]
@@ -59,7 +61,7 @@ class Option:
     low: int
     high: int
     choices: tuple[str, ...] = ()
-    holds: str = ""  # the elements of a list, a key of `_LISTS`; '' = not a list
+    holds: str = ""  # the kind of the list's elements, a key of `_LISTS`; '' = the option is not a list
     is_error_list: bool = False
     is_zone: bool = False
 
@@ -73,7 +75,7 @@ class Option:
 
     @property
     def old_name(self) -> str:
-        """The option's name in mysqld before 8.0.26; '' if it is the same."""
+        """The option's name in mysqld before 8.0.26; '' if the name has not changed."""
         return self.name.replace("replica_", "slave_", 1) if "replica_" in self.name else ""
 
     @property
@@ -88,9 +90,9 @@ class Option:
 
 
 def option(default: T, help: str, *, low: int = 0, high: int = UINT_MAX, **rest: Any) -> T:
-    """Return a field of `Config` with its row of the option table; `rest`: other fields of Option.
+    """Return a field of `Config` that also has its row of the option table.
 
-    Free texts are excluded from repr, because a URL may contain a password.
+    `rest`: values for the other fields of Option. The repr omits free texts, because a URL may contain a password.
     """
     row = {"help": help, "low": low, "high": high, **rest}
     made: T = field(default=default, metadata=row, repr=not isinstance(default, str) or bool(rest))
@@ -225,12 +227,12 @@ class Config:
 
     @property
     def target_place(self) -> str:
-        """The configured URL, which shows the kind and the server of the target; connections use `target_url`."""
+        """The target's URL without the stored password. Connections use `target_url` instead."""
         return self.target or f"sqlite:///{self.datadir / 'target.db'}"
 
     @property
     def target_url(self) -> str:
-        """The URL for connections. It may contain the password in clear text: never show it or pass it on."""
+        """The URL for connections. It may contain the password in clear text, so the caller must never show it."""
         url = self.target_place
         if self.target_password:
             url = url_with_password(url, reveal(self.target_password, self.datadir))
@@ -251,7 +253,7 @@ _OLD_NAMES = {o.old_name: o.name for o in OPTIONS.values() if o.old_name}
 
 
 def new_name(name: str) -> str:
-    """Return the current name of an option: `replica_exec_mode` for `slave_exec_mode`."""
+    """Return the current name of an option, for example `replica_exec_mode` for the old name `slave_exec_mode`."""
     return _OLD_NAMES.get(name, name)
 
 
@@ -262,10 +264,11 @@ def load_config(
     *,
     config_file: Path | None = None,
 ) -> Config:
-    """Return all options, merged for one channel; None = a channel without a section. Raises ConfigError if an option
-    or a value is not valid.
+    """Return all options of one channel, merged from all their sources.
 
-    `overrides` come from the command line; `config_file` is `--config`, by default $RPLCTL_CONFIG.
+    `channel` '' is the default channel; with None, the sections of channels are ignored. `overrides` are the options of
+    the command line. `config_file` is the file of `--config`; None means $RPLCTL_CONFIG. Raises ConfigError if an
+    option or a value is not valid.
     """
     merged: dict[str, Value] = {}
     for path in _files(datadir, config_file):
@@ -273,7 +276,7 @@ def load_config(
         merged.update(top)
         own, common = str(section.get("target", "")), str(merged.get("target", ""))
         if own and authority(own) != authority(common):
-            merged.pop("target_password", None)  # it belongs to another server or user: do not send it to this one
+            merged.pop("target_password", None)  # another server must not receive the password of the common target
         merged.update(section)
     given = {name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX)}
     for o in OPTIONS.values() if given else ():
@@ -289,15 +292,16 @@ def load_config(
 
 
 def _files(datadir: Path, config_file: Path | None) -> list[Path]:
-    """Return the existing option files, in ascending order of precedence."""
+    """Return the option files in ascending order of precedence. Only the file of `--config` may be missing."""
     named = config_file or _path_from_environment(CONFIG_VARIABLE)
     files = [path for path in (SYSTEM_FILE, user_file(), datadir / INSTANCE_FILE) if path.exists()]
     return [*files, *([named] if named else [])]
 
 
 def channel_sections(datadir: Path, config_file: Path | None = None) -> dict[str, frozenset[str]]:
-    """Return the options that each channel's own section sets, in any file. Raises ConfigError if a file is not
-    valid.
+    """Return the names of the options that each channel's section sets in any file, by the channel's name.
+
+    Raises ConfigError if a file is not valid.
     """
     found: dict[str, tuple[str, frozenset[str]]] = {}
     for path in _files(datadir, config_file):
@@ -311,8 +315,9 @@ _PASSWORD_HINT = "remove it from the URL, then run: rplctl init --target-passwor
 
 
 def check_value(name: str, value: object, where: str) -> Value:
-    """Return the value, converted to the option's type. Raises ConfigError if there is no such option or the value is
-    out of range.
+    """Return the value, converted to the option's type. `where` is the file or other source, for the error.
+
+    Raises ConfigError if there is no such option, or if the value is out of range.
     """
     o = OPTIONS.get(name)
     if o is None:
@@ -340,7 +345,7 @@ def check_value(name: str, value: object, where: str) -> Value:
 
 
 def _convert(o: Option, value: object) -> Value | None:
-    """Return the value; None if it is not valid. TOML types must match; texts as in mysqld (`64M`, `ON`)."""
+    """Return the value in the option's type; None if it is not valid. A text is read as in mysqld (`64M`, `ON`)."""
     if o.type is bool:
         words = {"1": True, "on": True, "true": True, "0": False, "off": False, "false": False}
         return words.get(str(value).lower()) if isinstance(value, str | int) else None
@@ -380,7 +385,10 @@ def split_settings(value: str) -> list[str]:
 
 
 def spark_conf_of(value: str) -> dict[str, str]:
-    """Return the value of each Spark property; the last value wins. Raises ConfigError for any other name."""
+    """Return the Spark properties in the option `spark_conf`, with the last value of each.
+
+    Raises ConfigError for a name that does not start with `spark.`.
+    """
     found = {}
     for setting in split_settings(value):
         name, _, given = setting.partition("=")
@@ -401,7 +409,7 @@ def _did_you_mean(name: str) -> str:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Return the TOML of one option file. Raises ConfigError if it cannot be read or parsed."""
+    """Return the parsed TOML of one option file. Raises ConfigError if the file cannot be read or parsed."""
     try:
         return tomllib.loads(read_plain(path).decode("utf-8"))
     except OSError as error:
@@ -415,8 +423,9 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def read_options(path: Path, channel: str | None) -> tuple[dict[str, Value], dict[str, Value]]:
-    """Return the options at the top of the file and those of the channel's section. Raises ConfigError if any option
-    of the file is not valid.
+    """Return the options at the top of the file, and the options in the channel's section; None = no section.
+
+    Raises ConfigError if any option of the file is not valid.
     """
     top, _, of = _options(path)
     return top, {} if channel is None else of.get(channel.lower(), {})
@@ -426,15 +435,16 @@ def _options(path: Path) -> _Options:
     try:
         data = read_plain(path)
     except (OSError, RplError):
-        data = b""  # the error is reported by the parser
+        data = b""  # `read_file` reads the file again and raises the error
     return _checked(path, data)
 
 
 @lru_cache(maxsize=8)
 def _checked(path: Path, _: bytes) -> _Options:
-    """Return the checked options of a file with these bytes: the top, the sections by name, and by channel.
+    """Return the checked options of a file: the top, the sections by their names, and the sections by channel.
 
-    The result is cached, because each of 256 channels needs it.
+    A channel's key is in lower case. The second parameter is the content of the file, so that a changed file is read
+    again. The result is cached, because each of 256 channels needs it.
     """
     stored = read_file(path)
     stored.pop("datadir", None)  # read by default_datadir
@@ -461,7 +471,10 @@ def _check_section(path: Path, section: str, values: Mapping[str, object]) -> di
 
 
 def default_datadir(config_file: Path | None = None) -> Path:
-    """Return the default of `--datadir`: $RPLCTL_DATADIR, `datadir` in an option file, then the user's default."""
+    """Return the default of `--datadir`: $RPLCTL_DATADIR, or `datadir` in an option file, or the user's default.
+
+    Raises ConfigError if an option file is not valid, or if its `datadir` is not an absolute path.
+    """
     from_environment = _path_from_environment(DATADIR_VARIABLE)
     if from_environment:
         return from_environment

@@ -1,7 +1,7 @@
-"""Binary logs as DataFrames for a program's own Spark session (man rplctl-dataframe(7)).
+"""Registers the format `binlog`, so that a Spark session reads binary logs as DataFrames (man rplctl-dataframe(7)).
 
-This module registers the format `binlog` with a session. Invariant: after `register(spark)`, the session's Python
-workers use the program's Python, which has rplctl, unless PYSPARK_PYTHON sets another one.
+Invariant: after `register(spark)`, the Python workers of a local session run the Python of the calling program. This
+Python has rplctl. Only the environment variable PYSPARK_PYTHON can select another Python.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Register `spark.read.format("binlog")` with the session.
+    """Register the format of `spark.read.format("binlog")` with the session.
 
-    Without this call, Spark finds the format if PYSPARK_PYTHON, or `python3` in its PATH, is the Python with rplctl.
-    Executors on other machines use the Python of their cluster.
+    Without this call, Spark finds the format only if its Python workers run a Python with rplctl. Spark takes this
+    Python from PYSPARK_PYTHON, or uses `python3` in the PATH. Executors on other machines use the Python of their
+    cluster.
     """
     is_local = (spark.conf.get("spark.master") or "").startswith("local")
     if is_local and "PYSPARK_PYTHON" not in os.environ:

@@ -1,11 +1,12 @@
-"""One deadline for all queries of a command to sources and targets, and for the first answer of each.
+"""One deadline for all queries of a command to its peers, the sources and targets.
 
-A driver waits in C code, for a socket or a name resolution, with its own timeouts or without any. So each query runs in
-a thread, which is abandoned when the time is over. Invariant: only queries that change nothing run here, so an
-abandoned query has no effect; what it would print, it prints only while somebody waits for it (`is_abandoned`).
+A database driver waits in C code for a socket or a name resolution, and may have no timeout. So each query runs in a
+thread. When the time is over, the command abandons the query: it no longer waits for the thread.
+Invariant: only queries that change nothing run here, so an abandoned query has no effect. An abandoned query also
+prints nothing (`is_abandoned`).
 
-The time to load modules for a query (`own_work`) does not count for the peer. On a busy machine, loading takes seconds,
-and the server would seem to be silent although it answers.
+The deadline does not include the time in which a query loads Python modules (`own_work`). On a busy machine, loading
+takes seconds, and the peer would seem to be silent although it answers.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 
 T = TypeVar("T")
-DEADLINE_S: Final = 10.0  # for a read-only command: a monitoring system does not wait longer
-LEAST_S: Final = 1.0  # for each query; a query within this time does not reduce the deadline
+DEADLINE_S: Final = 10.0  # for a read-only command, because a monitoring system does not wait longer
+LEAST_S: Final = 1.0  # each query has at least this time; a query within this time does not reduce the deadline
 
 _of_command: ContextVar[Deadline | None] = ContextVar("_of_command", default=None)
 _is_question: ContextVar[bool] = ContextVar("_is_question", default=False)
@@ -31,7 +32,7 @@ _LEAST_WAIT_S: Final = 0.01
 
 
 class _OwnWork:
-    """The seconds of a query in which this program itself works, and whether the command still waits for the query."""
+    """The time that a query spends in this program itself, and a flag that the command has abandoned the query."""
 
     def __init__(self) -> None:
         self.is_abandoned = False
@@ -59,24 +60,25 @@ _own_work: ContextVar[_OwnWork | None] = ContextVar("_own_work", default=None)
 
 
 class Deadline:
-    """The seconds that a command waits for peers that do not answer.
+    """The total time that a command waits for peers that do not answer.
 
-    A late peer is not queried again before its answer arrives: at most one thread waits for each peer.
+    A peer that is late gets no other query before its answer has arrived. So at most one thread waits for each peer.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        """Set the deadline; None = DEADLINE_S."""
+        """Set the total time in seconds; None means DEADLINE_S."""
         self._seconds = self._left = DEADLINE_S if seconds is None else seconds
         self._late: dict[str, tuple[Future[Any], RplError]] = {}
 
     def begin(self) -> None:
-        """Restart the deadline, for a program that polls repeatedly."""
+        """Make the whole time available again, for a program that polls its peers repeatedly."""
         self._left = self._seconds
 
     def ask(self, peer: str, error: type[RplError], question: Callable[[], T]) -> T:
-        """Return the result of the query. Raises the query's errors, and `error` if `peer` is late.
+        """Run the query `question` in a thread, and return its result.
 
-        `peer` is the name in the message: `the source db1:3306`.
+        Raises the errors of the query. Raises `error` if `peer` does not answer in time, or is still late with an
+        earlier answer. `peer` is the name for the message, for example `the source db1:3306`.
         """
         if peer in self._late and not self._late[peer][0].done():
             raise self._late[peer][1]
@@ -113,21 +115,21 @@ class Deadline:
 
 @contextmanager
 def own_work() -> Iterator[None]:
-    """Load modules in the block, within a query, without using the peer's time."""
+    """Exclude the time of the block from the deadline, because a query loads Python modules in it."""
     own = _own_work.get()
     with nullcontext() if own is None else own.counted():
         yield
 
 
 def is_abandoned() -> bool:
-    """True in a query that the command no longer waits for."""
+    """True if the calling code runs in a query that the command has abandoned."""
     own = _own_work.get()
     return own is not None and own.is_abandoned
 
 
 @contextmanager
 def one_deadline() -> Iterator[None]:
-    """Share one deadline among the first answers of all sources and targets within the block."""
+    """Make all calls of `first_answer` in the block share one deadline."""
     token = _of_command.set(Deadline())
     try:
         yield
@@ -136,9 +138,9 @@ def one_deadline() -> Iterator[None]:
 
 
 def first_answer(peer: str, error: type[RplError], question: Callable[[], T]) -> T:
-    """Return the result of the first query to a server. Raises as `Deadline.ask` does.
+    """Return the result of the first query to a server, with the deadline of `one_deadline` or a new one.
 
-    A query within another query uses the other query's deadline.
+    A query within another query uses the deadline of the outer query. Raises the same errors as `Deadline.ask`.
     """
     if _is_question.get():
         return question()

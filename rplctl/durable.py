@@ -1,9 +1,10 @@
-"""The only module that makes bytes durable: fsync, rename, unlink, and the folder entry after them.
+"""The only module that makes bytes durable: fsync, rename and unlink of files, and the fsync of their folder.
 
-Invariant: after `replace_file` returns, a power failure leaves the new content; before, the old content; never a mix
-(temporary file → fsync → rename → fsync of the folder). Files are created with mode 0600, whatever the umask, because
-they may contain secrets. Every fsync is counted, to measure WL#5125's table of extra fsyncs (`sync_count`). If a
-function with a path raises OSError, the error always names this path, not the temporary file.
+Invariant: a file that `replace_file` writes has either its old content or its new content, even after a power failure.
+After `replace_file` has returned, the file has the new content. Its steps are: write a temporary file, fsync, rename,
+fsync of the folder. New files have mode 0600, whatever the umask, because they may contain secrets. If a function with
+a path raises OSError, the error names this path, not the temporary file.
+`sync_count` counts every fsync, to measure WL#5125's table of extra fsyncs.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from pathlib import Path
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
-LEFT_AFTER_S = 10.0  # no process needs its temporary file longer
+LEFT_AFTER_S = 10.0  # no process needs its temporary file longer than this
 
 sync_count: Counter[str] = Counter()  # file name → fsyncs by this process
 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name this path in each OSError of the block."""
+    """Make each OSError of the block name this path."""
     try:
         yield
     except OSError as error:
@@ -38,20 +39,26 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def note(descriptor: int, path: Path, text: str) -> None:
-    """Replace the content of an open lock file by a text for people, without a sync. An OSError names the path."""
+    """Replace the content of an open lock file by a text for people, without an fsync.
+
+    Raises OSError, which names the path, if the file cannot be written.
+    """
     with naming(path):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text.encode(), 0)
 
 
 def sync(descriptor: int, name: str) -> None:
-    """Call fsync and count it. Never retry after an error: the kernel may have dropped the pages."""
+    """Call fsync, and count the call under `name`.
+
+    The caller must not retry after an OSError: the kernel may have dropped the pages, and a second fsync would succeed.
+    """
     sync_count[name] += 1
     os.fsync(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the entries of a folder durable (a created, renamed or removed name)."""
+    """Make the names in a folder durable after a file was created, renamed or removed."""
     with naming(folder):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -61,7 +68,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write every byte, or raise an error. A short write is continued, so there is never a gap."""
+    """Write all bytes. Raises OSError if the system rejects a write.
+
+    If the system writes only a part, the function writes the rest, so the file never has a gap.
+    """
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -75,9 +85,9 @@ def replace_file(
 ) -> None:
     """Replace the file's content by `data` atomically.
 
-    `durable=False` skips the fsyncs: the change is then safe against a killed process, not against a power failure.
-    `guard` is held only during the rename. `keep`: a second name for the last durable content; later replacements that
-    are not durable do not change it.
+    `durable=False` skips the fsyncs. The replacement then survives a killed process, but not a power failure. `guard`:
+    a lock that is held only during the rename. `keep`: a second name for the new content. Only a durable replacement
+    changes the file at `keep`.
     """
     with naming(path):
         temporary = _written(path, data, durable=durable)
@@ -93,8 +103,9 @@ def replace_file(
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Rename a complete file in the same folder to `path`, atomically and durably. Raises OSError if it cannot be
-    synced or renamed.
+    """Sync a complete file and rename it to `path` in the same folder, atomically and durably.
+
+    Raises OSError if the file cannot be synced or renamed.
     """
     with naming(path):
         with made.open("rb") as file:
@@ -104,9 +115,10 @@ def put_in_place(made: Path, path: Path) -> None:
 
 
 def rename(made: Path, path: Path) -> None:
-    """Rename a synced file atomically; the caller syncs the parent folder.
+    """Rename a synced file or folder atomically. The caller must sync the parent folder.
 
-    Raises OSError if it cannot be renamed: FileExistsError if `path` is a folder with files, which is unchanged.
+    Raises FileExistsError if `path` is a folder that contains files; this folder is unchanged. Raises OSError if the
+    rename fails for another reason.
     """
     with naming(path):
         try:
@@ -133,9 +145,9 @@ def _written(path: Path, data: bytes, *, durable: bool) -> Path:
 
 
 def _open_temporary(path: Path) -> tuple[Path, int]:
-    """Create a temporary file in the same folder for this thread; return its path and descriptor.
+    """Create a temporary file for this thread in the folder of `path`, and return its path and its descriptor.
 
-    An existing file of that name is removed, not overwritten: another process may have it open.
+    An existing file with the same name is removed and not overwritten, because another process may have it open.
     """
     temporary = path.with_name(f".{path.name}.tmp{os.getpid()}.{threading.get_native_id()}")
     temporary.unlink(missing_ok=True)  # a leftover of a killed process with the same pid
@@ -146,10 +158,10 @@ def _open_temporary(path: Path) -> tuple[Path, int]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[int]:
-    """Yield a descriptor for content that arrives in parts, and replace `path` at the end of the block.
+    """Yield a descriptor for content that arrives in parts, and replace `path` by this content after the block.
 
-    After an error, nothing is left. Not durable: after a power failure the file may be damaged, which its reader must
-    detect. Raises OSError if the file cannot be written.
+    After an error in the block, `path` is unchanged and the new content is removed. There is no fsync: after a power
+    failure, the file may be damaged, and its reader must detect this. Raises OSError if the file cannot be written.
     """
     with naming(path):
         temporary, descriptor = _open_temporary(path)
@@ -164,9 +176,10 @@ def replacing(path: Path) -> Iterator[int]:
 
 
 def remove_leftovers(folder: Path) -> list[str]:
-    """Remove temporary files that a killed process left before its rename; return their names.
+    """Remove the temporary files of processes that were killed before their rename, and return the names.
 
-    Files of live processes and recent files are kept: a pid of another container proves nothing.
+    A file is kept if a process with its pid lives. A recent file is also kept, because the pid in its name may belong
+    to a live process in another container.
     """
     left = []
     for path in folder.glob(".*.tmp*"):
@@ -189,7 +202,10 @@ def remove_file(path: Path) -> None:
 
 
 def private_folder(path: Path) -> Path:
-    """Create a folder and its missing parents with mode 0700; an existing folder keeps its mode."""
+    """Create a folder and its missing parents with mode 0700, and return the folder.
+
+    A folder that already exists keeps its mode.
+    """
     if not path.is_dir():
         if path.parent != path:
             private_folder(path.parent)
@@ -199,5 +215,5 @@ def private_folder(path: Path) -> Path:
 
 
 def is_readable_by_others(path: Path) -> bool:
-    """True if group or others may read the file; such a file must not contain a secret (design D14)."""
+    """True if the group or others have any permission on the file. It must not contain a secret then (design D14)."""
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)

@@ -1,25 +1,26 @@
 """The error tree: every error of rplctl, with its permanent number and its exit code.
 
     RplError                         1   the operation failed
-    ├── UsageError                   2   a bad argument, or a confirmation that cannot be requested
+    ├── UsageError                   2   a wrong argument, or no terminal on which to ask for a confirmation
     ├── NotRunning                   3   the channel's threads do not run
-    ├── NotConfigured                4   no such channel, or CHANGE MASTER never ran
-    ├── RepositoryConflict           5   FILE and TABLE both hold data (WL#2775 REQ-6)
+    ├── NotConfigured                4   the channel does not exist, or CHANGE MASTER never ran
+    ├── RepositoryConflict           5   the FILE and the TABLE of a record both have data (WL#2775 REQ-6)
     ├── SourceError                  6   the source rejects rplctl, does not answer or is the wrong server
     ├── TargetError                  7   the target database rejects rplctl or does not answer
     │   └── TargetInUse              7   another process has the target's file open
     ├── RelayLogError                8   the relay log or its index is damaged
     │   └── BinlogFormatError        8   bytes that are not a known binary log event (design D12)
-    ├── WaitTimeout                  9   `wait` gave up
-    ├── StoppedEarly                10   stopped before its work was done
+    ├── WaitTimeout                  9   the timeout of `wait` is over
+    ├── StoppedEarly                10   a stop or a signal came before the work was done
     ├── LockBusy                    75   another process holds the lock; cron may try again
     └── ConfigError                 78   an option file or an option value is wrong
 
-An error states what failed; `channel`, `position` and `table` state where; `hint` has the next command; `errno` is
-MySQL's number, if it has one; `transient` is True if a retry may help (Connect_Retry). No part of an error contains a
-password, whoever wrote the text (mask.py).
-Raise an error; never log it and continue. Code below catches an RplError only to add context, to clean up, or to choose
-another way. `cli.app.run` and the two thread boundaries (receiver, applier) report all other errors.
+An error has these parts: the message states the failure; `channel`, `position` and `table` state the place; `hint` has
+the next command. `errno` is MySQL's number, or 0 if MySQL has none. `transient` is True if a retry may help
+(Connect_Retry). No part of an error contains a password, whoever wrote the text (mask.py).
+A function raises an error, and never logs an error to continue after it. A caller catches an RplError only to add
+context, to clean up, or to choose another way. All other errors are reported by `cli.app.run`, and by the outermost
+functions of the receiver and the applier.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ DDL_EXIST_ERRORS = frozenset(
 
 
 def error_numbers(text: str) -> frozenset[int] | None:
-    """Parse replica_skip_errors: `off`, `all` (None), or numbers and `ddl_exist_errors`. Raises ValueError for any
-    other text.
+    """Return the error numbers in a value of replica_skip_errors; None for `all`, and an empty set for `off`.
+
+    Otherwise, the value is a list of numbers and `ddl_exist_errors`. Raises ValueError for any other text.
     """
     words = [word.strip().lower() for word in text.split(",")]
     if words in (["off"], ["all"]):
@@ -71,7 +73,7 @@ def error_numbers(text: str) -> frozenset[int] | None:
 
 
 class RplError(Exception):
-    """The base of all errors: an operation failed, and nothing was lost."""
+    """The base class of all errors: an operation failed, but no data was lost."""
 
     exit_code: ClassVar[int] = 1
 
@@ -93,10 +95,10 @@ class RplError(Exception):
         self.position = position
         self.hint = hint
         self.transient = transient
-        self.table: tuple[str, str] | None = None  # the table at which the applier stopped, under the target's name
+        self.table: tuple[str, str] | None = None  # database and name, in the target, of the table that failed
 
     def hide(self, statement: str) -> None:
-        """Mask the passwords of this statement in the error, in any quotation of the statement."""
+        """Mask the passwords of `statement` wherever the message or the hint quotes a part of the statement."""
         self.message, self.hint = masked(self.message, statement), masked(self.hint, statement)
         self.args = (self.message,)
 
@@ -126,7 +128,7 @@ class TargetError(RplError):
 
 
 class TargetInUse(TargetError):
-    """Another process has the target's file open, and no second one can open it."""
+    """The error for a target's file that another process has open, so that rplctl cannot open it."""
 
     process_id = 0
 
@@ -136,7 +138,7 @@ class RelayLogError(RplError):
 
 
 class BinlogFormatError(RelayLogError):
-    """Bytes that are not a known binary log event; `position` has file and offset."""
+    """The error for bytes that are not a known binary log event; `position` has their file or offset."""
 
 
 class WaitTimeout(RplError):
@@ -145,7 +147,7 @@ class WaitTimeout(RplError):
 
 class StoppedEarly(RplError):
     exit_code = 10
-    by_signal = False  # True if a signal to this command has stopped the channel
+    by_signal = False  # True if this command stopped the channel because it received a signal
 
 
 class LockBusy(RplError):
@@ -157,7 +159,7 @@ class ConfigError(RplError):
 
 
 _OF_NO_FILE = frozenset({codes.EMFILE, codes.ENFILE, codes.EFBIG})  # limits of the process or of the machine
-_NEXT_STEP = {  # next step of an operator; {folder} is the folder of the error
+_NEXT_STEP = {  # the hint for each error of the system; {folder} is the folder of the file
     codes.EROFS: "mount the file system of {folder} writable, then try again; for the reason, run: dmesg",
     codes.EACCES: "run this command as the owner of the instance folder; to see the owner, run: ls -ld {folder}",
     codes.EPERM: "run this command as the owner of the instance folder; for owner and attributes, run: "
@@ -173,7 +175,7 @@ _OWNER_AND_MODE = "correct the owner or the mode of {folder}, then try again; to
 
 
 def file_error(error: OSError, channel: str | None = None) -> RplError:
-    """Return the error for a file operation, with the file and the next step. Exit code 1 (nothing was lost)."""
+    """Return the RplError for an OSError, with the name of the file and a hint. The exit code is 1."""
     path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
     is_full = error.errno in (codes.ENOSPC, codes.EDQUOT)
@@ -205,7 +207,7 @@ def _next_step(code: int, folder: str) -> str:
 
 @contextmanager
 def file_errors(channel: str | None = None) -> Iterator[None]:
-    """Raise an OSError of the block as an RplError."""
+    """Convert each OSError of the block to an RplError that names the file and has a hint."""
     try:
         yield
     except OSError as error:
@@ -218,7 +220,7 @@ def as_rpl_error(error: RplError | OSError) -> RplError:
 
 
 def no_instance(folder: os.PathLike[str]) -> str:
-    """Return the hint for a folder that is not an instance folder: it is the wrong one, or it is new."""
+    """Return the hint for a folder that is not an instance folder, because it is the wrong folder or a new one."""
     return (
         "if the folder is wrong, add --datadir FOLDER to the command\n"
         f"To create a new instance in this folder, run: rplctl --datadir {shlex.quote(os.fspath(folder))} init"
@@ -239,7 +241,8 @@ _OF_A_CHANNEL = (
     "purge-binary-logs purge-relay-logs recover repair reset show-changes show-clone show-relaylog-events show-status "
     "skip start stop switch-repo verify wait"
 )
-# parts of hints. DB.TABLE: `way_out` puts the table there; OR_…: another way, on a line of its own
+# Parts of hints. The code that reports the error replaces DB.TABLE by the table. A hint OR_… is a second way, which is
+# on a line of its own.
 OR_SKIP = "\nTo skip the whole transaction, whose changes the target then lacks, run: rplctl skip --yes; rplctl start"
 OR_EXCLUDE = (
     "\nTo exclude the table, which then receives no more changes, run: "
@@ -253,7 +256,7 @@ BY_HAND = (
     "to see the tables, rows and statement of the transaction, run: rplctl skip --dry-run. Make all these changes on "
     "the target by hand. Then, to skip the whole transaction, run: rplctl skip --yes; rplctl start"
 )
-# for row events: what the target lacks of the transaction, `repair` takes from the source
+# only for row events, because `repair` then copies the rows of the skipped transaction from the source
 SKIP_AND_REPAIR = (
     "to skip the whole transaction, and to repair the rows that then differ from the source, run: rplctl skip --yes; "
     "rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; rplctl start"
@@ -262,7 +265,7 @@ SKIP_AND_COPY = (
     "to skip the whole transaction and to copy its tables again, run: rplctl skip --yes; "
     "rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
 )
-# its events that are in the log already are skipped until the copy has its rows
+# The applier skips the table's events in the log up to the position of the new copy.
 COPY_TABLE = (
     "so copy the table again, which replaces all its rows in the target: "
     "rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
@@ -273,7 +276,7 @@ IN_ROW_FORMAT = (
     "on the source, run: SET GLOBAL binlog_format=ROW (open sessions keep the old format until they reconnect). Then, "
     f"{SKIP_AND_COPY}"
 )
-# for a target with other rows, or of another kind
+# for a target that has other rows, or that is of another kind
 NEW_TARGET = (
     "rplctl reset --all --yes; rplctl init --target URL; "
     "rplctl change-master --master-host HOST --master-user USER --ask-password"
@@ -293,7 +296,10 @@ _OF_ALL = re.compile(r"--channel|--for-channel|--group|(?<!reset )--all\b")  # `
 
 
 def for_channel(hint: str, channel: str | None) -> str:
-    """Return the hint with `--channel` in its commands; with several channels, it would be required, or mean all."""
+    """Return the hint with `--channel` in each command of one channel; unchanged for the default channel.
+
+    In an instance with several channels, a command without `--channel` would be rejected, or act on all channels.
+    """
 
     def named(found: re.Match[str]) -> str:
         verb, rest = found.groups()
@@ -305,12 +311,12 @@ def for_channel(hint: str, channel: str | None) -> str:
 
 
 def another_way(hint: str) -> str:
-    """Return the hint as the second way of a hint, on a line of its own; '' for an empty hint."""
+    """Return the hint on a line of its own, to append it to another hint as a second way; '' for an empty hint."""
     return f"\n{hint[:1].upper()}{hint[1:]}" if hint else ""
 
 
 def in_one_line(hint: str) -> str:
-    """Return the hint as one line; several alternatives, a line each, are numbered."""
+    """Return the hint in one line. If the hint has several lines, each of them is an alternative and gets a number."""
     ways = hint.split("\n")
     if len(ways) == 1:
         return hint
@@ -325,7 +331,10 @@ _MUST_STOP = {  # role ('' = both) → MySQL's name of the thread, and the error
 
 
 def must_stop(channel: str, role: str = "") -> UsageError:
-    """Return error 3081 if a thread of the channel runs, 3021 for the receiver, 3085 for the applier."""
+    """Return the error for a command that requires stopped threads: 3021 (receiver), 3085 (applier) or 3081 (both).
+
+    `role`: the thread that must stop; '' means both.
+    """
     thread, errno = _MUST_STOP[role]
     hint = for_channel(f"to stop it, run: rplctl stop{f' --{role}' if role else ''}", channel)
     return UsageError(er.must_stop(channel, thread), errno=errno, channel=channel, hint=hint)

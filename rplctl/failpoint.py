@@ -1,11 +1,12 @@
-"""Named crash points, compiled into the released program (WL#3970 test matrix).
+"""Named crash points, at which a test can kill the process. The released program also has them (WL#3970 test matrix).
 
-`crash_commit_after=kill@3` kills the process with SIGKILL when it passes that point the third time. `@N` defaults to
-1, and commas separate several points. There are three ways to arm a point, as in WL#3970: RPLCTL_FAILPOINTS in the
-environment, `start --crash-points`, and `crash-test --arm` at run time. The last one writes a file into the channel's
-run folder, which the running thread checks whenever it passes a point. The file is removed at the kill, so that the
-next start is not affected. Unknown names raise an error with the known names, at start and before anything is armed at
-run time. The names are those of WL#3970 and the server; rplctl's own names follow the same pattern.
+`crash_commit_after=kill@3` kills the process with SIGKILL when it passes this point for the third time. `@N` defaults
+to 1, and commas separate several points. There are three ways to arm a point, as in WL#3970: the environment variable
+RPLCTL_FAILPOINTS, `start --crash-points`, and `crash-test --arm` at run time.
+`crash-test --arm` writes a file into the channel's run folder. A running thread checks this file whenever it passes a
+point. The kill removes the file, so that the next start is not affected.
+An unknown name raises an error, which lists the known names, before any point is armed. The names are those of WL#3970
+and the server; rplctl's own names follow the same pattern.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ PURGE_POINTS = (
     "crash_purge_critical_after_update_index",
     "crash_purge_non_critical_after_update_index",
 )
-TASK_POINTS = ("crash_task_with_range",)  # kills the Spark task, not the applier that passes the point
-CLONE_POINTS = frozenset(  # need a live source: `crash-test --clone`
+TASK_POINTS = ("crash_task_with_range",)  # the applier passes the point, but the Spark task is killed
+CLONE_POINTS = frozenset(  # these need a live source: `crash-test --clone`
     {
         "crash_clone_after_ledger",
         "crash_clone_before_claim",
@@ -56,16 +57,16 @@ CLONE_POINTS = frozenset(  # need a live source: `crash-test --clone`
         "crash_clone_cancel_before_ledger",
     }
 )
-REPAIR_POINTS = frozenset(  # also need a live source: tests/command/test_repair.py
+REPAIR_POINTS = frozenset(  # these need a live source, too: tests/command/test_repair.py
     {"crash_repair_after_undo", "crash_repair_before_commit", "crash_repair_after_commit"}
 )
-EXPORT_POINTS = frozenset(  # only for one kind of target: tests/target/duckdb/test_export.py
+EXPORT_POINTS = frozenset(  # only a DuckDB target passes these: tests/target/duckdb/test_export.py
     {
         "crash_export_before_rename",
         "crash_export_after_rename",
     }
 )
-RENAME_POINTS = frozenset(  # in a command, without a thread: tests/test_renaming.py
+RENAME_POINTS = frozenset(  # only `rename-channel` passes these: tests/test_renaming.py
     {
         "rename_after_journal",
         "rename_after_rows",
@@ -109,18 +110,19 @@ CRASH_POINTS = frozenset(
 
 _KNOWN = CRASH_POINTS | CLONE_POINTS | REPAIR_POINTS | EXPORT_POINTS | RENAME_POINTS
 _armed: dict[str, int] | None = None  # point → remaining passes before the kill
-_watched: tuple[Path, ...] = ()  # files that may arm more points at run time
-_seen: dict[Path, int | None] = {}  # modification times of these files at the last read
-_here = threading.local()  # `path`: the file that may arm points for this thread's channel
+_watched: tuple[Path, ...] = ()  # files of the channels, which may arm more points at run time
+_seen: dict[Path, int | None] = {}  # modification time of each watched file when it was last read
+_here = threading.local()  # its attribute `path` is the file that arms points for this thread's channel
 
 log = logging.getLogger(__name__)
 
 
 def watch(run_folder: Path, *, beside_others: bool = False) -> None:
-    """Read the armed points at the start of a thread of this channel. Raises ConfigError if their text is not valid.
+    """Read the armed points when a thread of a channel starts, and check the channel's file at each later point.
 
-    `beside_others`: the process also serves other channels, and a kill ends all of them. Each thread only checks its
-    own channel's file, because checking the files of 64 channels at each point took longer than a commit.
+    `beside_others`: True if the process also serves other channels, which a kill ends, too. Each thread checks only the
+    file of its own channel, because a check of 64 files at each point took longer than a commit. Raises ConfigError if
+    the text of the points is not valid.
     """
     global _watched, _seen, _armed
     path = run_folder / RUN_TIME_FILE
@@ -132,14 +134,15 @@ def watch(run_folder: Path, *, beside_others: bool = False) -> None:
 
 
 def rearm() -> None:
-    """Count from the environment's current points again, in a child process."""
+    """Make a child process read the points in its environment again, with new counts."""
     global _watched, _armed
     _watched, _armed = (), None
 
 
 def arm(run_folder: Path, text: str) -> None:
-    """Arm the points of `text` for the channel's running threads; '' disarms them. Raises ConfigError if the text is
-    not valid.
+    """Arm the points in `text` for the channel's running threads; '' disarms all points that were armed in this way.
+
+    Raises ConfigError if the text is not valid.
     """
     parse_failpoints(text)
     path = run_folder / RUN_TIME_FILE
@@ -151,13 +154,13 @@ def arm(run_folder: Path, text: str) -> None:
 
 
 def crash_point(name: str) -> None:
-    """Kill this process if the point is armed and its count is reached."""
+    """Pass the point `name`, and kill this process if the point is armed and its count is reached."""
     if is_due(name):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def is_due(name: str) -> bool:
-    """Pass the point; True if it is armed and its count is reached, so that the caller acts on it."""
+    """Pass the point `name`; True if the point is armed and its count is reached. The caller then does the kill."""
     assert name in _KNOWN, name
     armed = _armed_now()
     if name not in armed:
@@ -171,7 +174,10 @@ def is_due(name: str) -> bool:
 
 
 def parse_failpoints(text: str) -> dict[str, int]:
-    """Parse `a=kill@3,b=kill` into {a: 3, b: 1}. Raises ConfigError for an unknown point or action."""
+    """Return the count of each point: {a: 3, b: 1} for `a=kill@3,b=kill`.
+
+    Raises ConfigError for an unknown point or action.
+    """
     armed: dict[str, int] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, action = part.partition("=")
@@ -195,7 +201,7 @@ def _armed_now() -> dict[str, int]:
         given = ",".join(filter(None, map(_read, _watched)))
         try:
             _armed = parse_failpoints(given or os.environ.get(ENVIRONMENT, ""))
-        except ConfigError as error:  # a file written by hand: an error here, during a commit, would cause damage
+        except ConfigError as error:  # somebody edited a file; to raise an error during a commit would cause damage
             log.error("%s is ignored: %s", " ".join(map(str, _watched)), error.message)
     return _armed
 

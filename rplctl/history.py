@@ -1,9 +1,10 @@
-"""`<datadir>/history.jsonl`: the events of the channels and the accounts that caused them, one JSON object per line.
+"""The history of an instance: one JSON object per event and line, in the file `<datadir>/history.jsonl`.
 
-Threads and commands write the file; `rplctl history` and `serve` read it; no decision depends on it. Invariants: the
-file and `.1`, to which it is rotated, have at most LARGEST bytes each. It contains no secret. A line that a power
-failure or a full disk tore is skipped, and the next line is intact. The file is not synced. If it cannot be written,
-the error is only logged.
+An event is for example a start, a stop, an error or a changed option; its line names the user who caused it. Threads
+and commands write the file, and `rplctl history` and `serve` show it. No decision of rplctl depends on the file.
+Invariants: the file contains no secret. A large file is moved to `history.jsonl.1`; each of the two files has at most
+LARGEST bytes. If a power failure or a full disk has torn a line, readers skip this line, and the next line is intact.
+The file is not synced. If the file cannot be written, the error is only logged.
 """
 
 from __future__ import annotations
@@ -38,23 +39,26 @@ _doer: ContextVar[str] = ContextVar("_doer", default="")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event. Field names are columns, and keys in the file, which omits empty values."""
+    """One event. The names of the fields are the columns of `rplctl history`, and the keys in the file.
+
+    The file omits empty values.
+    """
 
     Time: str  # UTC, 2026-11-24T03:00:00Z
-    Channel_Name: str | None = None  # None: an event of the instance
+    Channel_Name: str | None = None  # None for an event of the whole instance
     Event: str = ""
     Thread: str = ""  # the thread that reported the event; '' for commands
     Errno: int = 0
     Info: str = ""
     Position: str = ""
-    Done_By: str = ""  # the user, and the program that ran the command; '' for threads
+    Done_By: str = ""  # the user, and the program that started the command; '' for threads
     Process: int = 0
 
 
 def note_event(  # noqa: PLR0913 - the columns
     datadir: Path, channel: str | None, event: str, text: str, *, thread: str = "", errno: int = 0, position: str = ""
 ) -> None:
-    """Append one line to the history. An error is logged and not raised."""
+    """Append an event to the history. If the file cannot be written, the error is logged and not raised."""
     info = masked(text)[:_MOST_WORDS]
     by = "" if thread else _doer.get() or _who()
     noted = Event(
@@ -78,7 +82,7 @@ def note_event(  # noqa: PLR0913 - the columns
 
 @contextmanager
 def done_by(who: str) -> Iterator[None]:
-    """Record the block's events under this account, instead of the process's account."""
+    """Record the events of the block under the account `who`, instead of the user of the process."""
     token = _doer.set(who)
     try:
         yield
@@ -87,8 +91,9 @@ def done_by(who: str) -> Iterator[None]:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append one line to the history. Raises OSError if it cannot be written, and UnfitFile if it is not a regular
-    file.
+    """Append one line, which ends in a newline, to the history file at `path`.
+
+    Raises OSError if the file cannot be written or stays locked, and UnfitFile if it is not a regular file.
     """
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follow=False)) as descriptor:
         turn_over(path, LARGEST)
@@ -100,8 +105,9 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def read_history(datadir: Path) -> Iterator[Event]:
-    """Yield the events, the oldest first; skips lines that are not valid. Raises OSError if a file cannot be read, and
-    UnfitFile if it is not a regular file.
+    """Yield the events of the instance, the oldest first, without lines that are not valid.
+
+    Raises OSError if a file cannot be read, and UnfitFile if it is not a regular file.
     """
     for name in (f"{HISTORY}.1", HISTORY):
         with suppress(FileNotFoundError):
@@ -111,7 +117,7 @@ def read_history(datadir: Path) -> Iterator[Event]:
 
 
 def stamp(at: float) -> str:
-    """Return the time in UTC, in the format of the column Time."""
+    """Return a Unix time as text in UTC, in the format of the column Time: `2026-11-24T03:00:00Z`."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
@@ -130,7 +136,10 @@ def _event(line: bytes) -> Event | None:
 
 
 def _who() -> str:
-    """Return the user and the caller: `root`, `root (sudo by anna) from bash`, `rplctl from systemd`."""
+    """Return the user of this process and the program that started it, for the column Done_By.
+
+    Examples: `root`, `root (sudo by anna) from bash`, `rplctl from systemd`.
+    """
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

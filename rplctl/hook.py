@@ -1,8 +1,9 @@
-"""on_error and on_recovery: the operator's commands, which get the report as JSON on standard input.
+"""Runs the operator's commands on_error and on_recovery, which get a report as JSON on standard input.
 
-`call` returns at once. A separate process, `python -m rplctl.hook`, runs the command, so it outlives a thread that has
-ended. Invariants: only `wait_for_hooks` waits for a command. In one instance, only one command runs at a time, for at
-most TIMEOUT_S. Its output is read and discarded, except for its last words if it fails.
+`call` starts a separate process, `python -m rplctl.hook`, and returns at once. This process runs the command, so the
+command continues even if the calling thread ends. Invariants: only `wait_for_hooks` waits for a command. In one
+instance, only one command runs at a time, for at most TIMEOUT_S. The output of a command is discarded; if the command
+fails, the end of its output is in the log and in the history.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ from rplctl.mask import masked
 from rplctl.own_process import OWN_FOLDER, OWN_UMASK, own_environment, own_python
 
 TIMEOUT_S: Final = 30.0
-PATIENCE_S: Final = 120.0  # the wait for other commands; after it, the command is not called
-_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ")  # variables to pass on; others may contain passwords
+PATIENCE_S: Final = 120.0  # the longest wait for other commands, after which the command is not called
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ")  # variables for the command; others may contain passwords
 _MOST_WORDS = 500  # characters
 log = logging.getLogger("rplctl.hook")
 
 
 def call(command: str, datadir: Path, report: Mapping[str, Any]) -> None:
-    """Start the command with `report` as a JSON object (with event, channel and thread). Raises OSError if it cannot
-    be started.
+    """Start the command, which reads `report` as a JSON object. Does not wait for its end.
+
+    `report` has at least the keys event, channel and thread. Raises OSError if the process cannot be started.
     """
     with closing(FileLock(_busy(datadir))) as busy:
         busy.acquire(shared=True)
@@ -57,7 +59,7 @@ def call(command: str, datadir: Path, report: Mapping[str, Any]) -> None:
 
 
 def wait_for_hooks(datadir: Path) -> None:
-    """Wait for running commands, if the end of this process would kill them (systemd)."""
+    """Wait until no command of the instance runs, because systemd kills commands when their service ends."""
     if _busy(datadir).exists():
         with closing(FileLock(_busy(datadir))) as busy:
             busy.acquire(patience_s=TIMEOUT_S + 5)
@@ -68,7 +70,11 @@ def _busy(datadir: Path) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command in its own process, whose standard error is the log of the calling thread."""
+    """Run a command in the process that `call` has started, and report a failure of the command.
+
+    `arguments`: the instance folder. Standard input has the command and the report; standard error is the log of the
+    calling thread.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter("%(asctime)s [%(levelname)s] %(name)s: %(message)s"))
     log.addHandler(handler)
@@ -88,7 +94,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_command(command: str, document: bytes) -> str:
-    """Run the command; return its failure, or ''."""
+    """Run the command with `document` as its standard input, and return a description of its failure; '' if none."""
     reading, writing = os.pipe()
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],

@@ -1,8 +1,12 @@
-"""The incident of one thread of a channel, from its first error until it works again.
+"""An incident of a receiver or applier: the time from its first error until it works again.
 
-An incident is reported once, however often the thread retries or is restarted (cron, systemd). The history gets it at
-once. on_error gets it when the thread stops, or has retried for LASTS_S. on_recovery is called if on_error was called.
-Invariant: the incident's file only serves this purpose; if it is lost or damaged, the incident is reported again.
+rplctl reports each step of an incident only once, even if the thread retries often, or cron or systemd restarts it:
+
+    history       at the first error, when the thread stops, and when it works again
+    on_error      called when the thread has retried for LASTS_S, and when it stops
+    on_recovery   called when the thread works again, if on_error was called
+
+Invariant: the file of an incident serves only this purpose. If it is lost or damaged, the incident is reported again.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ class _Known:
     since: float  # Unix seconds
     errno: int
     message: str
-    has_ended: bool = False  # True if the thread has stopped, not the problem
+    has_ended: bool = False  # True if the thread has stopped because of the problem
     is_called: bool = False  # True if on_error was called
 
 
@@ -54,7 +58,10 @@ class Incident:
         return self._known is not None
 
     def begins(self, before: ThreadStatus) -> None:
-        """Begin a new run of the thread; `before` is the status of the last run."""
+        """Continue the incident of the last run of the thread, at the start of a new run.
+
+        `before`: the last status of that run. If it shows that the thread was killed, the history gets an event.
+        """
         self._known = _read(self._path)
         if was_killed(before):
             self._note(
@@ -62,7 +69,7 @@ class Incident:
             )
 
     def lasts(self, error: RplError, status: ThreadStatus) -> None:
-        """Report an error after which the thread retries by itself; `status` has the error."""
+        """Report an error after which the thread retries by itself. `status` has the number of the error."""
         if self._known is None:
             self._known = _Known(since=time.time(), errno=status.last_errno, message=error.message)
             self._note("error", error.message, error)
@@ -72,7 +79,7 @@ class Incident:
             self.write()
 
     def ends(self, error: RplError, status: ThreadStatus, hint: str) -> None:
-        """Report an error with which the thread stops."""
+        """Report an error that stops the thread. `status` has the number of the error."""
         known = self._known
         now = status.last_errno, _words(error.message)
         if known and known.has_ended and (known.errno, _words(known.message)) == now:
@@ -85,7 +92,7 @@ class Incident:
         self.write()
 
     def gone(self) -> None:
-        """End the incident, because the thread works again. Cheap without an incident."""
+        """End the incident, because the thread works again. Do nothing if there is no incident."""
         if self._known is None:
             return
         known = self._known
@@ -96,7 +103,7 @@ class Incident:
         self._path.unlink(missing_ok=True)
 
     def _call(self, event: str, state: str, hint: str = "", position: str = "") -> None:
-        """Call the operator's command for `event`, error or recovery."""
+        """Run the operator's command on_error or on_recovery; `event` is `error` or `recovery`."""
         known, now = self._known, time.time()
         command = self._config.on_error if event == "error" else self._config.on_recovery
         assert known is not None
@@ -131,7 +138,7 @@ class Incident:
         )
 
     def write(self) -> None:
-        """Save the known part of the incident in its file."""
+        """Save the incident in its file, so that a restarted thread does not report it again."""
         assert self._known is not None
         try:
             replace_file(self._path, json.dumps(asdict(self._known)).encode(), durable=False)
@@ -140,7 +147,7 @@ class Incident:
 
 
 def _words(message: str) -> str:
-    """Return the message without digits, which differ between attempts."""
+    """Return the message without its digits, because numbers in a message differ from attempt to attempt."""
     return re.sub(r"\d+", "", message)
 
 

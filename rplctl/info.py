@@ -1,7 +1,7 @@
 """The two records of positions and settings: MasterInfo and RelayLogInfo (WL#2775, WL#5125).
 
-The order of the fields is the order of the lines in the files of MySQL 8.0.30 (WL#2775). Fields after the marked line
-are MariaDB's or rplctl's, and are in the `key=value` section of the files. The records do not depend on their storage.
+The fields have the order of the lines in the files of MySQL 8.0.30 (WL#2775). MariaDB's and rplctl's own fields, which
+follow a comment line, are in the `key=value` section of the files. The records do not depend on their storage.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Self
 
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, RelayLogPosition
 
-SET_BY_COMMAND = 4  # flushed_relay_log_pos without a name: CHANGE MASTER set the read position, not the receiver
+SET_BY_COMMAND = 4  # flushed_relay_log_pos, without a log name, after CHANGE MASTER has set the read position
 DEFAULT_HEARTBEAT_PERIOD = 30.0  # seconds: half of replica_net_timeout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasterInfo:
-    """The receiver's record: the connection, and the next position to read (`slave_master_info`)."""
+    """The record of the receiver: its connection, and the next position to read (MySQL's `slave_master_info`)."""
 
     master_log_name: str = ""
     master_log_pos: int = FIRST_EVENT_POSITION
     host: str = ""
     user_name: str = ""
-    user_password: str = ""  # in stored form: encrypted or a reference, never clear text (secret.py)
+    user_password: str = ""  # in its stored form, which secret.py defines
     port: int = 3306
     connect_retry: int = 60
     enabled_ssl: bool = False
@@ -36,7 +36,7 @@ class MasterInfo:
     heartbeat: float = DEFAULT_HEARTBEAT_PERIOD
     bind: str = ""
     ignored_server_ids: tuple[int, ...] = ()
-    uuid: str = ""  # of the last seen source (MySQL); '' for MariaDB
+    uuid: str = ""  # of the source at the last connection (MySQL); '' for MariaDB
     retry_count: int = 86400
     ssl_crl: str = ""
     ssl_crlpath: str = ""
@@ -57,8 +57,8 @@ class MasterInfo:
     ignore_domain_ids: tuple[int, ...] = ()
     # --- rplctl's fields
     master_id: int = 0  # WL#2775's key, unique per instance
-    master_server_id: int = 0  # of the last seen source, for the wrong-server check
-    master_binlog_dir: str = ""  # a folder of binary logs instead of a server
+    master_server_id: int = 0  # of the source at the last connection, to detect a wrong server
+    master_binlog_dir: str = ""  # a folder of binary logs that replaces a server
     flushed_relay_log_name: str = ""  # end of the relay log at the last flush of this record (WL#9452)
     flushed_relay_log_pos: int = 0
 
@@ -84,13 +84,16 @@ class MasterInfo:
 
     @property
     def uses_gtid(self) -> bool:
-        """True if the receiver requests by GTID: the source may change, and its coordinates with it."""
+        """True if the receiver requests events by GTID. Positions then become invalid when the source changes."""
         return self.enabled_auto_position or self.using_gtid != 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPosition:
-    """The position after a prepared, uncommitted transaction (WL#3970 `group_relay_log_…_prepared`, `group_xid`)."""
+    """The position after a transaction that is prepared but not committed.
+
+    Source: WL#3970, `group_relay_log_…_prepared` and `group_xid`.
+    """
 
     xid: str
     relay: RelayLogPosition
@@ -100,7 +103,10 @@ class PreparedPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayLogInfo:
-    """The applier's record: its position in both logs (`slave_relay_log_info`)."""
+    """The record of the applier: the executed position in the source's log and in the relay log.
+
+    MySQL stores this record in `slave_relay_log_info`.
+    """
 
     relay_log_name: str = ""  # base name; files contain ./name
     relay_log_pos: int = 0
@@ -118,9 +124,10 @@ class RelayLogInfo:
     assign_gtids_to_anonymous_transactions_value: str = ""
     # --- rplctl's fields
     master_id: int = 0
-    gtid_executed: str = ""  # set of applied GTIDs, in the source's vendor's notation
-    prepared: PreparedPosition | None = None  # FILE only, commit_mode=xa: set only between prepare and commit
-    left_at: str = ""  # FILE only, mode marker: the applier's last `place`; if `place` differs, it was set by hand
+    gtid_executed: str = ""  # the set of applied GTIDs, in the notation of MySQL or MariaDB
+    prepared: PreparedPosition | None = None  # in a file with commit_mode=xa, between prepare and commit; else None
+    # only in a file in mode marker: the last `place` that the applier wrote; the operator has set any other `place`
+    left_at: str = ""
 
     @property
     def exec_position(self) -> BinlogPosition:

@@ -1,8 +1,8 @@
 """The id with which an instance recognizes its rows in a target: 16 random hex digits in `<datadir>/instance.id`.
 
-`init` creates the id; an instance of an older rplctl gets one at its first start. A copy of the data directory and a
-restored backup keep the id: they are the same instance at another place. The names of transactions (commit/xid.py)
-differ there, because a copy may run next to its original.
+`init` creates the id. An instance that an older rplctl created gets an id at its first start. A copy of the instance
+folder, and a restored backup, have the same id as the original. But their prepared transactions get other names
+(commit/xid.py), because a copy may run at the same time as the original.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _ID = re.compile(r"[0-9a-f]{16}\n")
 
 
 def instance_id(datadir: Path) -> str:
-    """Return the instance's id; '' if it has none yet."""
+    """Return the instance's id; '' if the file with the id is missing or damaged."""
     text = read_if_there(datadir / INSTANCE_ID_FILE).decode("ascii", "replace")
     return text.strip() if _ID.fullmatch(text) else ""
 
 
 def made_instance_id(datadir: Path) -> str:
-    """Return the instance's id, and create it if it is missing; simultaneous callers get the same id."""
+    """Return the instance's id, and create the id if it is missing. Simultaneous callers get the same id."""
     if name := instance_id(datadir):
         return name
     with closing(FileLock(private_folder(datadir) / LOCK_FILE)) as lock, lock.held():
@@ -40,5 +40,5 @@ def made_instance_id(datadir: Path) -> str:
 
 
 def instance_place(datadir: Path) -> str:
-    """Return the instance's host and folder for people: HOST:FOLDER."""
+    """Return the host and the folder of the instance as HOST:FOLDER, for messages."""
     return f"{socket.gethostname()}:{datadir.resolve()}"[:512]

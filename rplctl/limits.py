@@ -1,6 +1,6 @@
-"""Raise the limits that a shell or a service sets for this process (`ulimit`), if the hard limits permit this.
+"""Raises limits of this process that a shell or a service has set too low (`ulimit`), as far as the hard limits permit.
 
-Invariant: if a limit stays too low, a command does nothing and reports the limit, instead of failing later.
+Invariant: if a limit stays too low, a command reports the limit before it changes anything, instead of failing later.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEAST: Final = (  # limit, minimum, option of ulimit, unit of that option, limi
 
 
 def raise_low_limits() -> None:
-    """Raise limits that are too low for rplctl. Raises RplError 1041 if a hard limit forbids that."""
+    """Raise the limits that are too low for rplctl. Raises RplError 1041 if a hard limit is too low."""
     for limit, least, option, unit, what in _LEAST:
         soft, hard = resource.getrlimit(limit)
         if soft == resource.RLIM_INFINITY or soft >= least:

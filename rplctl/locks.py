@@ -1,20 +1,21 @@
-"""Locks between the processes of an instance: flock on files in `<datadir>/run`, which a killed holder releases at
-once.
+"""Locks between the processes of an instance.
 
-All processes use one order (WL#9452, design D8); nobody waits for a lock while holding one that is lower in this list:
+Each lock is a flock on a file in `<datadir>/run`. The system releases the lock when its holder is killed.
+All processes take the locks in the order of this list (WL#9452, design D8). A process that holds a lock never waits for
+a lock above it in the list:
 
-    backup / verbs   LOCK INSTANCE FOR BACKUP against commands that change files: many of one kind, none of the other
-    log_status       one collector at a time
-    channels         channel map: commands on channels share it, log-status holds it exclusively
-    CHAN/admin       one command per channel (channel.py)
-    CHAN/data        while the receiver makes a new MasterInfo visible, or begins a new relay log
+    backup / verbs   LOCK INSTANCE FOR BACKUP holds the first lock, commands that change files hold the second one:
+                     several backups or several commands at a time, but never a backup and a command
+    log_status       held by one `rplctl log-status` at a time
+    channels         the channel map: commands on channels share it, log-status holds it exclusively
+    CHAN/admin       held by one command per channel (channel.py)
+    CHAN/data        held while the receiver makes a new MasterInfo visible, or begins a new relay log
     gtids            appliers share it while they commit a position, log-status holds it exclusively
 
-The lock `read`, FLUSH TABLES WITH READ LOCK, is separate: appliers share it for a batch; its exclusive holder takes no
-other lock. While holding `gtids`, nobody waits for a lock of the target.
-Invariant: shared holders do not starve a process that waits for the exclusive lock. All processes first pass a gate,
-and
-the waiting process blocks this gate.
+The lock `read` (FLUSH TABLES WITH READ LOCK) is not in this order. Appliers share it during a batch, and its exclusive
+holder takes no other lock. A process that holds `gtids` never waits for a lock of the target.
+Invariant: a process that waits for an exclusive lock gets it, even if other processes share the lock all the time. Each
+process first passes a second lock, the gate, and the waiting process holds this gate.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ Stop = Callable[[], bool]
 
 
 def flock(descriptor: int, *, shared: bool = False, wait: bool = True) -> bool:
-    """Lock an open file until it is closed; False if `wait` is False and another holder exists. Raises OSError if the
-    system reports another error.
+    """Lock an open file until it is closed, and return True.
+
+    Return False if `wait` is False and another process holds the lock. Raises OSError for any other error.
     """
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
@@ -55,8 +57,9 @@ def unlock(descriptor: int) -> None:
 
 
 def is_in_use(path: Path) -> bool:
-    """True if a process holds an fcntl lock on the file, as database servers do. Raises OSError if the file cannot be
-    opened.
+    """True if another process holds an fcntl lock on the file, as database servers do for their files.
+
+    Raises OSError if the file cannot be opened.
     """
     with path.open("rb") as file:
         try:
@@ -67,7 +70,10 @@ def is_in_use(path: Path) -> bool:
 
 
 class FileLock:
-    """One flock for one thread. The holder may take it again, and must release it as often."""
+    """A flock on one file, for one thread of this process.
+
+    The holder may call `acquire` again, and must then call `release` as often as `acquire`.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,13 +81,15 @@ class FileLock:
         self._depth = 0
 
     def open(self) -> None:
-        """Open the file before `acquire` does. Raises OSError if it cannot be opened."""
+        """Open the file, so that a later `acquire` is faster. Raises OSError if the file cannot be opened."""
         if self._descriptor < 0:
             private_folder(self.path.parent)
             self._descriptor = open_plain(self.path, os.O_RDWR | os.O_CREAT, follow=False)
 
     def acquire(self, *, shared: bool = False, patience_s: float | None = None, stop: Stop = lambda: False) -> bool:
-        """Take the lock; False after `patience_s` (None: no limit), or if `stop` returns True. Raises OSError if the
+        """Take the lock, and return True. Wait for it at most `patience_s` seconds; None means no limit.
+
+        Return False if the time is over, or if `stop`, which is called repeatedly, returns True. Raises OSError if the
         file cannot be opened.
         """
         if self._depth:
@@ -110,24 +118,30 @@ class FileLock:
         self._descriptor, self._depth = -1, 0
 
     def __del__(self) -> None:
-        self.close()  # the owner is gone: an applier gets a new PositionStore after each outage of its target
+        self.close()  # an applier creates a new PositionStore, with a new lock, after each outage of its target
 
     @property
     def descriptor(self) -> int:
-        """The descriptor for a child process, which then holds the lock after `close` of this process."""
+        """The descriptor of the open file, to pass on to a child process.
+
+        The child process then holds the lock, too, even after `close` in this process.
+        """
         return self._descriptor
 
     def note(self, text: str) -> None:
-        """Write the holder's name into the file, for people. An OSError names the path."""
+        """Replace the content of the lock file by a text about the holder, for people.
+
+        Raises OSError, which names the path, if the file cannot be written.
+        """
         note(self._descriptor, self.path, text)
 
     def noted(self) -> str:
-        """Return the last text of a holder of the lock; '' if there was none."""
+        """Return the text that the last holder of the lock wrote with `note`; '' if there is none."""
         return read_if_there(self.path, follow=False).decode("utf-8", "replace")
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lock exclusively within the block, and wait for it without a limit."""
+        """Wait for the lock without a limit, and hold it exclusively during the block."""
         self.acquire()
         try:
             yield
@@ -136,7 +150,10 @@ class FileLock:
 
 
 class RwLock:
-    """A lock with many shared holders or one exclusive holder, which waits in the gate and so does not starve."""
+    """A lock with many shared holders or one exclusive holder.
+
+    A process that waits for the exclusive lock holds a gate, which keeps new shared holders away. So it gets the lock.
+    """
 
     def __init__(self, datadir: Path, name: str) -> None:
         self._gate = FileLock(datadir / "run" / f"{name}.gate")
@@ -164,7 +181,10 @@ class RwLock:
 
     @contextmanager
     def shared(self, patience_s: float | None = None, stop: Stop = lambda: False) -> Iterator[bool]:
-        """Yield True if the lock was taken; the block runs in either case."""
+        """Take the shared lock for the block, and yield True.
+
+        If the lock is not free in time, the block also runs, but gets False.
+        """
         is_held = self.acquire_shared(patience_s, stop)
         try:
             yield is_held
@@ -181,8 +201,9 @@ class RwLock:
 
 
 class InstanceLock:
-    """LOCK INSTANCE FOR BACKUP: held by any number of backups, or by any number of commands that change files, but
-    never by both kinds at the same time.
+    """The lock of LOCK INSTANCE FOR BACKUP, which separates backups from commands that change files.
+
+    Any number of backups, or any number of such commands, hold the lock at the same time, but never both kinds.
     """
 
     def __init__(self, datadir: Path) -> None:
@@ -203,11 +224,14 @@ class InstanceLock:
             lock.close()
 
     def descriptors(self) -> tuple[int, ...]:
-        """Return the descriptors of the held backup lock."""
+        """Return the descriptors of the backup lock, to pass on to a child process (see `FileLock.descriptor`)."""
         return (self._backups.descriptor,)
 
     def _enter(self, mine: FileLock, theirs: FileLock, patience_s: float) -> bool:
-        """Take a lock while the gate proves that nobody holds the other kind; later, the other kind finds this lock."""
+        """Take the lock `mine` if nobody holds the lock `theirs`; return False after `patience_s` seconds.
+
+        The gate makes the check and the taking one step: only the process that holds the gate takes one of the locks.
+        """
         deadline = time.monotonic() + patience_s
         while True:
             left = max(0.0, deadline - time.monotonic())
@@ -225,7 +249,7 @@ class InstanceLock:
 
 
 def lock_wait_timeout(what: str, hint: str) -> LockBusy:
-    """Return MySQL's error for a lock that was not available in time."""
+    """Return MySQL's error 1205 for a lock that was not free in time; `what` is the reason."""
     return LockBusy(
         f"Lock wait timeout exceeded; try restarting transaction ({what})", errno=er.LOCK_WAIT_TIMEOUT, hint=hint
     )

@@ -1,9 +1,10 @@
 """The logs of receivers and appliers: `run/CHAN/ROLE.log`, and `ROLE.log.1` with older lines.
 
-Invariant: a line from rplctl is one line, without control characters and secrets, whoever wrote its parts; a traceback
-is indented below it. Each of the two files has at most LARGEST bytes, plus the lines of a few seconds: a log is moved
-to `.1` while its process runs. The log is copied and truncated, not renamed, because Spark's Java and Python also
-append to the open file. Lines that they write between copy and truncation may be lost.
+Invariant: each message of rplctl is one line without control characters and secrets, whoever wrote its parts. A
+traceback is indented below this line.
+Each of the two files has at most LARGEST bytes, plus the lines of a few seconds. A log that is larger is copied to `.1`
+and truncated while its process runs. It is not renamed, because Spark's Java and Python processes append to the same
+open file. Lines that they write between the copy and the truncation may be lost.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from rplctl.plain_file import closing_descriptor
 LARGEST = 16 << 20  # bytes
 LOOK_SECONDS = 5.0
 _PIECE = 1 << 20
-_here = threading.local()  # .channel: the channel of this thread
+_here = threading.local()  # its attribute `channel` is the channel of this thread
 _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 class LineFormatter(logging.Formatter):
-    """A formatter for every line in rplctl's logs: one line, masked."""
+    """The formatter of rplctl's logs, which masks secrets and control characters."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         return _one_line(masked(super().formatMessage(record)))
@@ -46,7 +47,10 @@ def _one_line(text: str) -> str:
 
 
 def log_on_stderr(form: str, path: Path) -> None:
-    """Log on stderr. If stderr is the log at `path`, limit the size of that file from now on."""
+    """Log on stderr, in the format `form` of Python's logging.
+
+    If stderr is the log file at `path`, limit the size of this file from now on.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter(form))
     root = logging.getLogger()
@@ -61,7 +65,10 @@ def log_on_stderr(form: str, path: Path) -> None:
 
 
 def log_by_thread(role: str, paths: Mapping[str, Path]) -> None:
-    """Log the lines within `logging_as` to that channel's log, and all others to stderr."""
+    """Log each line to the log of its channel, in a process that serves several channels.
+
+    A line belongs to the channel of `logging_as`; all other lines go to stderr. `paths`: the log of each channel.
+    """
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     for name, path in [(None, None), *paths.items()]:
@@ -75,7 +82,7 @@ def log_by_thread(role: str, paths: Mapping[str, Path]) -> None:
 
 @contextmanager
 def logging_as(channel: str) -> Iterator[None]:
-    """Log this thread's lines of the block to the channel's log."""
+    """Send the lines that this thread logs in the block to the channel's log (see `log_by_thread`)."""
     _here.channel = channel
     try:
         yield
@@ -88,7 +95,7 @@ def _only(channel: str | None) -> Callable[[logging.LogRecord], bool]:
 
 
 def keep_small(paths: list[Path]) -> None:
-    """Limit the size of the logs by checks in the background, as long as the process lives."""
+    """Start a thread that limits the size of these logs until the process ends."""
 
     def look() -> None:
         while not asleep.wait(LOOK_SECONDS):
@@ -103,10 +110,10 @@ def keep_small(paths: list[Path]) -> None:
 
 
 def turn_over(path: Path, largest: int = LARGEST) -> bool:
-    """Move the content of the log to `.1` if it exceeds `largest`, and return True. Of two processes, only one does
-    it.
+    """Move the content of a log that exceeds `largest` bytes to the file `.1`, and return True.
 
-    Raises OSError if a file cannot be read or written.
+    Return False if the log is smaller, or if another process moves it at this moment. Raises OSError if a file cannot
+    be read or written.
     """
     with closing_descriptor(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)) as descriptor:
         if os.fstat(descriptor).st_size <= largest or not flock(descriptor, wait=False):
@@ -120,7 +127,7 @@ def turn_over(path: Path, largest: int = LARGEST) -> bool:
 
 
 def _end_of(descriptor: int, size: int, largest: int) -> bytes:
-    """Return the last `largest` bytes, from the beginning of a line on."""
+    """Return the last complete lines of the file, at most `largest` bytes if the file does not grow meanwhile."""
     pieces, at = [], max(0, size - largest)
     while piece := os.pread(descriptor, _PIECE, at):
         pieces.append(piece)

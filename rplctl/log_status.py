@@ -1,13 +1,20 @@
-"""WL#9452: a consistent snapshot of positions, GTIDs and the target's own log, taken while everything runs.
+"""Collects the row of `rplctl log-status`: a consistent snapshot of positions, GTIDs and the targets' own logs.
 
-The steps of one collection, as in make_row of WL#9452: privilege; `log_status` lock; channel map; resources in the
-order channels → GTIDs → target. All resources are locked, then collected, then unlocked in reverse order, even after
-an error. The first failing resource ends the collection with 3722 and its column. Slow steps (connecting, checking the
-privilege, the first execution of a statement) come before the first lock. Pure computations (GTID sets) come after the
-last one. If a lock is not available at once, all locks are released and taken again, so that nobody waits longer than
-one round (`Collected.held_s`).
+The snapshot is taken while receivers and appliers run (WL#9452). Its parts are called resources: each channel, the
+GTIDs, and each target. A collection has these steps, like make_row in WL#9452:
 
-Relay coordinates are those at the last flush of MasterInfo: they are fields of its record, so the two cannot differ.
+    1. check the privilege, connect, and execute each statement once, because these steps are slow
+    2. take the lock `log_status` and the channel map (locks.py)
+    3. lock all resources in this order: channels, GTIDs, targets
+    4. collect the values of all resources
+    5. unlock the resources in reverse order, even after an error
+    6. compute the GTID sets
+
+If a resource cannot be collected, the collection ends with error 3722, which names the column. If a lock is not free at
+once, all locks are released, and the next round begins at step 2. So nobody waits for longer than one round
+(`Collected.held_s`).
+The relay log positions are those of the last flush of MasterInfo, and are stored in its record. So they belong to the
+read position in the same record.
 """
 
 from __future__ import annotations
@@ -41,10 +48,10 @@ if TYPE_CHECKING:
 
 MASTER, CHANNELS, STORAGE_ENGINES = "MASTER", "CHANNELS", "STORAGE_ENGINES"
 TARGETS = "targets"  # key in STORAGE_ENGINES
-ROUND_PATIENCE_S = 0.003  # for a lock in the first round; grows with each round, so that a busy lock is taken, too
+ROUND_PATIENCE_S = 0.003  # the wait for a lock in the first round; it grows with each round, to get a busy lock, too
 LONGEST_PATIENCE_S = 1.0
 _PAUSE_S = 0.005
-_BREATH_S = 0.002  # after a sleep, a busy machine does not preempt the process at once: sleep before taking locks
+_BREATH_S = 0.002  # a sleep before the locks, because a busy machine does not preempt a process directly after a sleep
 _MAX_TEXT = 192
 
 Document = dict[str, Any]
@@ -52,9 +59,10 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogResource:
-    """A participant of log_status (Instance_log_resource in WL#9452).
+    """One part of the snapshot that can be locked and collected (Instance_log_resource in WL#9452).
 
-    `lock` returns True if the lock was taken within that time. `collect` raises RplError.
+    `lock` gets a time in seconds, and returns True if the lock was taken within this time. `collect` stores the values
+    of the part; it raises RplError, OSError or ValueError. `column`: the column that an error names.
     """
 
     column: str
@@ -65,7 +73,10 @@ class LogResource:
 
 @dataclass(frozen=True, slots=True)
 class TargetLog:
-    """A target's own log, and the channels that apply to this target; the default target has the common options."""
+    """The own log of one target, and the channels whose transactions are applied to this target.
+
+    `is_default`: True for the target in the common options.
+    """
 
     log: EngineLog
     channels: tuple[str, ...] = ()
@@ -74,13 +85,13 @@ class TargetLog:
 
 @dataclass(slots=True, kw_only=True)
 class ChannelLog:
-    """One channel: its MasterInfo, and the end of its relay log at the last flush of this record."""
+    """One channel in the snapshot: its MasterInfo, and the end of its relay log at the last flush of this record."""
 
     name: str
     master_info: MasterInfo | None = None
     relay_log_file: str = ""
     relay_log_position: int = 0
-    relay_logs: tuple[str, ...] = ()  # logs of the index, up to relay_log_file
+    relay_logs: tuple[str, ...] = ()  # the logs in the index up to relay_log_file
     binary_log_file: str = ""  # the log of applied transactions; '' without one
     binary_log_position: int = 0
     binary_logs: tuple[str, ...] = ()
@@ -88,9 +99,10 @@ class ChannelLog:
 
 @dataclass(slots=True, kw_only=True)
 class Collected:
-    """One row. `held_s`: the longest time for which a round blocked receivers and appliers, in seconds.
+    """The collected row, and the times of the collection in seconds.
 
-    `map_held_s`: the same for commands on channels; `waited_s`: the time before the last round.
+    `held_s`: the longest time for which a round blocked receivers and appliers. `map_held_s`: the longest time for
+    which a round blocked commands on channels. `waited_s`: the time before the last round.
     """
 
     executed: list[RelayLogInfo] = field(default_factory=list)
@@ -106,7 +118,10 @@ class Collected:
 
     @property
     def master(self) -> Document:
-        """The column MASTER as a server returns it, with or without a binary log; a list for several logs."""
+        """The column MASTER in the form of a server: the GTIDs, and the position in the binary log if there is one.
+
+        If several channels have a binary log, `binary_logs` lists all of them.
+        """
         logs = [log for log in self.channels if log.binary_log_file]
         found: Document = {"gtid_executed": self.gtid_executed}
         if logs:
@@ -164,14 +179,17 @@ def gtid_resource(
 
 
 def _engine_resource(target: TargetLog, into: Document) -> LogResource:
-    """Return the resource of a target's log. Its snapshot remains after unlock; the log's owner closes it."""
+    """Return the resource of a target's log, which stores its figures in `into`.
+
+    Unlocking does not end the snapshot of the log: the owner of the log closes it.
+    """
 
     def lock(_: float) -> bool:
         target.log.lock()
         return True
 
     def collect() -> None:
-        """Collect the figures; a channel's own target goes under TARGETS, with its channels."""
+        """Store the figures of the log; those of a channel's own target are stored under TARGETS, with its channels."""
         figures = {target.log.name: target.log.collect()}
         if target.is_default:
             into.update(figures)
@@ -182,7 +200,10 @@ def _engine_resource(target: TargetLog, into: Document) -> LogResource:
 
 
 def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
-    """Return GTID_EXECUTED of the instance: the applied GTIDs of all channels, MySQL's sets and MariaDB's."""
+    """Return the applied GTIDs of all channels: the union of MySQL's sets, a comma, the union of MariaDB's positions.
+
+    A part without GTIDs is omitted.
+    """
     mysql, mariadb = MysqlGtidSet(), MariadbGtidState()
     for record in records:
         text = record.gtid_executed
@@ -196,10 +217,11 @@ def executed_by_all(records: Sequence[RelayLogInfo]) -> str:
 def collect_log_status(
     config: Callable[[str], Config], engine_of: EngineOf, logs: Sequence[TargetLog], patience_s: float = PATIENCE_S
 ) -> Collected:
-    """Collect one row. `config` returns a channel's options; `logs` are the targets' logs with checked privileges.
+    """Collect one row of log-status.
 
-    A snapshot that a log holds afterwards is of the time of the collection. Raises RplError 3722 if a part cannot be
-    collected, and LockBusy 1205 if a lock is not free in time.
+    `config` returns the options of a channel. `logs`: the logs of the targets, whose privileges the caller has checked.
+    A log may keep a snapshot of its target open, which then belongs to the row. Raises RplError 3722 if a part cannot
+    be collected, and LockBusy 1205 if a lock is not free within `patience_s` seconds.
     """
     datadir = config("").datadir
     list_channels(config(""), engine_of)  # connects if a repository is a TABLE: before the locks
@@ -235,9 +257,9 @@ def _map_held(datadir: Any, deadline: float) -> Iterator[None]:
 def _round(
     config: Callable[[str], Config], engine_of: EngineOf, logs: Sequence[TargetLog], patience: float
 ) -> tuple[Collected | None, float]:
-    """Lock, collect and unlock in reverse order; return (row or None if a lock was busy, seconds).
+    """Make one attempt to collect the row, and return the row and the seconds for which locks were held.
 
-    The caller holds the channel map.
+    The row is None if a lock was busy. The caller holds the channel map.
     """
     collected = Collected()
     with ExitStack() as opened:
@@ -251,7 +273,10 @@ def _round(
 def _resources(
     config: Callable[[str], Config], engine_of: EngineOf, logs: Sequence[TargetLog], into: Collected, opened: ExitStack
 ) -> list[LogResource]:
-    """Return the resources in lock order, each ready for its first query. `opened` closes their readers."""
+    """Return all resources in the order in which they are locked, with open connections and files.
+
+    `opened`: the caller's stack, which closes the connections and files. `into` receives the collected values.
+    """
     datadir = config("").datadir
 
     readers: dict[TargetKey, TableReader] = {}
@@ -279,7 +304,10 @@ def _resources(
 
 
 def _collect(resources: Sequence[LogResource], patience: float) -> bool:
-    """Lock and collect all resources; False if a lock was busy. All locks are released in any case."""
+    """Lock, collect and unlock all resources, and return True. Return False if a lock was busy.
+
+    All locks are released in any case.
+    """
     collects_garbage = gc.isenabled()
     gc.disable()
     try:
@@ -305,17 +333,20 @@ def _unlock(resource: LogResource) -> None:
 
 @contextmanager
 def _named(column: str) -> Iterator[None]:
-    """Raise 3722 with the column and the reason, in the length that the server allows."""
+    """Convert an error of the block to error 3722, which names the column and the reason."""
     try:
         yield
     except PermissionError:
-        raise  # not a failure of the resource: the caller is not the owner
+        raise  # the resource has not failed: this user is not the owner of the instance
     except (RplError, OSError, ValueError) as error:
         raise unable(column, error, "to check the channels, run: rplctl check") from None
 
 
 def unable(column: str, error: Exception, hint: str, whose: str = "") -> RplError:
-    """Return error 3722 for a column; `hint` is used if the error has none."""
+    """Return error 3722 for a column that cannot be collected, with the reason from `error`.
+
+    `hint` is used if `error` has no hint. `whose`: a text before the reason.
+    """
     reason = error.message if isinstance(error, RplError) else str(error)
     return RplError(
         f"Unable to collect information for column '{column}': {whose}{reason[:_MAX_TEXT].rstrip('.')}.",

@@ -1,8 +1,8 @@
-"""Secrets in foreign text: statements of the source, errors of a server, URLs (design D14, D21).
+"""Masks secrets in texts that others wrote: statements of the source, errors of a server, URLs (design D14, D21).
 
-Invariant: no text that leaves the process contains a password or its hash. Every error (RplError), every line of a log
-(log_file.py), the history and show-relaylog-events pass through `masked`. The text may be truncated anywhere, quoted in
-another text, and full of comments. Text that cannot be distinguished from a secret is masked, too.
+Invariant: no text that rplctl prints or stores contains a password or its hash. `masked` processes every error
+(RplError), every line of a log (log_file.py), the history and show-relaylog-events. A text may be truncated anywhere,
+be quoted in another text, and contain comments. A part that cannot be distinguished from a secret is masked, too.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Final
 
 SECRET: Final = "<secret>"  # as in MySQL's logs
 
-# The gap between two words: blanks, comments, and the marks of /*!NNNNN … */. No backtracking: text may be hostile.
+# The gap between two words: blanks, comments, and the marks of /*!NNNNN … */. The pattern never backtracks, because a
+# hostile text could make backtracking take very long.
 _GAP = r"(?>(?:\s|(?>/\*(?!M?!).*?(?:\*/|$))|/\*M?!\d*|\*/|(?:--\s|\#)[^\n]*(?:\n|$))*+)"
-# A literal in any quotes, also in quotes that another text doubles, or truncated. The sql_mode decides if a backslash
-# escapes the closing quote, so everything after a backslash counts as part of the literal.
+# A literal in any quotes. The quotes may be doubled, because another literal contains this one, and the end may be
+# missing. The sql_mode decides if a backslash escapes the closing quote, so all text after a backslash counts as part
+# of the literal.
 _STRING = (
     r"(?:N|_[a-z0-9]+" + _GAP + r")?"
     r"(?:''[^']+(?:''|$)|\"\"[^\"]+(?:\"\"|$)|\\.*$"
@@ -41,15 +43,15 @@ _BARE = re.compile(
 _URL = re.compile(r"(?P<before>://[^\s:/@'\"]{0,256}:)(?P<secret>[^\s'\"]{1,1024})(?=@)", _FLAGS)
 _HASH = re.compile(r"(?P<before>)(?P<secret>\*[0-9a-f]{40}\b|\$[A-Z0-9]\$[0-9a-z=,$]{1,30}\$[^'\"]{20,})", _FLAGS)
 _NEAR = re.compile(r"(?P<before>\bnear ['\"])(?P<secret>.*)(?=['\"] at line \d+)", _FLAGS)
-MOST_PIECES = 500  # the longest secrets of a statement that are replaced
-_SHORT = 4  # characters: a shorter secret is only replaced with its quotes
+MOST_PIECES = 500  # number of secrets of one statement that are replaced, the longest ones first
+_SHORT = 4  # characters; a shorter secret is replaced only where it has its quotes
 
 
 def masked(text: str, statement: str = "") -> str:
     """Return `text` with SECRET in place of each password and hash.
 
-    `statement`: the subject of the text. Its secrets are masked anywhere in the text, for example in a server's syntax
-    error that quotes the middle of the statement.
+    `statement`: the SQL statement that the text is about. Its secrets are masked anywhere in the text, for example in a
+    server's syntax error that quotes the middle of the statement.
     """
     if statement and (found := _secrets(statement)):
         text = _NEAR.sub(_hidden, text)
@@ -76,7 +78,7 @@ def _hidden(match: re.Match[str]) -> str:
 
 
 def _secrets(statement: str) -> set[str]:
-    """Return the literals that are masked in the statement, with and without their quotes."""
+    """Return the secret literals of the statement, each with and without its quotes."""
     found = set()
     if _MAY_HOLD.search(statement):
         for pattern in _patterns(statement):

@@ -1,7 +1,8 @@
-"""Error numbers of MySQL and MariaDB by name, and their error texts that rplctl uses in several modules.
+"""The error numbers of MySQL and MariaDB by name, and the error texts that several modules of rplctl use.
 
-Used as `er.DUP_ENTRY` for ER_DUP_ENTRY. Invariant: no other module of rplctl contains an error number
-(tests/house/test_mysql_errors.py). If "slave" was renamed to "replica", the old name is used.
+Other modules write `er.DUP_ENTRY` for ER_DUP_ENTRY. Invariant: no other module of rplctl contains an error number
+(tests/house/test_mysql_errors.py). If MySQL has renamed an error from "slave" to "replica", the name here is the old
+one.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ UNKNOWN_NETWORK_NAMESPACE = 13406
 SETNS_FAILED = 13408
 RPL_INVALID_NON_ROW_FORMAT = 13508
 
-# a retry may help: too many connections, shutdown, killed, lock wait, deadlock, and the client's "server is away"
+# After these errors, a retry may help: a limit of connections, a shutdown, a lost connection, a lock wait, a deadlock.
 TRANSIENT = frozenset(
     {
         *(CON_COUNT_ERROR, SERVER_SHUTDOWN, NET_READ_ERROR, NET_READ_INTERRUPTED, NET_ERROR_ON_WRITE),
@@ -226,7 +227,7 @@ SLAVE_MULTIPLE_CHANNELS_CMD_TEXT = "Multiple channels exist on the slave. Please
 
 
 def must_stop(channel: str, thread: str) -> str:
-    """Return the text of 3081 (no thread), of 3021 (io) or of 3085 (sql)."""
+    """Return MySQL's text for threads that must stop first: of 3081 (`thread` is ''), 3021 (`io`) or 3085 (`sql`)."""
     what = f"a running slave {thread} thread" if thread else "running replication threads"
     stop, end = (f"STOP SLAVE {thread.upper()}_THREAD", ".") if thread else ("STOP SLAVE", "")
     return f"This operation cannot be performed with {what}; run {stop} FOR CHANNEL '{channel}' first{end}"

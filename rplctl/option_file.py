@@ -1,6 +1,6 @@
-"""Write option files: options are set and removed in place, so an operator's comments and their order are kept.
+"""Sets and removes options in an option file, without changes to the operator's comments and the order of options.
 
-Invariant: `config.read_file` reads exactly what was written; a value is checked before it is written.
+Invariant: a value is checked before it is written, and `config.read_file` returns exactly the written value.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ _HEAD = "Options of this instance; see rplctl.toml(5). Changed by `rplctl init`.
 
 
 def read_document(path: Path) -> TOMLDocument:
-    """Return the file with its comments; a new document if there is none. Raises ConfigError as `read_file` does."""
-    import tomlkit  # a read-only command loads this module but does not need tomlkit
+    """Return an option file as a document with its comments; a new document if the file does not exist.
+
+    Raises ConfigError if the file cannot be read or parsed.
+    """
+    import tomlkit  # here, because a read-only command also loads this module, but never needs tomlkit
 
     if not path.exists():
         document = tomlkit.document()
@@ -37,7 +40,7 @@ def to_bytes(document: TOMLDocument) -> bytes:
 
 
 def section_of(document: TOMLDocument, channel: str) -> Table:
-    """Return the channel's section, and create it if it is missing."""
+    """Return the channel's section of the document, and create the section if it is missing."""
     import tomlkit
 
     sections = document.setdefault("channel", tomlkit.table(is_super_table=True))
@@ -46,10 +49,11 @@ def section_of(document: TOMLDocument, channel: str) -> Table:
 
 
 def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, only_this_channel: bool = False) -> Path:
-    """Set options in `<datadir>/rplctl.toml` durably, and return the file.
+    """Set options in `<datadir>/rplctl.toml` durably, and return the path of the file.
 
-    `channel` '' is the whole instance; with `only_this_channel` it is the default channel alone, `[channel.""]`. Other
-    options and all comments are unchanged. Raises ConfigError if the file or a value is not valid.
+    If `channel` is '', the options are set for the whole instance. With `only_this_channel`, '' means only the default
+    channel, `[channel.""]`. Other options and all comments are unchanged. Raises ConfigError if the file or a value is
+    not valid.
     """
     path = private_folder(datadir) / INSTANCE_FILE
     document = read_document(path)
@@ -61,8 +65,9 @@ def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, o
 
 
 def forget_options(datadir: Path, channel: str, names: Collection[str]) -> None:
-    """Remove these options from the channel's own section of `<datadir>/rplctl.toml`. Raises ConfigError if the file
-    is not valid.
+    """Remove these options from the channel's own section of `<datadir>/rplctl.toml`.
+
+    Raises ConfigError if the file is not valid.
     """
     path = datadir / INSTANCE_FILE
     document = read_document(path)

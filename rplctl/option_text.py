@@ -1,6 +1,6 @@
-"""Parse the text of an option's value as mysqld does: sizes with a unit, lists, filter rules.
+"""Parses the texts of option values as mysqld does: sizes with a unit, lists, filter rules.
 
-Invariant: an invalid text gives None or False; the caller names the option in the error.
+Invariant: for an invalid text, a function returns None or False. The caller raises the error, which names the option.
 """
 
 from __future__ import annotations
@@ -9,13 +9,19 @@ _SIZE_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def joined(value: object) -> object:
-    """Return a TOML array of texts, or a repeated option, as one text."""
+    """Return the elements of a TOML array, or the values of a repeated option, as one text with commas.
+
+    Any other value is returned unchanged.
+    """
     is_list = isinstance(value, list | tuple) and all(isinstance(part, str) for part in value)
     return ",".join(value) if is_list else value  # type: ignore[arg-type]  # is_list says so
 
 
 def is_rule(holds: str, rule: str) -> bool:
-    """True if `rule` has the parts of a list that `holds` databases, tables, patterns or rewrites."""
+    """True if one element of a list option has the form that its kind requires.
+
+    `holds`: the kind, which is `databases` (no form), `tables` or `patterns` (A.B), or `rewrites` (A->B).
+    """
     separator = {"databases": "", "rewrites": "->"}.get(holds, ".")
     if not separator:
         return True
@@ -24,7 +30,7 @@ def is_rule(holds: str, rule: str) -> bool:
 
 
 def integer(value: object) -> int | None:
-    """Return a number, also from a text such as `64M` (67108864); None for any other value."""
+    """Return the value of a number or of a text such as `64M` (67108864); None for any other value."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

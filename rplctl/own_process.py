@@ -1,9 +1,10 @@
-"""rplctl's own processes: start one, send a signal to the holder of a lock file, describe its end.
+"""rplctl's own processes: functions that start a process, send it a signal, and describe its end.
 
-Invariants: a process that rplctl starts imports nothing from the working directory, whoever owns it: its command,
-environment and folder come from `own_python`, `own_environment` and OWN_FOLDER. Its files are private (OWN_UMASK). A
-signal goes only to a process that has the lock file open at that moment. A pid in a file proves nothing: it may be
-damaged, older than the last reboot, from another container, or reused for another process.
+Invariants: a process that rplctl starts imports no module from the working directory, because other users may write
+there. Therefore it gets its command from `own_python`, its environment from `own_environment`, and its working
+directory from OWN_FOLDER. Its files are private (OWN_UMASK). rplctl sends a signal only to a process that has the lock
+file open at this moment. The pid in a lock file proves nothing: it may be damaged, older than the last reboot, from
+another container, or reused for another process.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from typing import Final
 
 from rplctl.errors import LockBusy, RplError
 
-OWN_FOLDER: Final = "/"  # the working directory of rplctl's processes: only root can put a file there
-OWN_UMASK: Final = 0o077  # also for files of libraries, for example in a lake
-SAFE_PATH: Final = "PYTHONSAFEPATH"  # like `-P`, also for Python processes of a library
+OWN_FOLDER: Final = "/"  # the working directory of rplctl's processes, in which only root can create a file
+OWN_UMASK: Final = 0o077  # it also protects the files that a library creates, for example in a lake
+SAFE_PATH: Final = "PYTHONSAFEPATH"  # like `-P`, but also for the Python processes that a library starts
 _SWITCH_S: Final = 0.1
 _OBJECTS: Final = 50_000
 _PATH_VARIABLES: Final = (
@@ -34,27 +35,27 @@ _PATH_VARIABLES: Final = (
 
 
 def collect_seldom() -> None:
-    """Make Python's garbage collector run after 50,000 new objects, not after 700.
+    """Make Python's garbage collector run after 50,000 new objects instead of 700.
 
-    Loaded modules are never garbage. The collector took a fifth of the time in which an applier loads its modules.
+    An applier that loads its modules creates many objects and no garbage. The collector took a fifth of this time.
     """
     gc.set_threshold(_OBJECTS)
 
 
 def serve_many_threads() -> None:
-    """Set a longer switch interval for a process of many threads.
+    """Set a longer switch interval of Python's interpreter, for a process with many threads.
 
-    By default, each waiting thread requests the interpreter every 5 ms. With 64 threads, the process did little else. A
-    working thread releases the interpreter many times per batch anyway.
+    By default, each waiting thread requests the interpreter every 5 ms. In a process with 64 threads, these requests
+    took most of the time. A working thread releases the interpreter many times per batch anyway.
     """
     sys.setswitchinterval(_SWITCH_S)
 
 
 def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, channel: str | None = None) -> bool:
-    """Send the signal to the process that holds the lock file; False if the process has ended.
+    """Send the signal `number` to the process that holds the lock file; return False if the process has ended.
 
-    `what`: a description of the process. Raises LockBusy if the pid belongs to another process, RplError if another
-    user owns it.
+    `pid`: the pid in the lock file. `what`: a description of the process, for an error. Raises LockBusy if the process
+    with this pid does not have the lock file open. Raises RplError if the process belongs to another user.
     """
     try:
         descriptor = os.pidfd_open(pid)
@@ -83,14 +84,14 @@ def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, chann
 
 
 def own_python(*arguments: str) -> list[str]:
-    """Return the command that runs this Python without the working directory on its path."""
+    """Return the command that runs this Python with these arguments, without the working directory on its path."""
     return [sys.executable, "-P", *arguments]
 
 
 def own_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment for one of rplctl's processes, which runs in OWN_FOLDER.
+    """Return the environment for a process of rplctl, which runs in another folder than this process (OWN_FOLDER).
 
-    A relative path in a variable becomes absolute. PYTHONPATH keeps only its absolute folders.
+    Relative paths in the variables of _PATH_VARIABLES become absolute. PYTHONPATH keeps only its absolute folders.
     """
     found = {**environment, SAFE_PATH: "1"}
     found |= {name: os.path.abspath(found[name]) for name in _PATH_VARIABLES if found.get(name)}
@@ -99,11 +100,11 @@ def own_environment(environment: Mapping[str, str] = os.environ) -> dict[str, st
 
 
 def start_beside(arguments: Sequence[str], pass_fds: Sequence[int] = ()) -> int:
-    """Start a process of this Python in its own session, without output, and return its pid.
+    """Start this Python with these arguments as a background process, and return the pid of the new process.
 
-    The process may outlive this one.
+    The new process has its own session and no output, and may outlive this one. It gets the descriptors `pass_fds`.
     """
-    import subprocess  # not needed for signals only
+    import subprocess  # here, because a command that only sends signals does not need it
 
     null = subprocess.DEVNULL
     child = subprocess.Popen(
@@ -123,7 +124,10 @@ def start_beside(arguments: Sequence[str], pass_fds: Sequence[int] = ()) -> int:
 
 @contextmanager
 def signals_to(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
-    """Handle these signals with `handler` within the block, then restore the old handlers. Main thread only."""
+    """Handle these signals with `handler` during the block, and restore the old handlers after it.
+
+    In another thread than the main thread, the block runs without `handler`, because Python forbids it there.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -158,18 +162,23 @@ def stop_on_signals(stop: Callable[[], None], *numbers: signal.Signals) -> None:
 
 
 def ended_how(exit_code: int) -> str:
-    """Return words for an exit code, to follow the name of the process. Negative: minus the signal (subprocess)."""
+    """Return the end of a process in words, for example `was killed by SIGKILL`, to print after its name.
+
+    `exit_code`: as in subprocess, where a negative number means a signal.
+    """
     return f"was killed by {signal_name(-exit_code)}" if exit_code < 0 else f"ended with exit code {exit_code}"
 
 
 def signal_name(number: int) -> str:
-    """Return the signal's name, such as `SIGKILL`, or the number of a real-time signal, which has no name."""
+    """Return the signal's name, such as `SIGKILL`; the number as text for a real-time signal without a name."""
     return signal.Signals(number).name if number in set(signal.Signals) else str(number)
 
 
 def _has_open(pid: int, lock: Path) -> bool:
-    """True if the process has the file open. Raises ProcessLookupError or FileNotFoundError if it has ended, and
-    PermissionError if it is of another user.
+    """True if the process has the lock file open.
+
+    Raises ProcessLookupError or FileNotFoundError if the process has ended, and PermissionError if it belongs to
+    another user.
     """
     wanted = lock.stat()
     for entry in Path(f"/proc/{pid}/fd").iterdir():

@@ -1,8 +1,8 @@
-"""Read small files as a whole, and reject every other kind of file.
+"""Reads small files as a whole, and rejects every other kind of file.
 
-Invariant: a file in an instance folder or in a backup cannot make a command hang or fill its memory. The command ends
-with an error that names the file. Such files are a FIFO, a device, a folder, a file of gigabytes, or JSON that is
-nested too deep. Every read of rplctl's own files uses this module.
+Invariant: no file in an instance folder or in a backup can make a command hang or fill its memory. A FIFO, a device or
+a file of gigabytes could do this; rplctl reports an error that names the file. It also rejects a folder, and JSON that
+is nested too deep. Every read of rplctl's own files uses this module.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ _KINDS = (
 
 
 class UnfitFile(RplError):
-    """The error for a file that exists but has the wrong kind or size; exit code 1."""
+    """The error for a file that exists, but is not a regular file or is too large. The exit code is 1."""
 
 
 def read_plain(path: Path, largest: int = LARGEST, *, follow: bool = True) -> bytes:
-    """Return the whole file. Raises OSError from the system; UnfitFile if the file is not regular, or too large.
+    """Return the whole content of a file.
 
-    `follow`: accept symbolic links, as a Kubernetes ConfigMap needs them.
+    `follow`: True if the path may be a symbolic link, for example to the files of a Kubernetes ConfigMap. Raises
+    OSError if the file cannot be read. Raises UnfitFile if it is not regular, or has more than `largest` bytes.
     """
     descriptor = open_plain(path, follow=follow)
     with os.fdopen(descriptor, "rb") as file:
@@ -48,7 +49,10 @@ def read_plain(path: Path, largest: int = LARGEST, *, follow: bool = True) -> by
 
 
 def read_if_there(path: Path, largest: int = LARGEST, *, follow: bool = True) -> bytes:
-    """Read a file as `read_plain` does; b'' if there is no file."""
+    """Return the whole content of a file; b'' if the file does not exist.
+
+    The parameters and the other errors are those of `read_plain`.
+    """
     try:
         return read_plain(path, largest, follow=follow)
     except FileNotFoundError:
@@ -64,8 +68,10 @@ def size_of(path: Path) -> int:
 
 
 def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = True) -> int:
-    """Return a descriptor of a regular file; never waits for another process. Raises OSError if it cannot be opened,
-    and UnfitFile if it is not a regular file.
+    """Open a regular file without waiting for another process, and return its descriptor.
+
+    `follow`: as in `read_plain`. Raises OSError if the file cannot be opened, and UnfitFile if it is not a regular
+    file.
     """
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     try:
@@ -76,7 +82,7 @@ def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = True) -> 
                 f"{path} is a symbolic link, not a file",
                 hint=f"replace the link by the file that it names, then try again; to see this file, run: ls -l {path}",
             ) from None
-        refuse_unfit(path)  # a FIFO without a reader, a socket, a folder to write to: its kind is the better reason
+        refuse_unfit(path)  # for a FIFO, a socket or a folder, UnfitFile explains the reason better than the OSError
         raise
     try:
         refuse_unfit(path, os.fstat(descriptor))
@@ -96,7 +102,10 @@ def closing_descriptor(descriptor: int) -> Iterator[int]:
 
 
 def refuse_unfit(path: Path, found: os.stat_result | None = None) -> None:
-    """Raise UnfitFile if the path is not a regular file; a missing file is accepted."""
+    """Raise UnfitFile if the path is not a regular file. Accept a path that does not exist.
+
+    `found`: the state of the file, if the caller has it already.
+    """
     if found is None:
         try:
             found = path.lstat()
@@ -111,8 +120,9 @@ def refuse_unfit(path: Path, found: os.stat_result | None = None) -> None:
 
 
 def stored_json(path: Path) -> Any:
-    """Return the JSON of a file that may be lost; None if it is missing or damaged. Raises UnfitFile if it is not a
-    regular file.
+    """Return the parsed JSON of a file; None if the file is missing or damaged, because rplctl can do without it.
+
+    Raises OSError if the file cannot be read, and UnfitFile if it is not a regular file.
     """
     try:
         return parsed_json(read_plain(path))
@@ -121,7 +131,7 @@ def stored_json(path: Path) -> Any:
 
 
 def parsed_json(data: bytes) -> Any:
-    """Parse JSON. Raises ValueError if the data are not valid JSON, or nested too deep."""
+    """Return the parsed JSON. Raises ValueError if the data are not valid JSON, or are nested too deep."""
     try:
         return json.loads(data)
     except RecursionError:

@@ -1,8 +1,9 @@
 """Positions in the two kinds of log: the source's binary log and rplctl's relay log.
 
-The two types differ on purpose: mypy rejects a relay log position in place of a source position. Positions are 64-bit
-byte offsets (binary logs exceed 4 GiB although the field in the event header has 32 bits). The order is by the number
-after the last dot, then by offset (WL#4621), never by comparing names as text.
+Each kind has its own type, so mypy rejects a relay log position in place of a source position. A position has the name
+of a log and an offset in bytes. The offset has 64 bits, because a binary log may exceed 4 GiB, although the field in
+the event header has 32 bits. Positions are ordered by the number after the last dot of the name, then by the offset
+(WL#4621). Names are never compared as text.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Self
 
 from rplctl.errors import UsageError
 
-FIRST_EVENT_POSITION = 4  # the magic number `\xfebin` comes first
-LARGEST_POSITION = (1 << 62) - 1  # of an offset: the end of an event there still fits into 63 bits
+FIRST_EVENT_POSITION = 4  # a log begins with the magic number `\xfebin`
+LARGEST_POSITION = (1 << 62) - 1  # the largest offset; the end of an event at this offset fits into 63 bits
 _LOG_NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,500}\.[0-9]{1,10}")
 
 
@@ -59,23 +60,30 @@ class RelayLogPosition(_LogPosition):
 
 
 def is_log_name(name: str) -> bool:
-    """True for `base.NNNNNN` without folder or control characters; only such a name is stored, sent or opened."""
+    """True for a name such as `base.NNNNNN`, without a folder and without control characters.
+
+    rplctl never stores, sends or opens a log with another name.
+    """
     return _LOG_NAME.fullmatch(name) is not None
 
 
 def can_begin_at(offset: int) -> bool:
-    """True if an event of a log can begin at the offset, which a ROTATE may therefore contain."""
+    """True if an event of a log can begin at this offset, so that a ROTATE event with this offset is valid."""
     return FIRST_EVENT_POSITION <= offset <= LARGEST_POSITION
 
 
 def log_number(name: str) -> int:
-    """Return the number of a log: 12 for `binlog.000012`. It is 0 for a name without a number, such as the empty name,
-    which sorts before every log.
+    """Return the number of a log, for example 12 for `binlog.000012`.
+
+    The number is 0 for a name without a number, for example the empty name. So this name is ordered before all logs.
     """
     digits = name.rpartition(".")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
 def numbered_log_name(base: str, number: int) -> str:
-    """Return a log's name: `relay-bin.000007` for (`relay-bin`, 7); more digits if the number needs them."""
+    """Return the name of a log, for example `relay-bin.000007` for (`relay-bin`, 7).
+
+    The number has six digits, or more if it needs them.
+    """
     return f"{base}.{number:06d}"

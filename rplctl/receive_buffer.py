@@ -1,7 +1,7 @@
-"""A buffer for received bytes: in memory, or, for an event that is too large, in a mapped temporary file.
+"""A buffer for received bytes, which is in memory or, for a very large event, in a temporary file that is mapped.
 
-Invariant: no byte of the file is written before the disk has space for it, because writing to a mapping of a full disk
-kills the process. The file takes little more disk space than the received bytes.
+Invariant: rplctl reserves disk space for a part of the file before it writes this part. A write to a mapped file on a
+full disk would kill the process. The file takes little more disk space than the received bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ _DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Room:
-    """A buffer of `size` bytes; the first `usable` bytes may be written. `buffer` is valid as long as it is in use."""
+    """A buffer of `size` bytes, of which the caller may write the first `usable` bytes.
+
+    `folder`: the folder of the temporary file. `most_in_memory`: the largest size of a buffer in memory; 0 means
+    MOST_IN_MEMORY. The array `buffer` remains valid as long as a reference to it exists.
+    """
 
     def __init__(self, size: int, folder: Path, most_in_memory: int = 0) -> None:
         self.usable = size
@@ -45,8 +49,9 @@ class Room:
         self._folder = folder
 
     def extend(self, needed: int) -> None:
-        """Make at least `needed` bytes usable. Raises RelayLogError 1595 if the file cannot grow; the error is
-        transient if the disk is full.
+        """Reserve disk space, so that at least `needed` bytes are usable.
+
+        Raises RelayLogError 1595 if the file cannot grow. The error is transient if the disk is full.
         """
         while self.usable < needed:
             step = min(STEP_BYTES, len(self.buffer) - self.usable)

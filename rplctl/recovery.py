@@ -1,25 +1,27 @@
-"""Relay log recovery (WL#4621, WL#7353, design D7): runs at every connection, without an option.
+"""Relay log recovery, which runs at each connection of the receiver (WL#4621, WL#7353, design D7).
 
-1. Repair the index: finish an interrupted purge, drop missing files, keep the logs up to the first gap.
-2. Truncate the last relay log after its last complete, intact transaction, and make the file durable. Only the last log
-can be torn: the logs before it were durable before it was listed. A killed receiver did not sync, and another log may
-follow. A log that does not record its start holds nothing, unless it is the first one. An intact log that a server
-wrote in this form is never removed: an error names it.
-3. The next event to receive is at the end of that transaction in the source's log, or at the executed position if that
-is later. The stored Read_Master_Log_Pos is only used in two cases. Either there is neither a relay log nor an executed
-position, or CHANGE MASTER set it while relay logs were not applied yet.
-4. The remaining relay logs must form a readable chain from the applier's position to their end. At the first damage, or
-if a log does not begin at the end of the one before it, the rest is removed and received again. `thorough` checks every
-event in between, at a receiver's start; later connections check the applier's relay log and the last one. Relay logs
-that begin after the executed position are useless: all are removed, and the source sends the events again. If nothing
-is executed yet, this would lose the start of the replication: an error names it, and the command.
+1. Repair the index. An interrupted purge is finished, and missing files are removed from the index. Only the logs
+before the first gap in their numbers are kept.
+2. Truncate the last relay log after its last complete, intact transaction. Then sync it, because a killed receiver has
+not done this, and another log may follow. The logs before the last one are complete: each was synced before the next
+one was listed. A log after the first one is useless if it does not record its start in the source's log. But if such a
+log is intact and another program wrote it, recovery raises an error and removes nothing.
+3. Find the next event to receive: it is at the end of the last relay log, or at the executed position if that is later.
+The stored Read_Master_Log_Pos is used only in two cases. Either there is neither a relay log nor an executed position,
+or CHANGE MASTER has set it while relay logs were not applied yet.
+4. Check the relay logs from the applier's position on: they must be readable, and each must begin at the end of the log
+before it. After the first fault, the rest is removed and received again. A receiver that starts checks all these logs
+(`thorough`); later connections check only the applier's relay log and the last one.
+If the relay logs begin after the executed position, all of them are useless and are removed. If nothing is executed
+yet, this would also remove the position at which replication began. Recovery then raises an error with this position
+and the next command.
 
-With GTIDs, positions of one source mean nothing for another. Relay logs without the applier's own log are useless. All
-logs are useless if one is damaged, or does not begin at the end of the one before it. The receiver then continues after
-the executed GTIDs; without any, at the source's first log.
+With GTIDs, a position of one source has no meaning at another source. All relay logs are useless if the applier's relay
+log is missing, or if step 4 finds a fault. The receiver then continues after the executed GTIDs. If there are none, it
+begins at the source's first log.
 
-Invariant: planning changes nothing (`plan_recovery`, the output of `dry_run`). After each step of the execution, a new
-plan gives the same result, so recovery may be killed at any point and repeated. The caller holds the receiver lock.
+Invariant: to make a plan changes nothing (`plan_recovery`). After each step of its execution, a new plan has the same
+result. So recovery may be killed at any point and repeated. The caller holds the lock of the receiver.
 """
 
 from __future__ import annotations
@@ -57,23 +59,26 @@ _NOWHERE: Final = BinlogPosition("", FIRST_EVENT_POSITION)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryResult:
-    """The result of a recovery, or the plan with `dry_run`."""
+    """The result of a recovery, or the plan if nothing was changed (`dry_run`)."""
 
     next_event: BinlogPosition  # WL#4621's e' or e'': the position to request from the source
-    relay_end: RelayLogPosition  # the append position (`RelayLogWriter.resume`); empty without a relay log
-    needs_new_relay_log: bool  # use `open_new(next_event, …)`: no file, a truncated end, or a jump of positions
-    format_description: bytes  # the source's event in force at `relay_end`; b'' if unknown
+    relay_end: RelayLogPosition  # where the receiver appends (`RelayLogWriter.resume`); empty without a relay log
+    needs_new_relay_log: bool  # no relay log, a truncated end, or a jump: the receiver must begin a new relay log
+    format_description: bytes  # the source's FORMAT_DESCRIPTION in force at `relay_end`; b'' if unknown
     truncated_bytes: int
     removed_relay_logs: tuple[str, ...]
     retrieved_gtid_set: str  # GTIDs of complete transactions in the relay log; only for channels that use GTIDs
     is_index_repaired: bool
     notes: tuple[str, ...]  # for the thread's log and `rplctl recover`
-    continues_at: BinlogPosition = _NOWHERE  # source position at the relay log's end, for a new log
+    continues_at: BinlogPosition = _NOWHERE  # the source position that a new relay log records as its start
 
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """The last usable relay log, in its state after the truncation."""
+    """The last usable relay log, and the position after which it is to be truncated.
+
+    `size`: bytes before the truncation. `boundary`: the position after the last complete, intact transaction.
+    """
 
     name: str
     size: int
@@ -98,9 +103,10 @@ def recover_relay_log(
 ) -> RecoveryResult:
     """Truncate the relay log after its last complete transaction, and return the next position to receive.
 
-    No option turns this off or weakens it; for `thorough` see step 4. Raises RelayLogError if received transactions,
-    which may not be applied, are missing or out of order, and the position to receive them again would be lost, too.
-    Raises RplError if the disk fails (transient if it is full).
+    `dry_run`: return only the plan. `thorough`: check all relay logs (step 4 in the module's docstring). Raises
+    RelayLogError if relay logs are missing or damaged, nothing is applied yet, and recovery would lose the position at
+    which replication began. Also raises RelayLogError for an intact log of another program (step 2). Raises RplError
+    if the disk fails; the error is transient if the disk is full.
     """
     if dry_run:
         return plan_recovery(channel, master_info, relay_log_info, thorough=thorough)
@@ -118,7 +124,9 @@ def recover_relay_log(
 def plan_recovery(
     channel: Channel, master_info: MasterInfo, relay_log_info: RelayLogInfo, *, thorough: bool = True
 ) -> RecoveryResult:
-    """Return the plan of the recovery without changing anything."""
+    """Return the plan of the recovery, and change nothing. The parameters and errors are those of
+    `recover_relay_log`.
+    """
     index = RelayLogIndex(channel)
     purged = set(registered_names(channel))
     listed = [name for name in index.names() if name not in purged]
@@ -174,9 +182,10 @@ def plan_recovery(
 
 
 def choose_logs(listed: Sequence[str], files: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return (relay logs to keep, notes): the listed and existing logs, up to the first gap in their numbers.
+    """Return the relay logs to keep, and notes for the operator about the others.
 
-    If no line of the index is usable, the files from the last one back to the first gap are listed again.
+    `listed`: the names in the index. `files`: the existing relay logs. The kept logs are in both, and are before the
+    first gap in their numbers. If the index has no names, the kept logs are the files after the last gap.
     """
     notes: list[str] = []
     existing = sorted(set(listed) & set(files), key=log_number)
@@ -199,7 +208,7 @@ def choose_logs(listed: Sequence[str], files: Sequence[str]) -> tuple[list[str],
 
 
 def _find_tail(index: RelayLogIndex, kept: Sequence[str]) -> tuple[_Tail | None, list[str]]:
-    """Return (the last usable relay log, later logs without an intact event)."""
+    """Return the last usable relay log, and the later logs, which are damaged. None if no log is usable."""
     damaged: list[str] = []
     for name in reversed(kept):
         tail = _examine(index, name, is_first=name == kept[0])
@@ -210,10 +219,11 @@ def _find_tail(index: RelayLogIndex, kept: Sequence[str]) -> tuple[_Tail | None,
 
 
 def _examine(index: RelayLogIndex, name: str, *, is_first: bool) -> _Tail | None:
-    """Return the state of the file at its last complete, intact transaction; None if it is useless.
+    """Return the relay log with the position after its last complete, intact transaction; None if the log is useless.
 
-    A file is useless if even its first event is incomplete. It is also useless if it follows other logs but does not
-    record its start: nothing in it can continue them.
+    A log is useless if even its first event is incomplete. A log that follows other logs (`is_first` is False) is also
+    useless if it does not record its start in the source's log. Raises RelayLogError if such a log is intact and
+    another program wrote it.
     """
     with mapped_file(index.path(name)) as data:
         try:
@@ -226,16 +236,16 @@ def _examine(index: RelayLogIndex, name: str, *, is_first: bool) -> _Tail | None
         if not start.source.log_name and (boundary.offset <= start.first_event_end < size or not is_first):
             if is_of_another_program(sound, start) and not is_first:
                 raise _not_judged(index.channel, name)
-            return None  # truncated inside the header: the file's start is unknown, and no event is complete
+            return None  # the start of the file in the source's log is unknown, so no log can be continued by it
         return None if boundary.offset < start.first_event_end else _Tail(name, size, boundary)
 
 
 def _begins_after(
     index: RelayLogIndex, first: str, executed: BinlogPosition, relay_log_info: RelayLogInfo, *, by_gtid: bool
 ) -> bool:
-    """True if the relay logs do not reach back to the executed position."""
+    """True if the first relay log begins after the executed position, so that events between them are missing."""
     start = start_of(index.path(first))
-    if by_gtid and relay_log_info.relay_log_name:  # logs that are received again begin with the executed position
+    if by_gtid and relay_log_info.relay_log_name:  # logs that were received again begin at the executed position
         return start != executed and not index.path(relay_log_info.relay_log_name).exists()
     return bool(executed.log_name) and (start is None or (bool(start.log_name) and executed.is_before(start)))
 
@@ -243,7 +253,7 @@ def _begins_after(
 def _first_to_read(
     index: RelayLogIndex, kept: Sequence[str], executed: BinlogPosition, relay_log_info: RelayLogInfo
 ) -> int:
-    """Return the index of the applier's relay log; 0 if it is unknown."""
+    """Return the index, in `kept`, of the relay log that the applier reads next; 0 if this log is unknown."""
     if relay_log_info.gtid_executed and relay_log_info.relay_log_name in kept:
         return kept.index(relay_log_info.relay_log_name)
     for number in range(len(kept) - 1, 0, -1) if executed.log_name else ():
@@ -254,7 +264,11 @@ def _first_to_read(
 
 
 def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorough: bool) -> tuple[list[str], str]:
-    """Return (relay logs that form a readable chain from the applier's on, the reason why the chain ends or '')."""
+    """Return the relay logs before the first damage or gap, and a description of the damage or gap; '' if none.
+
+    The check begins at the index `first` of `kept`, which is the applier's relay log. Without `thorough`, only this log
+    and its successor are checked.
+    """
     for number in range(first, len(kept) - 1):
         name, following = kept[number : number + 2]
         tail, there = _examine(index, name, is_first=number == 0), start_of(index.path(following))
@@ -262,7 +276,7 @@ def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorou
             return list(kept[:number]), f"{name} has no intact event"
         here = tail.boundary.source
         if there is not None and not there.log_name:
-            _examine(index, following, is_first=False)  # raises an error for an intact log without a start
+            _examine(index, following, is_first=False)  # raises an error if another program wrote an intact log
         if there is None or not follows(here, there):
             return list(kept[: number + 1]), f"{name} can be read to {here}, {following} begins at {named(there)}"
         if not thorough:
@@ -271,7 +285,10 @@ def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorou
 
 
 def _retrieved(index: RelayLogIndex, kept: Sequence[str], tail: _Tail | None, broken: str) -> tuple[str, str]:
-    """Return (the GTIDs in the relay logs, the reason why they cannot be read or '')."""
+    """Return the GTIDs of the relay logs, and the reason why they cannot be read; '' if they can be read.
+
+    `broken`: the damage or gap that `sound_chain` found, or ''.
+    """
     if broken or tail is None:
         return "", broken
     try:
@@ -281,7 +298,7 @@ def _retrieved(index: RelayLogIndex, kept: Sequence[str], tail: _Tail | None, br
 
 
 def _is_set_behind(tail: _Tail, master_info: MasterInfo) -> bool:
-    """True if CHANGE MASTER set another read position while relay logs waited to be applied."""
+    """True if CHANGE MASTER has set the read position while there were relay logs that are not applied yet."""
     is_set = not master_info.flushed_relay_log_name and master_info.flushed_relay_log_pos == SET_BY_COMMAND
     return bool(is_set and tail.boundary.source.log_name and not master_info.uses_gtid)
 
@@ -289,7 +306,10 @@ def _is_set_behind(tail: _Tail, master_info: MasterInfo) -> bool:
 def _next_event(
     tail: _Tail | None, executed: BinlogPosition, master_info: MasterInfo, channel: Channel
 ) -> BinlogPosition:
-    """Return WL#4621's next position: the later of the relay log's end and the executed position."""
+    """Return the position to request from the source: step 3 in the module's docstring (WL#4621).
+
+    Raises RelayLogError if all relay logs are missing and nothing is applied yet.
+    """
     if tail is not None and _is_set_behind(tail, master_info):
         return master_info.read_position
     if tail is not None and tail.boundary.source.log_name:
@@ -298,7 +318,7 @@ def _next_event(
     if executed.log_name:
         return executed
     if master_info.uses_gtid:
-        return _NOWHERE  # the executed GTIDs define the start; without any, the source's first log
+        return _NOWHERE  # the receiver begins after the executed GTIDs, or at the source's first log
     if tail is None and master_info.flushed_relay_log_name:
         raise _unknown_start(
             channel, f"all relay logs are missing (the last one was {master_info.flushed_relay_log_name});"
@@ -307,7 +327,10 @@ def _next_event(
 
 
 def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = None) -> RelayLogError:
-    """Return the error for a lost start. `begun`: the first received position, if the remaining logs show it."""
+    """Return the error for relay logs that are lost or damaged before anything was applied.
+
+    `why`: the first words of the message. `begun`: the position at which replication began; None if it is unknown.
+    """
     name = f" --channel {channel.name}" if channel.name else ""
     if begun is not None:
         options = f"--master-log-file {begun.log_name} --master-log-pos {begun.log_pos}"
@@ -351,7 +374,10 @@ def _position_notes(tail: _Tail | None, next_event: BinlogPosition, relay_log_in
 
 
 def _carry_out(index: RelayLogIndex, plan: RecoveryResult) -> None:
-    """Execute the plan: the index, then the files, then the truncation or the sync. The caller holds the index lock."""
+    """Execute the plan: write the index, remove files, and then truncate or sync the last relay log.
+
+    The caller holds the lock of the index.
+    """
     kept = [name for name in index.files() if name not in plan.removed_relay_logs]
     if plan.is_index_repaired:
         index.replace(kept)

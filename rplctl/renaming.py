@@ -1,16 +1,16 @@
-"""Rename a channel: everything under the channel's name moves, in steps that a crash may interrupt at any point.
+"""Renames a channel, in steps that a crash may interrupt at any point.
 
-    step        moved state                                                                     crash point after it
+    step        what the step writes or renames                                                 crash point after it
     journal     `run/rename-channel.json`: the two names, and the number of finished steps      rename_after_journal
     rows        the channel's rows in the target: repositories, marker, owner, models, copies   rename_after_rows
     relay_logs  the files, the index, the register of a purge                                   rename_after_relay_logs
     records     MasterInfo and RelayLogInfo, with the names of relay logs in them               rename_after_records
     options     `[channel.NAME]` of rplctl.toml                                                 rename_after_options
-    folder      `run/CHAN/`, without its locks and without files that are recreated             rename_after_folder
+    folder      `run/CHAN/`, without its locks and without temporary files                      rename_after_folder
 
-Invariant: while the journal exists, nothing is applied or received under either name, and each step may be repeated.
-All checks come before the journal is written. So the next command that changes or starts the channel, under either
-name, can finish an interrupted rename.
+Invariant: while the journal exists, no thread runs under the old or the new name, and each step may be repeated. All
+checks come before the journal is written. So an interrupted rename can always be finished: the next command that
+changes or starts the channel, under the old or the new name, does this.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from rplctl.target import mapped_errors
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-LOCKS: Final = ("admin", "verify")  # a start also takes the first lock
+LOCKS: Final = ("admin", "verify")  # `rplctl start` also takes the lock `admin`
 _MADE_AGAIN: Final = frozenset({"spool", "clone", "verify", "verify-source", "java"})
 EngineOf = Callable[[Config], Callable[[], "Engine"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """A rename in progress. `done`: the number of finished steps."""
+    """The record of a rename in progress: both names, and the number of finished steps (`done`)."""
 
     old: str
     new: str
@@ -62,7 +62,10 @@ def journal_path(datadir: Path) -> Path:
 
 
 def pending_rename(datadir: Path) -> Journal | None:
-    """Return the journal of an interrupted or running rename. Raises RplError if the journal is damaged."""
+    """Return the journal of an interrupted or running rename; None if there is none.
+
+    Raises RplError if the journal is damaged.
+    """
     path = journal_path(datadir)
     if not path.exists():
         return None
@@ -83,9 +86,10 @@ def is_of(journal: Journal, channel: str) -> bool:
 
 
 def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
-    """Finish an interrupted rename of this channel; do nothing if there is none.
+    """Finish an interrupted rename of this channel. Do nothing if there is none.
 
-    Raises LockBusy while the rename runs, TargetError if the target does not answer.
+    `channel`: the old or the new name. Raises LockBusy if the rename still runs, and TargetError if the target does not
+    answer.
     """
     found = pending_rename(config.datadir)
     if found is None or not is_of(found, channel):
@@ -97,9 +101,9 @@ def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
 
 
 def refuse_pending_rename(config: Config, channel: str) -> None:
-    """Raise UsageError if a rename of this channel is unfinished, because a dry run must not finish it.
+    """Raise UsageError if a rename of this channel was interrupted, because a dry run must not finish it.
 
-    Raises RplError if the journal is damaged.
+    `channel`: the old or the new name. Raises RplError if the journal is damaged.
     """
     found = pending_rename(config.datadir)
     if found is not None and is_of(found, channel):
@@ -112,8 +116,9 @@ def refuse_pending_rename(config: Config, channel: str) -> None:
 
 @contextmanager
 def both_locked(datadir: Path, *names: str) -> Iterator[None]:
-    """Prevent a start, a change or a verify of these channels during the block. Raises LockBusy if one of these
-    runs.
+    """Prevent other commands from starting, changing or verifying these channels during the block.
+
+    Raises LockBusy if such a command runs.
     """
     with ExitStack() as held:
         for role in LOCKS:
@@ -123,9 +128,9 @@ def both_locked(datadir: Path, *names: str) -> Iterator[None]:
 
 
 def begin(config: Config, old: str, new: str, engine_of: EngineOf) -> None:
-    """Write the journal, and execute the rename.
+    """Begin a rename: write the journal, and execute all steps.
 
-    The caller holds `both_locked` and has rejected invalid names.
+    The caller is inside `both_locked` for both names, and has rejected invalid names.
     """
     journal = Journal(old=old, new=new)
     _write(config.datadir, journal)
@@ -134,7 +139,7 @@ def begin(config: Config, old: str, new: str, engine_of: EngineOf) -> None:
 
 
 def carry_out(config: Config, journal: Journal, engine_of: EngineOf) -> None:
-    """Execute the remaining steps."""
+    """Execute the steps that the journal does not have as finished, and remove the journal."""
     for number, step in enumerate(_STEPS[journal.done :], journal.done + 1):
         step(_Renaming(config, journal, engine_of))
         journal = replace(journal, done=number)
@@ -148,7 +153,7 @@ def _write(datadir: Path, journal: Journal) -> None:
 
 
 class _Renaming:
-    """The channels and the options for the steps of a rename."""
+    """The steps of a rename, and the channels and options that they need."""
 
     def __init__(self, config: Config, journal: Journal, engine_of: EngineOf) -> None:
         datadir = config.datadir
@@ -158,7 +163,7 @@ class _Renaming:
         self.engine = engine_of(self.config)
 
     def rows(self) -> None:
-        """Rename the channel in the target's tables, in one transaction, if the target has them."""
+        """Rename the channel in rplctl's tables in the target, in one transaction. Do nothing if there are none."""
         from rplctl.commit.marker import rename_relay_logs
         from rplctl.own_tables.tables import rename_channel
         from rplctl.repository.table import is_file_missing
@@ -171,12 +176,12 @@ class _Renaming:
         crash_point("rename_after_rows")
 
     def relay_log(self, name: str) -> str:
-        """Return the relay log's name after the rename; '' and other names are unchanged."""
+        """Return the new name of a relay log; '' and names that do not belong to the channel are unchanged."""
         base, dot, number = name.rpartition(".")
         return f"{self.new.relay_log_base}{dot}{number}" if base == self.old.relay_log_base else name
 
     def relay_logs(self) -> None:
-        """Rename the relay logs: a file has its new name before the new index lists it."""
+        """Rename the relay logs and their index. The files get their new names before the new index lists them."""
         old, new = RelayLogIndex(self.old), RelayLogIndex(self.new)
         with old.lock(), new.lock():
             finish_purge(self.old)
@@ -189,9 +194,10 @@ class _Renaming:
         crash_point("rename_after_relay_logs")
 
     def records(self) -> None:
-        """Move the records in files.
+        """Write MasterInfo and RelayLogInfo with the new names of the channel and its relay logs.
 
-        Records in tables have moved with the rows, and only get the new relay log names.
+        Records in files also move to the files of the new channel. For records in tables, the step `rows` has already
+        renamed the channel.
         """
         for kind in RepositoryKind:
             if kind is RepositoryKind.TABLE and not may_have_table(self.config):

@@ -1,13 +1,14 @@
-"""Passwords: their sources, their stored form, and reading them back (design D14; WL#2775's open issue 1).
+"""Finds, stores and reads the passwords of sources and targets (design D14; WL#2775's open issue 1).
 
-rplctl never writes a password as clear text into a repository or an option file, but in one of these forms:
+rplctl never writes a password as clear text into a repository or an option file. It writes one of these forms:
 
     fernet:TOKEN     encrypted and authenticated with the instance's key (`<datadir>/rplctl.key`, 0600)
-    env:NAME         read from that environment variable when needed
-    file:PATH        the first line of that file, which only its owner may read
+    env:NAME         the value of the environment variable NAME, which rplctl reads when it needs the password
+    file:PATH        the first line of the file PATH, which only its owner may read
 
-Any other value is read as clear text: so an edited or imported `master.info` of a real server works (WL#5125).
-Invariant: no function here puts a secret into an exception, a log or a repr.
+Any other stored value is a password in clear text. So rplctl can read a `master.info` that somebody has edited, or that
+a MySQL server has written (WL#5125). Invariant: no function of this module puts a secret into an exception, a log or a
+repr.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ PASSWORD_VARIABLE = "RPLCTL_PASSWORD"
 CREDENTIALS_VARIABLE = "CREDENTIALS_DIRECTORY"  # systemd LoadCredential=
 CREDENTIAL_NAME = "rplctl.password"
 OPTION_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
-OPTION_GROUPS = ("client", "rplctl")  # merged; the later group wins
+OPTION_GROUPS = ("client", "rplctl")  # an option in the later group overrides the one in the earlier group
 MAX_SECRET_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class PasswordSources:
-    """The password options of a command line; `find_password` checks all other sources."""
+    """The password options of one command line. Other sources of a password are in `find_password`."""
 
     password_file: Path | None = None
     password_stdin: bool = False
-    ask: Callable[[], str] | None = None  # --ask-password on a terminal
+    ask: Callable[[], str] | None = None  # for --ask-password: it asks on the terminal
     reference: str = ""  # env:NAME or file:PATH, stored unchanged
 
     @property
@@ -48,10 +49,11 @@ class PasswordSources:
 
 
 def find_password(sources: PasswordSources, user: str, *, option_files: tuple[str, ...] = OPTION_FILES) -> str | None:
-    """Return the clear-text password in the order of design D14; None if no source has one.
+    """Return the clear-text password from the first source that has one, in the order of design D14; None without one.
 
-    An option file only counts if it names this user or none: `[client]` often has another account. Raises ConfigError
-    if a file cannot be read or others can read it, and UsageError if the operator enters no password.
+    A password in an option file is used only if the file names the user `user` or no user, because `[client]` often has
+    another account. Raises ConfigError if a file cannot be read, or if other users can read it. Raises UsageError if
+    the operator enters no password.
     """
     if sources.password_file:
         return read_secret_file(sources.password_file)
@@ -69,7 +71,10 @@ def find_password(sources: PasswordSources, user: str, *, option_files: tuple[st
 
 
 def _from_option_files(option_files: tuple[str, ...]) -> dict[str, str]:
-    """Return the merged groups of all existing option files; the last file wins."""
+    """Return the options in `[client]` and `[rplctl]` of all existing option files; the last file wins.
+
+    Raises ConfigError if a file is not an option file, or if it has a password and other users can read it.
+    """
     merged: dict[str, str] = {}
     for name in option_files:
         path = Path(name).expanduser()
@@ -85,7 +90,10 @@ def _from_option_files(option_files: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_option_file(path: Path) -> dict[str, str]:
-    """Return `[client]` and `[rplctl]` of a MySQL option file, merged, without quotes (as MySQL's clients do)."""
+    """Return the options in `[client]` and `[rplctl]` of a MySQL option file, without the quotes around values.
+
+    Raises ConfigError if the file is not an option file.
+    """
     parser = configparser.ConfigParser(
         allow_no_value=True, interpolation=None, strict=False, delimiters=("=",), comment_prefixes=("#", ";", "!")
     )
@@ -102,8 +110,9 @@ def read_option_file(path: Path) -> dict[str, str]:
 
 
 def read_secret_file(path: Path) -> str:
-    """Return the first line of a file that only its owner can read. Raises ConfigError if it cannot be read, or if
-    others can read it.
+    """Return the first line of a file that only its owner can read.
+
+    Raises ConfigError if the file cannot be read, or if other users can read it.
     """
     try:
         if path.is_file() and is_readable_by_others(path):
@@ -127,7 +136,10 @@ def _first_line(data: bytes, where: str) -> str:
 
 
 def check_reference(reference: str) -> str:
-    """Return `env:NAME` or `file:PATH` (absolute) if it is valid. Raises UsageError for any other text."""
+    """Return the reference to a password unchanged if it is `env:NAME` or `file:PATH` with an absolute path.
+
+    Raises UsageError for any other text.
+    """
     kind, _, name = reference.partition(":")
     is_good = name.isidentifier() if kind == "env" else name.startswith("/") if kind == "file" else False
     if not is_good or not name.isprintable():
@@ -136,9 +148,10 @@ def check_reference(reference: str) -> str:
 
 
 def protect(clear: str, datadir: Path, *, makes_key: bool = True) -> str:
-    """Return the password in the form to store; '' is unchanged. Raises ConfigError if the key is not available.
+    """Return the password, encrypted with the instance's key, to store it; '' is unchanged.
 
-    `makes_key` False is for callers that store nothing: without a key, the password is returned unchanged.
+    If the instance has no key, `makes_key` decides: True creates a key, False returns the password unchanged. False is
+    for callers that store nothing. Raises ConfigError if others can read the key.
     """
     if not clear:
         return ""
@@ -150,10 +163,10 @@ def protect(clear: str, datadir: Path, *, makes_key: bool = True) -> str:
 
 
 def reveal(stored: str, datadir: Path) -> str:
-    """Return the clear-text password of a stored one.
+    """Return the clear-text password for a stored value in one of the forms that the module's docstring lists.
 
-    Raises ConfigError if the variable, the file or the key cannot be read, and RplError if the key does not decrypt
-    it. The text of an error never has the secret.
+    Raises ConfigError if the variable, the file or the key cannot be read. Raises RplError if the key does not decrypt
+    the value. The text of an error never contains the password.
     """
     kind, _, rest = stored.partition(":")
     if kind == "env":
@@ -194,7 +207,10 @@ def _key(datadir: Path, *, create: bool) -> bytes:
 
 
 def _create_key(path: Path) -> None:
-    """Create the key once: write a complete file and link it exclusively, so that only one of two processes wins."""
+    """Create the file with the key. If another process creates it at the same time, keep the first key.
+
+    The function writes a complete draft, and links the draft under the final name. The link fails if the name exists.
+    """
     from cryptography.fernet import Fernet
 
     private_folder(path.parent)

@@ -1,10 +1,11 @@
-"""Transactions that the applier must skip: a number and GTIDs, each in a small file in the channel's run folder.
+"""The transactions that the operator wants the applier to skip, in two small files in the channel's run folder.
 
     skip_counter   N                    number of transactions that the next start skips (sql_slave_skip_counter)
-    skip_gtids     one GTID per line    each is skipped when it is reached
+    skip_gtids     one GTID per line    the applier skips the transaction with this GTID
 
-Invariant: a used number never comes back, because it is removed before it is used. After a crash in between, the
-applier stops at the same error again and skips no unintended transaction. A GTID always means only one transaction.
+Invariant: the applier removes the number before it skips transactions, so it never uses a number twice. After a crash
+between these two steps, it stops at the same error again, and skips no transaction that it should apply. GTIDs need no
+such rule, because a GTID always means the same transaction.
 """
 
 from __future__ import annotations
@@ -36,6 +37,6 @@ def write_gtids(run_folder: Path, gtids: Sequence[str]) -> None:
 
 
 def clear(run_folder: Path) -> None:
-    """Clear the list, as RESET SLAVE does."""
+    """Remove the number and all GTIDs, so that no transaction is skipped. RESET SLAVE does the same."""
     for name in ("skip_counter", "skip_gtids"):
         (run_folder / name).unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""The names of the source's triggers, routines, events and views that the target lacks.
+"""The names of the source's triggers, routines, events and views that the target lacks, because DDL was skipped.
 
-The applier adds a name and a line in the history before it commits the position after the statement. So a crash may
-repeat a line but loses no name. `check` counts the names; no decision depends on them. The file has one JSON object per
-change of the set, and is synced.
+When the applier skips a statement, it adds the names to a file, and a line to the history. Only then does it commit the
+position after the statement. So a crash loses no name, but may repeat a line in the history. `rplctl check` counts the
+names; no decision depends on them. The file has one JSON object per change of the set, and is synced.
 """
 
 from __future__ import annotations
@@ -22,30 +22,34 @@ from rplctl.plain_file import closing_descriptor, open_plain, read_if_there
 
 SkippedObject: TypeAlias = tuple[str, str, str]  # kind, database, name
 
-_SPARE_LINES = 1000  # lines of dropped objects; with more, the file is rewritten
+_SPARE_LINES = 1000  # lines of objects that were dropped later; a file with more such lines is rewritten
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedObjects:
-    """The channel's set of skipped objects. Methods raise RplError if the system rejects the file."""
+    """The set of one channel's skipped objects, stored in a file.
+
+    All methods raise RplError if the file cannot be read or written.
+    """
 
     channel: Channel
 
     def read(self) -> set[SkippedObject]:
-        """Return the objects that were skipped and not dropped since. A torn line is ignored."""
+        """Return the objects in the set. A line that a crash has torn is ignored."""
         return self._read()[0]
 
     def add(self, objects: Iterable[SkippedObject]) -> None:
-        """Add objects without a line in the history."""
+        """Add objects to the set, and write no line to the history."""
         found, _ = known = self._read()
         self._change(known, {*objects} - found, is_gone=False)
 
     def note(
         self, kind: str, names: Iterable[tuple[str, str]], *, is_drop: bool, text: str, position: str = ""
     ) -> None:
-        """Add the objects of a statement, or remove those that it drops, with a line in the history.
+        """Note a skipped statement: add or remove its objects, and write `text` to the history.
 
-        DROP of an object that is not in the set changes nothing, and is not in the history.
+        `kind`: for example `view`. `names`: database and name of each object. `is_drop`: True if the statement drops
+        the objects. If the set does not change, nothing is written.
         """
         found, _ = known = self._read()
         objects = {(kind, database, name) for database, name in names}
@@ -57,19 +61,22 @@ class SkippedObjects:
         self._change(known, changed, is_gone=is_drop)
 
     def left_out(self, parts: Iterable[str], position: str) -> None:
-        """Write lines to the history about parts of a table that the target does not get."""
+        """Write one line to the history for each part of a table that the target does not get.
+
+        `parts`: a text for each of them. `position`: the position of the statement.
+        """
         for text in parts:
             note_event(
                 self.channel.datadir, self.channel.name, "not-carried-out", text, thread="applier", position=position
             )
 
     def forget(self, database: str) -> None:
-        """Remove the objects of a dropped database."""
+        """Remove the objects of a database from the set, because the database was dropped."""
         found, _ = known = self._read()
         self._change(known, {each for each in found if each[1] == database}, is_gone=True)
 
     def clear(self) -> None:
-        """Remove the set, because the channel has another source."""
+        """Remove all objects from the set, because the channel has another source."""
         self.channel.skipped_objects_path.unlink(missing_ok=True)
 
     def _read(self) -> tuple[set[SkippedObject], int]:

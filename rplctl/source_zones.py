@@ -1,8 +1,9 @@
-"""The SYSTEM time zone of a channel's source, with the relay log from which it was in force.
+"""The time zone that SYSTEM means on a channel's source, for each relay log.
 
-A statement of the log may depend on this zone, but no event names it. The receiver queries a live source at each
-connection, and stores a changed zone before the first event of a new relay log. The file may be lost: the next
-connection stores the zone again. For a folder of binary logs, the option `source_time_zone` replaces the file.
+A statement in the log may depend on this zone, but no event names it. So the receiver reads the zone from the source at
+each connection. If the zone has changed, the receiver begins a new relay log, and stores the zone with its name. The
+file may be lost: the next connection stores the zone again. For a folder of binary logs, the option `source_time_zone`
+replaces the file.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _Noted: TypeAlias = list[tuple[str, SystemZone]]  # relay log, zone
 
 
 class SourceZones:
-    """The stored zones of one channel; a changed file is read again."""
+    """The stored time zones of one channel. If another process changes the file, it is read again."""
 
     def __init__(self, channel: Channel, config: Config) -> None:
         self._path: Path = channel.source_zones_path
@@ -31,7 +32,7 @@ class SourceZones:
         self._read: tuple[object, _Noted] = (None, [])
 
     def at(self, relay_log: str) -> SystemZone | None:
-        """Return the zone of the source for the events in the relay log; None if it is unknown."""
+        """Return the zone of the source for the events in this relay log; None if the zone is unknown."""
         if self._option is not None:
             return self._option
         noted = self._noted()
@@ -42,15 +43,18 @@ class SourceZones:
 
     @property
     def last(self) -> SystemZone | None:
-        """The zone that was stored last."""
+        """The zone that was stored last; None if no zone is stored."""
         noted = self._noted()
         return noted[-1][1] if noted else None
 
     def note(self, relay_log: str, zone: SystemZone, oldest: str) -> None:
-        """Store the zone of the events from that relay log on. `oldest`: the first relay log that still exists."""
+        """Store the zone of the events in this relay log and in all later ones.
+
+        `oldest`: the first relay log that still exists; zones that only earlier logs need are removed.
+        """
         number, first = log_number(relay_log), log_number(oldest)
         before = [(name, each) for name, each in self._noted() if log_number(name) < number]
-        in_force = sum(log_number(name) <= first for name, _ in before)  # the last of these is still in force
+        in_force = sum(log_number(name) <= first for name, _ in before)  # the last of them is in force in `oldest`
         kept = [*before[max(0, in_force - 1) :], (relay_log, zone)]
         private_folder(self._path.parent)
         replace_file(self._path, json.dumps([[name, each.changes] for name, each in kept]).encode())
@@ -67,7 +71,7 @@ class SourceZones:
 
 
 def _parsed(stored: object) -> _Noted:
-    """Return the stored zones; none for a damaged file."""
+    """Return the zones in the parsed JSON of the file; an empty list if the file is missing or damaged."""
     try:
         return [
             (str(name), SystemZone(tuple((int(second), int(offset)) for second, offset in (first, *more))))

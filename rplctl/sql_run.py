@@ -1,6 +1,6 @@
-"""Execute SQL text with SQLAlchemy: only `Sql` is accepted (design D27).
+"""Executes SQL text with SQLAlchemy, but only text of the type `Sql` (design D27).
 
-SQLAlchemy's own expressions do not need this module: they come from models, with bound parameters.
+The expressions of SQLAlchemy do not need this module: they are built from table definitions, with bound parameters.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def run(connection: Connection, sql: Sql, values: tuple[Any, ...] | None = None) -> Found:
-    """Execute the text in the driver's own form."""
+    """Execute SQL text whose parameters have the form of the driver, for example `%s` or `?`."""
     return connection.exec_driver_sql(sql, values) if values else connection.exec_driver_sql(sql)
 
 
 def ask(connection: Connection, sql: Sql, values: Mapping[str, object] | None = None) -> Found:
-    """Execute the text with SQLAlchemy's parameters, `:name`."""
+    """Execute SQL text whose parameters have SQLAlchemy's form, `:name`."""
     return connection.execute(clause(sql), values)
 
 
 def clause(sql: Sql) -> TextClause:
-    """Return the text as a part of an expression, or as a whole one."""
+    """Return SQL text as an SQLAlchemy clause, which can be executed or be a part of an expression."""
     from sqlalchemy import text
 
     return text(sql)

@@ -1,8 +1,8 @@
-"""SQL text that may be executed, and the only ways to create it (design D27).
+"""The type of SQL text that may be executed, and the only functions that create it (design D27).
 
-Invariant: no word of a peer or of a file becomes SQL unless it is a bound parameter, is quoted here, matches a strict
-grammar (`Grammar`), or comes from a model. `Sql` is a separate type: joining it with a plain text by `+`, `%` or an
-f-string gives a plain `str` again, which mypy rejects in place of `Sql`.
+Invariant: a text from a server or a file becomes a part of SQL in only four ways. It is a bound parameter, it is quoted
+in this module, it matches a strict grammar (`Grammar`), or it comes from a table definition. `Sql` is a separate type.
+If `Sql` is joined with a plain text by `+`, `%` or an f-string, the result is a plain `str`, which mypy rejects.
 
  written(template, part …)  a template in rplctl's source code, filled with parts that are `Sql` or numbers
  joined(separator, parts)   the same for a list
@@ -11,12 +11,14 @@ f-string gives a plain `str` again, which mypy rejects in place of `Sql`.
  proven_statement(text)     the caller has read every token of a statement with the lexer (`schema.definition`)
  statement_of_source(raw)   the statement of an event, for a target that executes it unchanged (`target.mysql`)
 
-`SqlBytes` is the same for bytes: MySQL's statements contain rows in other character sets. It has no cost while rows are
-written, so only mypy checks its parts.
+`SqlBytes` is the same type for bytes, because MySQL's statements contain rows in other character sets. Only mypy checks
+the parts of such bytes: a check at run time would slow down the writing of rows.
 
-mypy holds the rule: the types of the drivers' own methods accept only `Sql` (`sql_run`, `handshake.connection`,
-`target.*.driver`, `target.mysql.connection`). tests/house/test_sql_text.py checks the rest: no other module creates a
-`Sql`, templates are constants, the callers of proven_statement are on a list, and no other module calls a driver.
+mypy checks the rule, because the methods that call a driver accept only `Sql` (`sql_run`, `handshake.connection`,
+`target.*.driver`, `target.mysql.connection`). tests/house/test_sql_text.py checks four more rules:
+
+ No other module creates a `Sql`. Templates are constants. Only the modules on a list call proven_statement. No other
+ module calls a driver.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Sql(str):
     __slots__ = ()
 
 
-SqlBytes = NewType("SqlBytes", bytes)  # like `Sql`, without a copy of megabytes
+SqlBytes = NewType("SqlBytes", bytes)  # not a class of its own, because creating an object would copy megabytes
 
 NOTHING: Final = Sql()  # an omitted clause
 NO_BYTES: Final = SqlBytes(b"")
@@ -49,9 +51,9 @@ PARAMETER: Final = Sql("?")
 
 
 class Grammar(Enum):
-    """Grammars of foreign words, checked character by character.
+    """The grammars of texts that come from a server or a file, as regular expressions for the whole text.
 
-    No grammar allows a quote, the start of a comment, or a blank, except between a date and its time.
+    No grammar allows a quote or the start of a comment. Only MOMENT allows a blank, between a date and its time.
     """
 
     WORD = r"[A-Za-z0-9_]{1,64}"  # a character set, a collation, a storage engine
@@ -64,7 +66,7 @@ class Grammar(Enum):
     ADDRESS = r"[0-9A-Fa-f:.]{1,45}"  # INET4, INET6
     XID = r"[0-9a-z:.-]{1,64}"  # rplctl's names of prepared transactions
     UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
-    MYSQL_GTIDS = r"[0-9A-Fa-f:,a-z_-]*"  # with MySQL's tags; the caller has removed blanks and newlines
+    MYSQL_GTIDS = r"[0-9A-Fa-f:,a-z_-]*"  # also with tags; the caller has removed blanks and newlines
     MARIADB_GTIDS = r"[0-9,-]*"
 
 
@@ -86,7 +88,7 @@ _NAMES: Final = {
 
 
 def written(template: str, *parts: Sql | int) -> Sql:
-    """Return `template` with each `{}` replaced by a part. Raises TypeError for a part of another type."""
+    """Return `template` with each `{}` replaced by a part. Raises TypeError if a part is neither `Sql` nor an int."""
     for part in parts:
         if not isinstance(part, Sql) and type(part) is not int:
             raise TypeError(f"a {type(part).__name__} is not SQL")
@@ -94,7 +96,7 @@ def written(template: str, *parts: Sql | int) -> Sql:
 
 
 def joined(separator: str, parts: Iterable[Sql]) -> Sql:
-    """Return the parts with the separator between them. Raises TypeError as `written` does."""
+    """Return the parts with the separator between them. Raises TypeError if a part is not `Sql`."""
     found = list(parts)
     for part in found:
         if not isinstance(part, Sql):
@@ -103,7 +105,7 @@ def joined(separator: str, parts: Iterable[Sql]) -> Sql:
 
 
 def written_bytes(template: bytes, *parts: SqlBytes | int) -> SqlBytes:
-    """Return `template` with each `%s` and `%d` replaced by a part."""
+    """Return `template` with each `%s` replaced by `SqlBytes`, and each `%d` by an int."""
     return SqlBytes(template % parts)
 
 
@@ -112,18 +114,21 @@ def joined_bytes(separator: bytes, parts: Iterable[SqlBytes]) -> SqlBytes:
 
 
 def row_bytes(cells: list[SqlBytes]) -> SqlBytes:
-    """Return one row of VALUES."""
+    """Return one row for VALUES: the cells in parentheses, with commas between them."""
     return SqlBytes(b"(%s)" % b",".join(cells))
 
 
 def with_parameter(sql: Sql, mark: str, by: Sql) -> Sql:
-    """Replace a parameter by `by`, except inside quotes, where its mark is part of a name."""
+    """Return `sql` with the parameter `mark`, for example `?1`, replaced by `by`.
+
+    Text in quotes is unchanged, because `mark` is a part of a name or a literal there.
+    """
     pattern = rf"""("[^"]*"|'[^']*')|{re.escape(mark)}(?![0-9])"""
     return Sql(re.sub(pattern, lambda found: found[1] or by, sql))
 
 
 def percent_doubled(sql: Sql) -> Sql:
-    """Return a part of a text with doubled %, for psycopg, in which % begins a parameter."""
+    """Return `sql` with each % doubled, because psycopg reads a single % as the start of a parameter."""
     return Sql(sql.replace("%", "%%"))
 
 
@@ -132,19 +137,19 @@ def as_bytes(sql: Sql) -> SqlBytes:
 
 
 def as_text(sql: SqlBytes) -> Sql:
-    """Decode a statement without rows: rows may be in any character set."""
+    """Decode SQL from UTF-8. The statement must not contain rows, which may be in any character set."""
     return Sql(sql.decode())
 
 
 def matched(grammar: Grammar, text: str) -> Sql:
-    """Return the text as SQL. Raises RplError unless the text matches the grammar."""
+    """Return the text as SQL. Raises RplError if the text does not match the grammar."""
     if not is_matched(grammar, text):
         raise not_executed(text, _NAMES[grammar])
     return Sql(text)
 
 
 def not_executed(text: str, wanted: str) -> RplError:
-    """Return the error for a foreign text that is not the `wanted` kind."""
+    """Return the error for a text from a server or a file that is not `wanted`, for example `a whole number`."""
     return RplError(
         f"cannot execute a text that is not {wanted}: {text[:_LONGEST_SHOWN]!r}",
         errno=er.PARSE_ERROR,
@@ -162,27 +167,30 @@ def word(text: str) -> Sql:
 
 
 def backticked(*names: str) -> Sql:
-    """Return a quoted name for MySQL and MariaDB, with dots between its parts."""
+    """Return a name in MySQL's quotes, with a dot between its parts: `db`.`t` for ("db", "t")."""
     return Sql(".".join("`" + name.replace("`", "``") + "`" for name in names))
 
 
 def backticked_bytes(name: str) -> SqlBytes:
-    """Return one quoted name for MySQL and MariaDB, fast enough for rows."""
+    """Return one name in MySQL's quotes as bytes. The function is fast enough to be called for each row."""
     return SqlBytes(b"`" + name.replace("`", "``").encode() + b"`")
 
 
 def double_quoted(*names: str) -> Sql:
-    """Return a quoted name of standard SQL, with dots between its parts."""
+    """Return a name in the quotes of standard SQL, with a dot between its parts: "s"."t" for ("s", "t")."""
     return Sql(".".join('"' + name.replace('"', '""') + '"' for name in names))
 
 
 def standard_literal(text: str) -> Sql:
-    """Return a literal for PostgreSQL, SQLite and DuckDB, in which a backslash is an ordinary character."""
+    """Return a text literal for PostgreSQL, SQLite and DuckDB, where a backslash is an ordinary character."""
     return Sql("'" + text.replace("'", "''") + "'")
 
 
 def text_literal(text: str) -> Sql:
-    """Return a literal for MySQL and MariaDB, in a session with utf8mb4 and without NO_BACKSLASH_ESCAPES."""
+    """Return a text literal for MySQL and MariaDB.
+
+    The session must have the character set utf8mb4, and must not have the sql_mode NO_BACKSLASH_ESCAPES.
+    """
     return Sql("'" + text.replace("\\", "\\\\").replace("'", "''") + "'")
 
 
@@ -191,16 +199,19 @@ def hex_literal(raw: bytes) -> Sql:
 
 
 def utf8_literal(text: str) -> Sql:
-    """Return a literal for MySQL and MariaDB that does not depend on the session."""
+    """Return a text literal for MySQL and MariaDB that has the same meaning in every session."""
     return Sql(f"_utf8mb4 x'{text.encode('utf-8', 'surrogateescape').hex()}'")
 
 
 def utf8_number(text: str) -> Sql:
-    """Return a text like `utf8_literal`, but without a quote, so that every session reads it in the same way."""
+    """Return a text literal like `utf8_literal`, but in hexadecimal form without quotes: `_utf8mb4 0x6162`.
+
+    The literal for an empty text is ''.
+    """
     return Sql(f"_utf8mb4 0x{text.encode().hex()}" if text else "''")
 
 
-integer_bytes: Final = cast("Callable[[int], SqlBytes]", b"%d".__mod__)  # for a cell, without a Python call
+integer_bytes: Final = cast("Callable[[int], SqlBytes]", b"%d".__mod__)  # faster than a Python function
 
 
 def hex_bytes(raw: bytes) -> SqlBytes:
@@ -208,49 +219,59 @@ def hex_bytes(raw: bytes) -> SqlBytes:
 
 
 def upper_hex_bytes(raw: bytes | memoryview) -> SqlBytes:
-    """Return hexadecimal digits as HEX() returns them."""
+    """Return the bytes as hexadecimal digits in upper case, without quotes, like MySQL's function HEX()."""
     return SqlBytes(raw.hex().upper().encode("ascii"))
 
 
 def quoted_bytes(raw: bytes, introducer: SqlBytes = NO_BYTES) -> SqlBytes:
-    """Return a literal for a utf8mb4 statement without NO_BACKSLASH_ESCAPES.
+    """Return a text literal in quotes, with the `introducer` of a character set before it.
 
-    A byte above 0x7f never hides the quote after it, and a zero byte is an ordinary byte (manual:
+    The statement must be in utf8mb4, in a session without the sql_mode NO_BACKSLASH_ESCAPES. In utf8mb4, a character of
+    several bytes never contains the byte of a quote or backslash. A zero byte needs no escape (MySQL manual:
     mysql_real_escape_string).
     """
     return SqlBytes(b"".join((introducer, b"'", raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'"), b"'")))
 
 
 def base64_literal(raw: bytes) -> SqlBytes:
-    """Return an event in the form of a BINLOG statement."""
+    """Return the bytes of an event as the base64 literal that a BINLOG statement contains."""
     return SqlBytes(b"'%s'" % base64.b64encode(raw))
 
 
 def double_bytes(value: float) -> SqlBytes:
-    """Return a number that MySQL and MariaDB read as DOUBLE, never as DECIMAL. Raises RplError if it is not finite."""
+    """Return a number literal that MySQL and MariaDB read as DOUBLE, never as DECIMAL: it has an exponent.
+
+    Raises RplError if the number is not finite.
+    """
     text = repr(value)
-    if "n" in text:  # inf and nan would be names
+    if "n" in text:  # a server would read inf and nan as names
         raise not_executed(text, _NAMES[Grammar.DOUBLE])
     return SqlBytes((text if "e" in text else text + "e0").encode("ascii"))
 
 
 def float_literal(value: float) -> Sql:
-    """Return a number as `double_bytes` does."""
+    """Return the literal that `double_bytes` returns, as text. Raises RplError if the number is not finite."""
     return as_text(double_bytes(float(value)))
 
 
 def number(value: float) -> Sql:
-    """Return a number in Python's format. Raises ValueError if it is not finite, because that would be a name."""
+    """Return a number literal in Python's format.
+
+    Raises ValueError if the number is not finite, because a server would read `inf` and `nan` as names.
+    """
     if not math.isfinite(value):
         raise ValueError(f"{value} is not a number of SQL")
     return Sql(repr(value))
 
 
 def statement_of_source(raw: bytes) -> SqlBytes:
-    """Mark the statement of an event as SQL: the filter and the lexer have read it, and it is sent as one statement."""
+    """Declare the statement of a source's event to be SQL, for a target that executes the same statement.
+
+    The filter and the lexer have read the statement before, and rplctl sends it as one statement.
+    """
     return SqlBytes(raw)
 
 
 def proven_statement(text: str) -> Sql:
-    """Mark a text as SQL: the caller has read every token, and it is one statement (or clause) of the right kind."""
+    """Declare a text to be SQL. The caller has checked all its tokens: it is one statement or clause of the right kind."""
     return Sql(text)

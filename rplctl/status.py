@@ -1,14 +1,14 @@
-"""Status of a running receiver or applier: one small JSON file per thread, replaced atomically.
+"""The status of a running receiver or applier: one small JSON file per thread, which is replaced atomically.
 
-`show-status` reads the file (states, errors, lag). No thread starts from a position in it: the repositories are the
-authority. The thread's lock (channel.py), not this file, shows if the thread runs. So a write error stops no thread.
-On a full disk, the file is overwritten in place, which needs no space. Otherwise, the log reports that the file is out
-of date.
+`rplctl show-status` shows the states, errors and times in the file. No thread starts from a position in it, because the
+positions to use are in the repositories. The thread's lock (channel.py) shows if the thread runs, not this file. So an
+error while the file is written stops no thread. On a full disk, the file is overwritten in place, which needs no space.
+After any other error, the log reports that the file is out of date.
 
-Invariant: a live process renews the file's time every PULSE_S, even while its thread is busy, and writes the file
-after each change. The exception is an applier that waits for work but does not report it any more. So an old time
-means that the process or thread is frozen, hangs, or has ended, not just that nothing happened (design D22,
-`silent_since`, `was_killed`).
+Invariant: a live process updates the file's modification time every PULSE_S, even while its thread is busy. It writes
+the file after each change. So an old time does not mean that nothing happened. It means that the process is frozen or
+has ended, or that a waiting applier hangs and no longer reports its wait (design D22). `silent_since` and `was_killed`
+use this rule.
 """
 
 from __future__ import annotations
@@ -31,69 +31,72 @@ from rplctl.plain_file import closing_descriptor, parsed_json, read_plain
 from rplctl.position import BinlogPosition
 
 log = logging.getLogger(__name__)
-_reported: set[Path] = set()  # files that could not be written last time
+_reported: set[Path] = set()  # files whose last write failed, which the log has reported
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 PULSE_S = 1.0
-SILENT_S = 5.0  # a few pulses: a live process has written by then
-PATIENCE_S = 2.0  # a waiting thread reports every second; after this time without a report, the pulse stops
-HUNG_S = 30.0  # for other threads, which report several times per second while they wait for work
-NO_EXECUTORS = "Waiting for executors"  # beginning of the applier's state if Spark's cluster gives it none
+SILENT_S = 5.0  # a live process has updated the file within this time, because it is longer than some pulses
+PATIENCE_S = 2.0  # an applier that waits reports every second; after this time without a report, its pulse stops
+HUNG_S = 30.0  # a thread that waits for work, and has not reported this for so long, hangs
+NO_EXECUTORS = "Waiting for executors"  # the first words of the applier's state if Spark's cluster provides no executor
 AWAY = "Waiting to reconnect to the target"  # the applier's state; its last error has the reason
-_BLOCK = 4096  # a block of every file system, or a fraction of one: a file's blocks can be overwritten
+_BLOCK = 4096  # bytes; the blocks of every file system have this size or a multiple of it
 
 
 @dataclass(slots=True, kw_only=True)
 class ThreadStatus:
-    """The status of a thread; unset numbers are 0, unset texts ''. Timestamps are Unix seconds."""
+    """The status of one thread. Numbers without a value are 0, texts without a value are ''.
+
+    Timestamps are Unix times in seconds.
+    """
 
     state: str = ""  # Slave_IO_State / Slave_SQL_Running_State, MySQL's words
     connected: bool = False  # receiver: Yes (True) or Connecting (False)
     last_errno: int = 0
     last_error: str = ""
-    last_hint: str = ""  # an operator's next step after the last error; each alternative is on its own line
+    last_hint: str = ""  # the hint of the last error; each alternative is on a line of its own
     last_error_timestamp: float = 0.0
     updated: float = field(default_factory=time.time)  # time of the process's last write
     worked: float = 0.0  # time of the thread's own last report
-    is_waiting: bool = False  # for work: such a thread reports repeatedly, but a working thread may be busy for long
-    is_done: bool = False  # stopped because its work is done: UNTIL is reached, or the source's end
+    is_waiting: bool = False  # True if the thread waits for work and reports this again and again
+    is_done: bool = False  # True if the thread stopped because it reached UNTIL or the source's end
     # receiver
-    lost: float = 0.0  # start of the time without a connection; 0 while connected
+    lost: float = 0.0  # when the connection was lost; 0 while connected
     master_server_id: int = 0
     master_uuid: str = ""
-    read_log_name: str = ""  # live view of Read_Master_Log_Pos; MasterInfo is the authority
+    read_log_name: str = ""  # the present read position; MasterInfo has the one from which a start continues
     read_log_pos: int = 0
     retrieved_gtid_set: str = ""
     clock_difference: float = 0.0  # source's clock minus rplctl's clock, seconds
-    clock_error: float = 0.0  # largest error of that difference, seconds; 0: never measured
-    read_timestamp: float = 0.0  # of the last received event, by the source's clock
-    source_seen: float = 0.0  # time of the last poll of the source (receiver/observer.py); 0: never
-    source_log_name: str = ""  # end of the source's log at that poll
+    clock_error: float = 0.0  # the largest possible error of that difference, seconds; 0 = never measured
+    read_timestamp: float = 0.0  # the time of the last received event, by the source's clock
+    source_seen: float = 0.0  # time of the last poll of the source (receiver/observer.py); 0 = never
+    source_log_name: str = ""  # the end of the source's log at that poll
     source_log_pos: int = 0
-    source_bytes_per_s: float = 0.0  # the source's write rate between the last two polls
-    source_keeps_s: float = 0.0  # retention time of a log on the source; 0: no limit
-    source_purge_at: float = 0.0  # when the source purges the next log to read, by rplctl's clock; 0: not expected
-    relay_disk_full_at: float = 0.0  # at the rate of the last minutes; 0: not expected
-    received_heartbeats: int = 0  # since the connection was changed or reset
-    heartbeat_timestamp: float = 0.0  # of the last heartbeat, by this machine's clock
-    transfer_timestamp: int = 0  # first event of the transaction in transfer, by the source's clock; 0: none
+    source_bytes_per_s: float = 0.0  # the write rate of the source's log between the last two polls
+    source_keeps_s: float = 0.0  # seconds for which the source retains a log; 0 = no limit
+    source_purge_at: float = 0.0  # when the source purges the next log to read, by rplctl's clock; 0 = not expected
+    relay_disk_full_at: float = 0.0  # when the disk is full, at the rate of the last minutes; 0 = not expected
+    received_heartbeats: int = 0  # the number since the connection was changed or reset
+    heartbeat_timestamp: float = 0.0  # the time of the last heartbeat, by this machine's clock
+    transfer_timestamp: int = 0  # of the first event of the transaction in transfer, by the source's clock; 0 = none
     # applier
-    last_applied_timestamp: int = 0  # of the last applied transaction, by the source's clock
-    last_event_timestamp: int = 0  # of the current or delayed transaction, by the source's clock; 0: none
-    heartbeats: str = ""  # SERVER_ID:SECONDS,... in the target (heartbeat.py); Unix seconds, source's clock
-    relay_log_name: str = ""  # position in the relay log: the applier's; for the receiver, that of its read position
+    last_applied_timestamp: int = 0  # the time of the last applied transaction, by the source's clock
+    last_event_timestamp: int = 0  # the time of the current or delayed transaction, by the source's clock; 0 = none
+    heartbeats: str = ""  # SERVER_ID:UNIX_TIME,... from the heartbeat table in the target, by the source's clock
+    relay_log_name: str = ""  # the executed position in the relay log; for the receiver, the read position there
     relay_log_pos: int = 0
     exec_log_name: str = ""
     exec_log_pos: int = 0
-    target_state: str = ""  # why the target does not belong to the position (commit/belonging.py); '' if it does
-    commit_mode: str = ""  # transaction, marker or xa, and why not xa (design D3)
+    target_state: str = ""  # why the target does not belong to the position (commit/belonging.py); '' if it belongs
+    commit_mode: str = ""  # the commit mode, and the reason if the mode xa is not possible (design D3)
     executed_gtid_set: str = ""
     transactions: int = 0
     row_changes: int = 0
     batches: int = 0
     spark_jobs: int = 0
-    small_jobs: int = 0  # decoded in the applier's own process, faster than the start of a Spark job
-    rows_by_spark: int = 0  # part of row_changes and of copied rows
-    rows_by_driver: int = 0  # the other decoded rows
+    small_jobs: int = 0  # batches that the applier decoded in its own process, because they were small
+    rows_by_spark: int = 0  # rows that Spark tasks decoded; includes copied rows
+    rows_by_driver: int = 0  # rows that the applier's own process decoded
     spark_workers: int = 0
     spark_job: str = ""
     retried_transactions: int = 0
@@ -102,20 +105,20 @@ class ThreadStatus:
     until_log_name: str = ""
     until_log_pos: int = 0
     remaining_delay: int | None = None
-    # a copy of tables (rplctl clone) by the applier, which loads it; the reader also sets clone_moved and clone_step
-    clone_tables: int = 0  # 0: no copy, or a finished one
+    # a copy of tables (rplctl clone); the applier sets these values, the receiver sets clone_moved and clone_step, too
+    clone_tables: int = 0  # 0 = no copy, or a finished one
     clone_done: int = 0
     clone_percent: int = 0
     clone_rows: int = 0  # per second
     clone_bytes: int = 0  # per second
     clone_left: int | None = None  # estimated seconds
-    clone_moved: float = 0.0  # time at which rows were last sent
-    clone_incident: str = ""  # a chunk that is read again, with the number and the reason
-    clone_step: str = ""  # the method of its snapshots
+    clone_moved: float = 0.0  # the time at which rows were copied last
+    clone_incident: str = ""  # a chunk that is read again, with its number and the reason
+    clone_step: str = ""  # the method by which the copy opens its snapshots
 
     @property
     def cloning(self) -> str:
-        """The applier's state while tables are copied; '' otherwise."""
+        """The applier's state in words while tables are copied; '' at other times."""
         if not self.clone_tables:
             return ""
         return f"Cloning: {self.clone_done} of {self.clone_tables} tables, {self.clone_percent} %"
@@ -126,7 +129,7 @@ class ThreadStatus:
 
     @property
     def has_applied(self) -> bool:
-        """True if an applier has reported its position. RESET and CHANGE MASTER remove it."""
+        """True if an applier has reported its position. RESET and CHANGE MASTER remove the position."""
         return bool(self.exec_log_name or self.executed_gtid_set)
 
     @property
@@ -147,10 +150,10 @@ class ThreadStatus:
 
 
 class StatusFile:
-    """A running thread's status and its file.
+    """The status of a running thread, and the file that shows it.
 
-    Within `pulse`, the file stays fresh even while the thread is busy. With `patience_s`, it stays fresh only as long
-    as a thread that waits for work reports this.
+    During `pulse`, the file's modification time is updated even while the thread is busy. But if the thread waits for
+    work and has not reported this for `patience_s` seconds, the updates stop.
     """
 
     def __init__(self, path: Path, status: ThreadStatus, patience_s: float = float("inf")) -> None:
@@ -163,19 +166,19 @@ class StatusFile:
         self._content: object = None  # the last written content
 
     def write(self) -> None:
-        """Write the status, as the thread's own report."""
+        """Write the status to the file, as a report of the thread itself."""
         self.status.worked, self._said = time.time(), time.monotonic()
         self._alive = self._said
         self._write()
 
     def write_if_changed(self) -> None:
-        """Write the thread's own report, unless the file has the same content."""
+        """Write the status as a report of the thread itself, but only if the status differs from the file."""
         self._alive = time.monotonic()
         if _content_of(self.status) != self._content:
             self.write()
 
     def write_if_older(self, seconds: float) -> bool:
-        """Write only if the thread's last report is older; True if it was."""
+        """Write the status if the thread's last report is older than `seconds`, and return True if it was."""
         self._alive = time.monotonic()
         if self._alive - self._said < seconds:
             return False
@@ -184,7 +187,7 @@ class StatusFile:
 
     @contextmanager
     def pulse(self) -> Iterator[None]:
-        """Let another thread show, during the block, that the process is alive."""
+        """Make a background thread update the file during the block, which shows that the process is alive."""
         _pulse.add(self)
         try:
             yield
@@ -192,7 +195,10 @@ class StatusFile:
             _pulse.remove(self)
 
     def beat(self) -> None:
-        """Write the changed status, or only renew the file's time."""
+        """Write the status if it has changed, or else update the file's modification time.
+
+        Do nothing if the last write is more recent than PULSE_S, or if the waiting thread does not report any more.
+        """
         now = time.monotonic()
         if now - self._written < PULSE_S or (self.status.is_waiting and now - self._alive > self._patience_s):
             return
@@ -211,7 +217,10 @@ class StatusFile:
 
 
 class _Pulse:
-    """One thread for all status files of the process, as long as there is a file."""
+    """The background thread that keeps all status files of the process up to date.
+
+    The thread starts with the first file and ends with the last one.
+    """
 
     def __init__(self) -> None:
         self._files: list[StatusFile] = []
@@ -224,7 +233,7 @@ class _Pulse:
                 threading.Thread(target=self._run, args=(self._files,), name="rplctl-pulse", daemon=True).start()
 
     def remove(self, file: StatusFile) -> None:
-        """Stop the pulse of this file."""
+        """Stop the updates of this file."""
         with self._changed:
             self._files.remove(file)
             if not self._files:
@@ -259,9 +268,9 @@ def _put(path: Path, data: bytes) -> None:
 
 
 def read_status(path: Path) -> ThreadStatus:
-    """Return the last written status, with the file's own time as `updated`.
+    """Return the status in the file, with the file's modification time as `updated`.
 
-    The status is empty if the file is missing or unreadable. Unknown keys are ignored.
+    The status is empty if the file is missing or unreadable. Keys and values that do not fit are ignored.
     """
     try:
         beaten = path.stat().st_mtime
@@ -276,11 +285,11 @@ def read_status(path: Path) -> ThreadStatus:
 
 
 def _is_fit(name: str, value: object) -> bool:
-    """True if the name is a field and the value has the field's type."""
+    """True if `name` is a field of ThreadStatus, and the value has the type and the range of this field."""
     if name not in _BLANK:
         return False
     example = _BLANK[name]
-    if example is None:  # seconds or None
+    if example is None:  # the field has seconds or None
         return value is None or type(value) is int
     if isinstance(example, float):
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LATEST
@@ -290,20 +299,20 @@ def _is_fit(name: str, value: object) -> bool:
 
 
 def silent_since(status: ThreadStatus, started: float, now: float) -> float | None:
-    """Return the time of the last sign of life of a thread, if that was too long ago; else None.
+    """Return the time of a thread's last sign of life, if the thread or its process hangs; None if it does not.
 
-    The thread holds its lock since `started`. A time in the future, after the clock was set back, also counts as too
-    long ago: a live process replaces it within a second.
+    `started`: the time since which the thread holds its lock. `now`: the present time. A status from the future also
+    counts as a hang. It was written before the clock was set back, and a live process replaces it within a second.
     """
     heard = max(status.updated, started)
     if abs(now - heard) > SILENT_S:
         return heard
-    is_here = status.updated >= started  # a report of this run, not of the last one
+    is_here = status.updated >= started  # the status is from this run, not from the last one
     if is_here and status.is_waiting and status.worked and abs(now - status.worked) > HUNG_S:
         return status.worked
     return None
 
 
 def was_killed(status: ThreadStatus) -> bool:
-    """True if a stopped thread has no stop message, which a normal end writes."""
+    """True if the last run of a stopped thread ended without its last report, which removes the state."""
     return bool(status.state)

@@ -1,9 +1,9 @@
 """The UTC offsets of a server's time zone SYSTEM, for all times that a TIMESTAMP can have.
 
-A binary log names this zone only with the word SYSTEM. The zone's real name may be unknown to another server, so rplctl
-queries the server for the times at which the offset changes. Invariant: if the zones of two servers have equal
-`changes`, both servers show every TIMESTAMP in the same way. No zone of the tz database since 1970 has two changes
-within less than seven days, so samples every four days find all changes.
+A binary log only has the word SYSTEM for this zone, and another server may not know the zone's real name. So rplctl
+queries the server for the times at which the UTC offset changes. In each zone of the tz database, changes since 1970
+are at least seven days apart. So one sample every four days finds all changes. Invariant: if the zones of two servers
+have equal `changes`, both servers show every TIMESTAMP in the same way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from rplctl.sql_text import Sql, joined, text_literal, written
 
-Ask: TypeAlias = Callable[[Sql], Sequence[Sequence[Any]]]  # runs one SELECT on a server
+Ask: TypeAlias = Callable[[Sql], Sequence[Sequence[Any]]]  # runs one SELECT on a server, and returns its rows
 SYSTEM: Final = "SYSTEM"
 OFFSET: Final = re.compile(r"([+-])(\d{1,2}):(\d{2})")
 LOAD_ZONES: Final = (
@@ -37,7 +37,11 @@ _NUMBERS: Final = written("SELECT a.d + 20 * b.d + 400 * c.d n FROM ({}) a, ({})
 
 @dataclass(frozen=True, slots=True)
 class SystemZone:
-    """A time zone. `changes`: (Unix time, seconds east of UTC from then on); the first one also counts before."""
+    """A time zone, as the list of its changes.
+
+    `changes`: pairs of a Unix time and the seconds east of UTC from this time on. The first offset also applies to
+    all earlier times.
+    """
 
     changes: tuple[tuple[int, int], ...]
 
@@ -48,12 +52,12 @@ class SystemZone:
 
     @property
     def fixed(self) -> timedelta | None:
-        """The UTC offset of a zone without changes; None for any other zone."""
+        """The UTC offset of a zone whose offset never changes; None for any other zone."""
         return timedelta(seconds=self.changes[0][1]) if len(self.changes) == 1 else None
 
 
 def offset_text(offset: timedelta) -> str:
-    """Return the offset as text, such as `+09:00`; '' if some servers reject it as a time zone."""
+    """Return the offset as text, such as `+09:00`; '' if MySQL or MariaDB would reject this text as a time zone."""
     minutes, rest = divmod(int(offset.total_seconds()), 60)
     if rest or not _LEAST_WORD <= minutes <= _MOST_WORD:
         return ""
@@ -61,7 +65,7 @@ def offset_text(offset: timedelta) -> str:
 
 
 def fixed_offset(text: str) -> timedelta | None:
-    """Return the offset of UTC or of a text such as `+09:00`; None for any other zone."""
+    """Return the UTC offset that a text such as `+09:00` or `UTC` states; None for any other text."""
     if text.upper() == "UTC":
         return timedelta(0)
     if match := OFFSET.fullmatch(text):
@@ -71,7 +75,10 @@ def fixed_offset(text: str) -> timedelta | None:
 
 
 def zone_named(name: str) -> SystemZone:
-    """Return the zone of `+09:00` or `Asia/Tokyo`. Raises ValueError, KeyError or OSError for an unknown zone."""
+    """Return the time zone with a name such as `Asia/Tokyo` or `+09:00`.
+
+    Raises ValueError, KeyError or OSError if this computer does not know the zone.
+    """
     if (distance := fixed_offset(name)) is not None:
         return SystemZone(((0, int(distance.total_seconds())),))
     zone = ZoneInfo(name)
@@ -89,9 +96,10 @@ def _seconds(offset: timedelta | None) -> float:
 
 
 def read_zone(ask: Ask, name: str = SYSTEM, known: SystemZone | None = None) -> SystemZone:
-    """Return the server's zone of that name. Raises ValueError for an invalid answer, and the errors of `ask`.
+    """Read a time zone from a server, by its name on this server.
 
-    `known`: the probable zone; confirming it takes a tenth of the time.
+    `known`: the zone that the server probably has; to confirm it takes a tenth of the time. Raises ValueError for an
+    invalid answer of the server, and the errors of `ask`.
     """
     zone = text_literal(name)
     rows = ask(
@@ -126,7 +134,10 @@ def read_zone(ask: Ask, name: str = SYSTEM, known: SystemZone | None = None) -> 
 
 
 def is_shown_alike(zone: SystemZone, name: Sql) -> Sql:
-    """Return a condition for a server: its zone `name` has the offset of `zone` before and after each change."""
+    """Return an SQL condition that is true if the server's zone `name` has the same offsets as `zone`.
+
+    The condition compares the offsets directly before and after each change of `zone`.
+    """
     moments = [moment for second, _ in zone.changes[1:] for moment in (second - 1, second)]
     same = (
         written("{} = {}", _offset(written("{}", moment), name), int(zone.offset_at(moment).total_seconds()))
@@ -136,7 +147,10 @@ def is_shown_alike(zone: SystemZone, name: Sql) -> Sql:
 
 
 def _samples(zone: SystemZone) -> list[tuple[int, int]]:
-    """Return number and offset of each sample whose offset differs from the sample before."""
+    """Return the number and the UTC offset of each sample that differs from the sample before it.
+
+    These are the same pairs that a server with this zone would return to the first query of `read_zone`.
+    """
     later = ((-(-(second - _FIRST) // _STEP), offset) for second, offset in zone.changes[1:])
     return [(0, zone.changes[0][1]), *later]
 
@@ -153,7 +167,11 @@ def _checked(cell: object, limit: int = _MOST_SECONDS) -> int:
 
 
 def _traced(samples: Sequence[tuple[int, int]], offsets: Callable[[Sequence[int]], list[int]]) -> SystemZone:
-    """Return the zone with the second of each change, from the samples that differ from the sample before."""
+    """Return the zone, with the exact second of each change.
+
+    `samples`: the number and the offset of each sample that differs from the one before it. `offsets`: a function that
+    returns the UTC offsets at a list of Unix times. It is called repeatedly, to narrow down the times of the changes.
+    """
     ends = [_FIRST + number * _STEP for number, _ in samples[1:]]
     spans = [(end - _STEP, end) for end in ends]
     before = [offset for _, offset in samples]

@@ -1,4 +1,4 @@
-"""A target's URL: insert its password for a connection, hide it from people, and compare two URLs."""
+"""Functions for the URL of a target: insert or hide its password, and compare two URLs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from rplctl.errors import ConfigError
 
 
 def has_password(url: str) -> bool:
-    """True for `kind://user:password@…` and for a `password=` parameter."""
+    """True if the URL contains a password: `kind://user:password@…` or a parameter `password=`."""
     return ":" in _user_part(url) or "password=" in url.partition("?")[2].lower()
 
 
 def authority(url: str) -> str:
-    """Return `user@host:port` of `kind://user@host:port/database`; '' for a file."""
+    """Return the part `user@host:port` of the URL `kind://user@host:port/database`; '' for the URL of a file."""
     return url.partition("://")[2].partition("/")[0]
 
 
@@ -20,7 +20,10 @@ def _user_part(url: str) -> str:
 
 
 def url_with_password(url: str, password: str) -> str:
-    """Return `mysql://user:password@host/db` for `mysql://user@host/db`, with the password percent-encoded."""
+    """Return the URL with the percent-encoded password after the user: `mysql://user:password@host/db`.
+
+    Raises ConfigError if the URL names no user.
+    """
     from urllib.parse import quote
 
     scheme, separator, rest = url.partition("://")
@@ -32,18 +35,21 @@ def url_with_password(url: str, password: str) -> str:
     return f"{scheme}{separator}{user}:{quote(password, safe='')}{rest[len(user) :]}"
 
 
-NUL_IN_TEXT = "rplctl_nul_in_text"  # a parameter of PostgreSQL targets that the driver never gets
+NUL_IN_TEXT = "rplctl_nul_in_text"  # a parameter for rplctl itself, which the PostgreSQL driver never gets
 
 
 def url_with_nul_rule(url: str, rule: str) -> str:
-    """Return a PostgreSQL URL with the option nul_in_text, unless it has the default; other URLs unchanged."""
+    """Return a PostgreSQL URL with the value of the option nul_in_text as a parameter.
+
+    The URL is unchanged if the option has its default, `stop`, or if the target is not PostgreSQL.
+    """
     if rule == "stop" or not url.startswith("postgres"):
         return url
     return f"{url}{'&' if '?' in url else '?'}{NUL_IN_TEXT}={rule}"
 
 
 def url_without_password(url: str) -> str:
-    """Return the URL for people, with `***` in place of a password."""
+    """Return the URL with `***` in place of its password, to show it to people."""
     user = _user_part(url)
     if ":" in user:
         url = url.replace(user, user.partition(":")[0] + ":***", 1)
@@ -64,7 +70,10 @@ _HOW_NOT_WHERE = (
 
 
 def is_same_target(url: str, other: str) -> bool:
-    """True if both URLs have the same server, account and database; only the connection's protection may differ."""
+    """True if both URLs have the same server, account and database.
+
+    The parameters that only protect the connection, such as those of TLS, may differ.
+    """
     return _place(url) == _place(other)
 
 

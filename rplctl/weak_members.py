@@ -1,4 +1,4 @@
-"""The members of a weak collection, listed by one thread while other threads add members."""
+"""Lists the members of a weak collection safely while other threads add members."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 def members_of(collection: Iterable[T]) -> list[T]:
     """Return the members of a WeakSet, or the keys of a WeakKeyDictionary.
 
-    Python raises RuntimeError if the number of members changes during the listing; then the listing is repeated.
+    Python raises RuntimeError if the number of members changes during the listing. The function then repeats it.
     """
     while True:
         try:
