@@ -1,34 +1,36 @@
-"""The MySQL protocol in front of rplctl's commands (`serve --mysql`), for monitors and runbooks written for a replica.
+"""The MySQL front: a server that speaks the MySQL protocol, and answers like a replica (`rplctl serve --mysql`).
 
-The modules in the order in which a connection passes through them:
+Monitors and scripts that were written for a MySQL or MariaDB replica work with this server without changes. These are
+the modules in the order in which a connection passes through them:
 
     server       listeners, limits, one thread per connection
     wire         packets and their parts, with one deadline per packet
-    sign_in      greeting, TLS, authentication plugins
+    sign_in      the sign-in: greeting, TLS, authentication plugins
     front        the state that all connections share
-    bugs         unforeseen exceptions: an error for the client, the traceback in a log
+    bugs         unexpected exceptions: an error for the client, the traceback in a log
     session      commands of a signed-in client: statements, prepared statements
     binary       parameters and rows of prepared statements
     statement    the words of one statement
     table        the supported statements, the role that each one needs and the function that answers it
     charset      the character sets of a connection
     set_charset  SET NAMES, SET CHARACTER SET and SET character_set_… = …
-    vendor       errors and notes with the numbers of the other vendor
+    vendor       errors and notes of MySQL with the numbers and texts of MariaDB
     show         SHOW …
     binlog_events  SHOW BINLOG EVENTS, and the GTIDs before a position of the binary log
     describe     DESCRIBE, SHOW COLUMNS, EXPLAIN
     dump         the binary log for replicas (a package)
     locks        LOCK INSTANCE FOR BACKUP and FLUSH TABLES WITH READ LOCK
-    administer   CHANGE, START, STOP, RESET … by the functions of the command line
-    select       SELECT, by an in-memory SQLite behind an authorizer
+    administer   CHANGE, START, STOP, RESET …, which call the functions of rplctl's commands
+    select       SELECT, executed by SQLite in memory, which an authorizer restricts
     functions    functions of GTIDs, of the session, and functions that wait
-    tables       the rows of the tables that SELECT reads
+    tables       the rows of the tables that SELECT can read
     table_columns  the columns of these tables
     variables    system variables and status counters
-    status       SHOW REPLICA STATUS in the columns of each vendor
-    looks        the state of the channels; one check serves all clients for a tenth of a second
+    status       SHOW REPLICA STATUS, with the columns of MySQL or MariaDB
+    looks        the state of the channels, which is checked once per tenth of a second for all clients
     result       the answer to a statement
 
-Invariants: a statement changes something only by a function that the command line calls, too. A client with the role
-reader changes nothing. No statement is answered before the sign-in, and a connection whose sign-in failed is closed.
+Invariants: a statement makes a change only through a function that a command of rplctl also calls. A client with the
+role `reader` changes nothing. The server answers no statement before the sign-in, and closes a connection whose sign-in
+has failed.
 """

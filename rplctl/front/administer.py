@@ -1,4 +1,8 @@
-"""Carry out CHANGE MASTER, START, STOP, RESET, filters, PURGE and skipping by the functions of the command line."""
+"""Executes the statements that change replication, with the functions that rplctl's commands also call.
+
+These are CHANGE MASTER, CHANGE REPLICATION FILTER, START, STOP, RESET, FLUSH RELAY LOGS, PURGE, and the statements that
+skip transactions.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +43,9 @@ _NUMBERS: Final = ("MASTER_LOG_POS", "RELAY_LOG_POS")
 
 
 def channel_after(words: ClientStatement, front: Front, *, named: str | None = None) -> str | None:
-    """Read FOR CHANNEL at the end of the statement, and return its channel. Without it, return `named`: the name in
-    MariaDB's syntax, or None.
+    """Read FOR CHANNEL 'c' at the end of the statement, and return the name of the channel.
+
+    Without FOR CHANNEL, return `named`: the name that `connection_name` has read before, or None.
     """
     given = named
     if words.accept("FOR CHANNEL"):
@@ -50,13 +55,15 @@ def channel_after(words: ClientStatement, front: Front, *, named: str | None = N
 
 
 def connection_name(words: ClientStatement, front: Front) -> str | None:
-    """Read the name of a connection in MariaDB's syntax, as in `STOP SLAVE 'c'`. Return None if there is no name."""
+    """Read the name of a channel in MariaDB's syntax, for example `'c'` in `STOP SLAVE 'c'`; None if there is none."""
     return words.string() if front.is_mariadb and words.token.kind == "string" else None
 
 
 def _channels(front: Front, given: str | None, *, every: bool = False) -> list[str]:
-    """Return the channels that a statement means: `given`, if it names one. Without a name, it means all channels in
-    MySQL, and the default connection in MariaDB. `every`: True if the statement means all connections in MariaDB, too.
+    """Return the names of the channels to which a statement applies.
+
+    `given`: the channel that the statement names, or None. A statement without a name applies to all channels in MySQL,
+    but to the default channel in MariaDB. `every`: True if it applies to all channels in MariaDB, too.
     """
     if given is not None:
         return [given]
@@ -66,8 +73,9 @@ def _channels(front: Front, given: str | None, *, every: bool = False) -> list[s
 
 
 def one_channel(front: Front, given: str | None) -> str:
-    """Return the only channel that a statement means. Raises UsageError 3079 if there are several channels and the
-    statement names none.
+    """Return the name of the channel to which a statement applies, if it can apply to only one channel.
+
+    `given`: the channel that the statement names, or None. Raises UsageError 3079 if several channels are possible.
     """
     names = _channels(front, given)
     if len(names) > 1:
@@ -101,7 +109,10 @@ def _until(words: ClientStatement, front: Front) -> UntilOptions:
 def _threads_of_channels(
     words: ClientStatement, front: Front, *, takes_until: bool
 ) -> tuple[tuple[str, ...], UntilOptions, list[str]]:
-    """Read the words after START and STOP: the threads, the UNTIL condition and the channels."""
+    """Read the words after START or STOP, and return the threads, the UNTIL condition and the channels.
+
+    `takes_until`: True for START, which may have UNTIL.
+    """
     every = words.accept("ALL SLAVES|REPLICAS") if front.is_mariadb else False
     named = None
     if not every:
@@ -133,7 +144,10 @@ def start_replica(front: Front, session: ClientSession, words: ClientStatement) 
 
 
 def _check_gtid_channel(front: Front, name: str) -> None:
-    """Refuse UNTIL master_gtid_pos as MariaDB does: while a thread runs (1254), and without Using_Gtid (1949)."""
+    """Raise the error with which MariaDB refuses UNTIL master_gtid_pos for this channel.
+
+    The error is UsageError 1254 if a thread of the channel runs, and 1949 if the channel does not use GTIDs.
+    """
     status = front.looks.channel(name).status
     if (status.Slave_IO_Running, status.Slave_SQL_Running) != ("No", "No"):
         raise UsageError("Slave is already running", errno=er.SLAVE_WAS_RUNNING)
@@ -209,7 +223,10 @@ def _list(words: ClientStatement) -> str:
 
 
 def skip_gtid(front: Front, session: ClientSession, words: ClientStatement) -> Done:
-    """Carry out SET GTID_NEXT: remember the GTID that the next COMMIT skips, or AUTOMATIC."""
+    """Execute SET GTID_NEXT: store the GTID of the transaction that the next COMMIT skips; AUTOMATIC removes it.
+
+    Raises UsageError if the GTID is malformed.
+    """
     words.expect("=|:=")
     gtid = words.value()
     words.expect_end()
@@ -225,8 +242,9 @@ def skip_gtid(front: Front, session: ClientSession, words: ClientStatement) -> D
 
 
 def commit(front: Front, session: ClientSession, words: ClientStatement) -> Done:
-    """Carry out COMMIT: skip the transaction of GTID_NEXT, if it is set. A DBA of MySQL skips a transaction by an empty
-    one with its GTID.
+    """Execute COMMIT: if GTID_NEXT is set, make the applier skip the transaction with this GTID.
+
+    On a MySQL server, an administrator skips a transaction in this way: an empty transaction gets its GTID.
     """
     if session.gtid_next:
         name = one_channel(front, None)
@@ -248,7 +266,7 @@ def purge_logs(front: Front, session: ClientSession, words: ClientStatement) -> 
 
 
 def change_filter(front: Front, session: ClientSession, words: ClientStatement) -> Done:
-    """Carry out CHANGE REPLICATION FILTER REPLICATE_DO_DB = (a, b), … [FOR CHANNEL 'c']."""
+    """Execute CHANGE REPLICATION FILTER REPLICATE_DO_DB = (a, b), … [FOR CHANNEL 'c']."""
     rules: dict[str, object] = {}
     while True:
         name = words.name().lower()
@@ -264,8 +282,10 @@ def change_filter(front: Front, session: ClientSession, words: ClientStatement) 
 
 
 def _rules(words: ClientStatement) -> str:
-    """Read the values of a filter up to the closing bracket, and return them as a rule list: names, `database.table`,
-    patterns in quotes, and pairs (from, to).
+    """Read the values of a filter up to the closing parenthesis, and return them as the value of an option: `a,b`.
+
+    A value is a name, `database.table`, a pattern in quotes, or a pair (from, to), which becomes `from->to`. Raises
+    UsageError if a value contains a comma.
     """
     found: list[str] = []
     while not words.accept(")"):

@@ -1,6 +1,4 @@
-"""Converts parameters and rows of prepared statements: parameters become literals in the text, rows get the binary
-format.
-"""
+"""Converts the parameters of prepared statements to SQL literals, and rows of their answers to the binary format."""
 
 from __future__ import annotations
 
@@ -23,8 +21,10 @@ _UNSIGNED = 0x80
 def bound(
     statement: ClientStatement, body: PacketReader, prepared: PreparedStatement, charsets: ConnectionCharsets
 ) -> str:
-    """Return the statement's text with the parameters of an execution as literals in place of each `?`. Raises RplError
-    1835 if the packet is malformed, and 1210 if it has no types.
+    """Return the text of a prepared statement, with a literal in place of each `?`.
+
+    `body`: the rest of the packet COM_STMT_EXECUTE, with the values. If the packet has the types of the parameters,
+    they are kept in `prepared`. Raises RplError 1835 if the packet is malformed, and 1210 if the types are unknown.
     """
     nulls = body.take((prepared.count + 7) // 8)
     if body.integer(1):
@@ -41,7 +41,7 @@ def bound(
 
 
 def with_literals(statement: ClientStatement, literals: Sequence[str]) -> str:
-    """Return the statement's text with these literals in place of its parameters, in their order."""
+    """Return the text of the statement with the first `?` replaced by the first literal, and so on."""
     out, at, waiting = [], 0, iter(literals)
     for token in statement.tokens:
         if token.kind == "symbol" and token.value == "?":
@@ -68,7 +68,7 @@ def _literal(kind: int, flags: int, body: PacketReader, charsets: ConnectionChar
 
 
 def quoted(text: str) -> str:
-    """Return the text as an SQL literal."""
+    """Return the text as an SQL literal in quotes, for a statement that ClientStatement reads."""
     for plain, escaped in (("\\", "\\\\"), ("'", "''"), ("\0", "\\0")):
         text = text.replace(plain, escaped)
     return f"'{text}'"

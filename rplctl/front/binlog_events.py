@@ -1,7 +1,8 @@
-"""SHOW BINLOG EVENTS and BINLOG_GTID_POS: the binary log of applied transactions, as far as replicas may read it.
+"""Answers SHOW BINLOG EVENTS and BINLOG_GTID_POS from the binary log of applied transactions.
 
-Invariant: files are read, never mapped, because the applier may cut the last one at any time. An event that is too
-large for a replica's chunk is read only as far as its row needs it.
+Only the part of the log that replicas can read is used. Invariant: files are read, and never mapped into memory,
+because the applier may truncate the last file at any time. If an event is larger than CHUNK bytes, only the bytes that
+its row in the answer needs are read.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ _COLUMNS: Final = "Log_name,Pos#,Event_type,Server_id#,End_log_pos#,Info"
 
 
 def binlog_events(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer SHOW BINLOG EVENTS [IN 'log'] [FROM position] [LIMIT [offset,] count]. Without log_bin the answer is
-    empty, as on a server. Raises RplError 1220 if the log or the position does not exist.
+    """Answer SHOW BINLOG EVENTS [IN 'log'] [FROM position] [LIMIT [offset,] count].
+
+    If log_bin is not set, the answer has no rows, as on a server. Raises RplError 1220 if there is no such log, or if
+    no event begins at the position.
     """
     log_name = words.string() if words.accept("IN") else None
     position = words.number() if words.accept("FROM") else FIRST_EVENT_POSITION
@@ -57,7 +60,7 @@ def binlog_events(front: Front, session: ClientSession, words: ClientStatement) 
         raise _failed(f"Invalid pos specified. Requested from pos:{position} is greater than actual file size:{end}")
     elif FIRST_EVENT_POSITION < position < log.start(log_name).first_end:
         position = log.start(log_name).first_end  # as in MySQL
-    if count == 0:  # MariaDB then shows one event, MySQL all of them
+    if count == 0:  # with LIMIT 0, MariaDB shows one event and MySQL shows all events
         count = 1 if front.is_mariadb else MOST_EVENTS
     if count is None or count > MOST_EVENTS:
         count = MOST_EVENTS
@@ -69,8 +72,9 @@ def binlog_events(front: Front, session: ClientSession, words: ClientStatement) 
 
 
 def limit_of(words: ClientStatement) -> tuple[int, int | None]:
-    """Read LIMIT [offset,] count, or LIMIT count OFFSET offset. Return the offset and the count; without LIMIT, the
-    count is None.
+    """Read LIMIT [offset,] count, or LIMIT count OFFSET offset, and return the offset and the count.
+
+    Without LIMIT, the offset is 0 and the count is None.
     """
     if not words.accept("LIMIT"):
         return 0, None
@@ -83,8 +87,10 @@ def limit_of(words: ClientStatement) -> tuple[int, int | None]:
 
 
 def binlog_gtid_pos(logs: SendableLogs, log_name: object, position: Any) -> str | None:
-    """Return the last GTID of each domain before a position of the log, as MariaDB's BINLOG_GTID_POS does. None if the
-    log does not exist, or if no event begins there. Raises UsageError 1381 without log_bin.
+    """Return the last GTID of each domain before a position of a log, as MariaDB's function BINLOG_GTID_POS does.
+
+    None is the value NULL: the log does not exist, or no event begins at the position. Raises UsageError 1381 if
+    log_bin is not set.
     """
     if logs.files() is None:
         raise UsageError("You are not using binary logging", errno=er.NO_BINARY_LOGGING)
@@ -114,12 +120,15 @@ def binlog_gtid_pos(logs: SendableLogs, log_name: object, position: Any) -> str 
 
 
 def _whole(position: Any) -> int:
-    """Return a position as a number, as the servers read it: of a text, the digits at its beginning."""
+    """Return a position as a whole number. For a text, this is the number at its beginning, as on a server."""
     return leading_integer(position) if isinstance(position, str) else round(position)
 
 
 def _shown(row: RelayLogEvent, front: Front) -> tuple[object, ...]:
-    """Return the columns of a row. A position record, an event that both servers ignore, gets the vendor's words."""
+    """Return the values of one row of the answer.
+
+    rplctl's own events in the log (position records) get the words that MySQL or MariaDB has for an ignorable event.
+    """
     if row.Event_type == "Ignorable" and front.is_mariadb:
         info = "# Ignorable event type 28 (Ignorable log event)"
         row = replace(row, Event_type="Ignorable log event", Info=info)
@@ -141,8 +150,9 @@ def _rows(log: SendableLog, name: str, position: int, end: int) -> Iterator[Rela
 
 
 def _events(log: SendableLog, name: str, end: int, first: int = FIRST_EVENT_POSITION) -> Iterator[tuple[int, bytes]]:
-    """Yield the offset and the bytes of each event from the one that begins at `first` or after it. Of a large event
-    with rows, only the first bytes are read.
+    """Yield the offset and the bytes of each event that begins at `first` or later, and before `end`.
+
+    If an event with rows is larger than CHUNK bytes, only its first bytes are read and yielded.
     """
     size = log.look(name).end
     with closing_descriptor(open_plain(RelayLogIndex(log.files).path(name), follow=False)) as descriptor:

@@ -1,7 +1,8 @@
-"""Reports exceptions that are bugs of rplctl: the client gets an error, and `run/front.log` the traceback.
+"""Reports exceptions that are bugs of rplctl: the client gets an error, and `run/front.log` gets the traceback.
 
-Invariant: an exception ends neither the connection nor the server. A bug that a client repeats every second does not
-fill the disk: its traceback is logged once for each process, and the log is limited as the logs of the threads are.
+Invariant: an exception ends neither the connection nor the server. A bug that a client causes every second does not
+fill the disk, because each process logs its traceback only once. The size of the log is limited, like that of the logs
+of receivers and appliers.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _FORM: Final = "%(asctime)s ERROR front: %(message)s"
 
 
 class Bugs:
-    """The log of the bugs that one server has met."""
+    """The bugs that one server has found, and the log of these bugs."""
 
     def __init__(self, datadir: Path) -> None:
         self.path = datadir / "run" / "front.log"
@@ -36,8 +37,10 @@ class Bugs:
 
     @contextmanager
     def as_rpl_errors(self, statement: Callable[[], str] = str) -> Iterator[None]:
-        """Convert each exception of the block, except for Closed, to an RplError for the client. An exception that
-        nobody foresaw is logged, with the masked statement.
+        """Convert each exception of the block to an RplError for the client. Closed and RplError are not changed.
+
+        An exception that is neither an OSError nor a MemoryError is a bug, and is logged with the masked text that
+        `statement` returns.
         """
         try:
             yield
@@ -57,8 +60,9 @@ class Bugs:
         return RplError(text, errno=er.UNKNOWN_ERROR, hint=hint)
 
     def _log(self, error: Exception, text: str) -> bool:
-        """Log the error, with its traceback the first time. True if the log was written; otherwise stderr has the
-        line.
+        """Write the error to the log, and return True. If the log cannot be written, write to stderr, and return False.
+
+        The first error at each place in the code is logged with its traceback.
         """
         frames = traceback.extract_tb(error.__traceback__)[-1:]
         place = (type(error).__name__, frames[0].filename if frames else "", frames[0].lineno if frames else None)

@@ -1,7 +1,7 @@
-"""The character sets of a connection: the one of its statements, and the one of the answers and errors that it gets.
+"""The character sets of a connection: one for its statements, and one for the answers and errors that it gets.
 
-Invariant: a text is converted as a server converts it. A character that the set lacks becomes ? in a name and a value,
-and \\ with four hexadecimal digits in an error.
+Invariant: texts are converted as MySQL and MariaDB convert them. A character that a character set lacks becomes `?` in
+a name or a value. In an error, it becomes \\ with four hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNICODE: Final = {
     "utf32": ("utf-32-be", 60),
     "ucs2": ("utf-16-be", 35),
 }
-_EAST_ASIAN: Final = {  # Python's codec, of which only the characters count that `decoder` reads back
+_EAST_ASIAN: Final = {  # Python's codec, and the id of the default collation
     "big5": ("big5", 1), "cp932": ("cp932", 95), "eucjpms": ("euc_jp", 97), "euckr": ("cp949", 19),
     "gb18030": ("gb18030", 248), "gb2312": ("gb2312", 24), "gbk": ("gbk", 28), "sjis": ("shift_jis", 13),
     "ujis": ("euc_jp", 12),
@@ -35,15 +35,15 @@ _COLLATIONS: Final = {  # the default collation of each set of single bytes
     "cp852": 40, "cp866": 36, "dec8": 3, "greek": 25, "hebrew": 16, "hp8": 6, "keybcs2": 37, "koi8r": 7, "koi8u": 22,
     "latin5": 30, "latin7": 41, "macce": 38, "macroman": 39, "armscii8": 32, "geostd8": 92, "swe7": 10, "tis620": 18,
 }  # fmt: skip
-_ONE_WAY: Final = {"greek": "€₯ͺ"}  # characters that the servers read in this set, but do not write
+_ONE_WAY: Final = {"greek": "€₯ͺ"}  # servers read these characters in this character set, but do not write them
 _NAMES: Final = {
     "latin1": "latin1_swedish_ci", "dec8": "dec8_swedish_ci", "swe7": "swe7_swedish_ci", "hp8": "hp8_english_ci",
     "tis620": "tis620_thai_ci", "big5": "big5_chinese_ci", "gbk": "gbk_chinese_ci", "gb2312": "gb2312_chinese_ci",
     "gb18030": "gb18030_chinese_ci", "sjis": "sjis_japanese_ci", "ujis": "ujis_japanese_ci",
     "cp932": "cp932_japanese_ci", "eucjpms": "eucjpms_japanese_ci", "euckr": "euckr_korean_ci", "binary": "binary",
 }  # fmt: skip
-_NOT_OF_CLIENTS: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})  # statements cannot be written in these
-_NARROW: Final = frozenset({"utf8mb3", "ucs2"})  # without the characters from U+10000 on
+_NOT_OF_CLIENTS: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})  # clients cannot send statements in these
+_NARROW: Final = frozenset({"utf8mb3", "ucs2"})  # these lack the characters from U+10000 on
 _WIDE = re.compile("[\U00010000-\U0010ffff]")
 CLIENT, CONNECTION, RESULTS = "character_set_client", "character_set_connection", "character_set_results"
 COLLATION: Final = "collation_connection"
@@ -51,14 +51,17 @@ COLLATION: Final = "collation_connection"
 
 @dataclass(frozen=True, slots=True)
 class ResultCharset:
-    """The character set of answers. `collation`: the id that is sent in the description of a text column."""
+    """The character set of answers, and the function that converts a text to it.
 
-    name: str | None  # None: answers are not converted
+    `collation`: the id that a client gets in the description of a text column.
+    """
+
+    name: str | None  # None = answers are not converted
     collation: int
     encode: Callable[[str], bytes]
 
     def error(self, text: str) -> bytes:
-        """Return the bytes of an error's text. In errors, the servers support no character from U+10000 on."""
+        """Return the text of an error as bytes. Characters from U+10000 on become `?`, as on a server."""
         text = _WIDE.sub("?", text)
         if self.name in _COLLATIONS or self.name in _EAST_ASIAN:
             missing = self.encode("?")
@@ -76,8 +79,9 @@ _UNCONVERTED: Final = ResultCharset(None, UTF8MB4_COLLATION, _utf8)
 
 @cache
 def result_charset(name: str | None) -> ResultCharset:
-    """Return the character set of answers with this name, from `checked`; None is NULL, and answers are then not
-    converted.
+    """Return the character set of answers for a name that `checked` has returned.
+
+    None is the value NULL of character_set_results: answers are not converted.
     """
     if name is None:
         return _UNCONVERTED
@@ -108,7 +112,7 @@ def _character(character: str, charset: str) -> bytes:
 
 @cache
 def _mapping(name: str) -> dict[int, int]:
-    """Return the code of each character in a character set of single bytes."""
+    """Return the byte for each character of a character set of single bytes: code point → byte."""
     decode = decoder(name)
     found: dict[int, int] = {}
     for code in range(256 if is_single_byte(name) else 128):
@@ -123,8 +127,9 @@ def _mapping(name: str) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionCharsets:
-    """The character sets of one connection. The set called the connection's is only shown: no text is
-    converted to it.
+    """The character sets of one connection, as the variables character_set_client, …_connection and …_results.
+
+    `connection` and `collation` are only shown to the client: rplctl converts no text to them.
     """
 
     client: str = "utf8mb4"
@@ -133,7 +138,7 @@ class ConnectionCharsets:
     results: ResultCharset = UTF8MB4
 
     def text(self, data: bytes) -> str:
-        """Return a statement's bytes as text."""
+        """Return a client's statement as text. Bytes that are not valid in its character set are read as UTF-8."""
         if self.client not in ("utf8mb4", "utf8mb3", "binary"):
             try:
                 return decoder(self.client)(data)
@@ -148,8 +153,9 @@ class ConnectionCharsets:
         return {CLIENT: self.client, CONNECTION: self.connection, RESULTS: results, COLLATION: self.collation}
 
     def named(self, name: str, collation: str = "") -> ConnectionCharsets:
-        """Return the character sets after SET NAMES name COLLATE collation. Raises RplError 1115, 1231,
-        1253 or 1273.
+        """Return the character sets after SET NAMES name COLLATE collation; '' = no COLLATE.
+
+        Raises RplError 1115 or 1231 for the character set, and 1253 or 1273 for the collation.
         """
         charset = _of_client(CLIENT, name)
         if collation and (of_collation := _of_collation(collation)) not in ("", charset):
@@ -163,14 +169,18 @@ class ConnectionCharsets:
         )
 
     def with_character_set(self, name: str) -> ConnectionCharsets:
-        """Return the character sets after SET CHARACTER SET name, which sets those of statements and answers. Raises
-        RplError 1115 or 1231.
+        """Return the character sets after SET CHARACTER SET name, which changes those of statements and answers.
+
+        Raises RplError 1115 if the character set is unknown, and 1231 if a client cannot use it.
         """
         charset = _of_client(CLIENT, name)
         return replace(ConnectionCharsets(), client=charset, results=result_charset(charset))
 
     def with_variable(self, variable: str, value: str | None) -> ConnectionCharsets:
-        """Return the character sets after SET variable = value. None is NULL. Raises RplError 1115, 1231 or 1273."""
+        """Return the character sets after SET variable = value; None is the value NULL.
+
+        Raises RplError 1115 or 1273 if the value is unknown, and 1231 if the variable cannot have the value.
+        """
         if variable == RESULTS:
             return replace(self, results=result_charset(None if value is None else checked(value)))
         if value is None:
@@ -185,15 +195,19 @@ class ConnectionCharsets:
 
 
 def of_collation_id(number: int) -> ConnectionCharsets:
-    """Return the character sets of a client that signs in with this collation. An id that no server has means the
-    default.
+    """Return the character sets of a client that signs in with this id of a collation.
+
+    For an id that no server has, return the default, utf8mb4.
     """
     charset = _of_number(number)
     return ConnectionCharsets().named(charset) if charset and charset not in _NOT_OF_CLIENTS else ConnectionCharsets()
 
 
 def checked(name: str) -> str:
-    """Return the name of a character set in the servers' spelling. Raises RplError 1115 if no server has it."""
+    """Return the name of a character set in the spelling of the servers.
+
+    `name`: in any case, or the number of a collation. Raises RplError 1115 if no server has the character set.
+    """
     charset = {"utf8": "utf8mb3", "default": "utf8mb4"}.get(name.lower(), name.lower())
     if charset.isdecimal() and len(charset) < 5:
         charset = _of_number(int(charset))
@@ -231,8 +245,9 @@ def _wrong_value(variable: str, value: str) -> RplError:
 
 
 def _of_collation(name: str) -> str:
-    """Return the character set of a collation; '' for a collation of MariaDB that suits several. Raises RplError 1273
-    if no server has a collation with such a name.
+    """Return the character set of a collation; '' for a collation of MariaDB that belongs to several character sets.
+
+    Raises RplError 1273 if the name does not begin with a character set.
     """
     lower = name.lower()
     if lower.startswith("uca1400_"):

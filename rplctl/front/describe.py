@@ -1,4 +1,7 @@
-"""DESCRIBE, EXPLAIN, SHOW COLUMNS, SHOW INDEX and SHOW TABLE STATUS: the tables that SELECT reads, and no others."""
+"""Answers DESCRIBE, EXPLAIN, SHOW COLUMNS, SHOW INDEX and SHOW TABLE STATUS for the tables that SELECT can read.
+
+There are no other tables: the tables of the target are not visible to clients.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ def unknown_database(name: str) -> RplError:
 
 
 def no_such_table(front: Front, session: ClientSession, name: str) -> RplError:
-    """Return the vendor's error for a table that does not exist; `name` may include its database."""
+    """Return the error that MySQL or MariaDB reports for a table that does not exist.
+
+    `name`: `table` or `database.table`.
+    """
     database, dot, table = name.rpartition(".")
     database = database if dot else session.database
     if not database:
@@ -45,8 +51,10 @@ def no_such_table(front: Front, session: ClientSession, name: str) -> RplError:
 
 
 def describe(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer DESCRIBE table, and EXPLAIN of a statement. Raises RplError 1146 if a table does not exist, and 1235 for a
-    statement whose tables exist, because rplctl has no plan to show.
+    """Answer DESCRIBE or EXPLAIN with the columns of a table.
+
+    EXPLAIN of a statement always fails, because rplctl has no execution plans. It raises RplError 1146 if a table does
+    not exist, and otherwise RplError 1235.
     """
     if words.token.value in _EXPLAINED:
         while not words.at_end:
@@ -84,7 +92,7 @@ def show_table_status(front: Front, session: ClientSession, words: ClientStateme
 
 
 def check_database(database: str) -> None:
-    """Raise RplError 1046 if the name of the database is '', and 1049 if there is no such database."""
+    """Raise RplError 1046 if the database is '' (no database is selected), and 1049 if there is no such database."""
     if not database:
         raise no_database_selected()
     if database.lower() not in DATABASES:
@@ -100,7 +108,10 @@ def _columns(front: Front, session: ClientSession, words: ClientStatement, *, is
 
 
 def _table(front: Front, session: ClientSession, words: ClientStatement) -> str:
-    """Read the name of a table, also as `table FROM database`, and return its name as in `table_names`."""
+    """Read the name of a table, and return it as `database.table` in lower case.
+
+    The statement has `table`, `database.table` or `table FROM database`. Raises RplError if there is no such table.
+    """
     first = words.name()
     if words.accept("."):
         name = f"{first}.{words.name()}"

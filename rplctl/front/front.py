@@ -1,4 +1,4 @@
-"""The state that all connections of `serve --mysql` share: channels, flavor, counters, and the list of sessions."""
+"""The state of `serve --mysql`: the part that all connections share, and the part of each signed-in connection."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ FLAVORS: Final = ("mysql", "mariadb")
 
 @dataclass(slots=True)
 class PreparedStatement:
-    """A statement from COM_STMT_PREPARE. A client may send the types of the parameters with the first
-    execution only.
+    """A prepared statement from COM_STMT_PREPARE, with the data that the client has sent for it.
+
+    A client may send the types of the parameters only with the first execution, so they are kept in `kinds`.
     """
 
     sql: str
-    count: int  # of its parameters
+    count: int  # the number of its parameters
     kinds: list[tuple[int, int]] = field(default_factory=list)  # type and flags of each parameter
-    long_data: dict[int, bytearray] = field(default_factory=dict)  # COM_STMT_SEND_LONG_DATA, by parameter
-    error: RplError | None = None  # of long data, which have no answer: the next execution reports it
+    long_data: dict[int, bytearray] = field(default_factory=dict)  # by parameter, from COM_STMT_SEND_LONG_DATA
+    error: RplError | None = None  # an error of COM_STMT_SEND_LONG_DATA, which the next execution reports
 
     def forget_long_data(self) -> None:
         self.long_data.clear()
@@ -44,7 +45,7 @@ class PreparedStatement:
 
 @dataclass(slots=True, kw_only=True)
 class ClientSession:
-    """The state of one signed-in connection, which all its statements share."""
+    """The state of one signed-in connection, from its sign-in to its end."""
 
     number: int
     client: Client
@@ -66,7 +67,10 @@ class ClientSession:
     dump: DumpRequest | None = None  # the dump that runs now
 
     def check_held(self, more: int) -> None:
-        """Raise RplError if prepared statements and their long data would be larger than MOST_HELD bytes."""
+        """Raise RplError if `more` bytes would make the connection's prepared statements larger than MOST_HELD bytes.
+
+        The size of a prepared statement includes the long data of its parameters.
+        """
         held = sum(map(len, self.named.values()))
         for each in self.prepared.values():
             held += len(each.sql) + sum(map(len, each.long_data.values()))
@@ -75,10 +79,10 @@ class ClientSession:
 
 
 class Front:
-    """The state that all connections share.
+    """The state that all connections of one server share.
 
-    `flavor`: "mysql" or "mariadb". It decides the server version that clients see, how a statement names a channel, and
-    the columns of SHOW REPLICA STATUS.
+    `looks`: the state of the channels. `flavor`: "mysql" or "mariadb". The flavor decides three things: the server
+    version that clients see, the syntax of channel names, and the columns of SHOW REPLICA STATUS.
     """
 
     def __init__(self, looks: Looks, flavor: str) -> None:
@@ -87,7 +91,7 @@ class Front:
         base = "10.11.0-MariaDB" if flavor == "mariadb" else "8.0.36"
         self.version = f"{base}-rplctl-{__version__}"
         self.port = 0  # of the TCP address
-        self.door: SignIns | None = None  # None: nobody may sign in anew
+        self.door: SignIns | None = None  # None = COM_CHANGE_USER is refused
         self.sessions: dict[int, ClientSession] = {}
         self.questions = self.connections = 0
         self.logs = SendableLogs(looks)
@@ -114,7 +118,7 @@ class Front:
         )
 
     def kill(self, number: int) -> None:
-        """End a connection of this front. Raises RplError 1094 if no connection has the number."""
+        """End the connection with this number. Raises RplError 1094 if there is no such connection."""
         session = self.sessions.get(number)
         if session is None:
             raise RplError(f"Unknown thread id: {number}", errno=er.NO_SUCH_THREAD)

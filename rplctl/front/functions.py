@@ -1,7 +1,7 @@
-"""The functions that SELECT has in addition to SQLite's: functions of the session, of GTIDs, and functions that wait.
+"""The functions of MySQL and MariaDB that SELECT has in addition to SQLite's own functions.
 
-Invariant: a function that waits ends after its timeout, if its condition cannot come true, or if its client has
-disconnected. It changes nothing.
+Some functions wait, for example MASTER_POS_WAIT. Invariant: such a function ends at the latest after its timeout, and
+also if its client has disconnected or the condition cannot become true. No function changes anything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _POLL_S: Final = 0.1
 
 
 def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., Any]]:
-    """Return the functions by their names in lower case. They raise RplError; `select` reports the first error."""
+    """Return the functions by their names in lower case. A function raises RplError, which `select` reports."""
 
     def position_wait(log: object, position: Any, timeout: Any = None, channel: object = None) -> int | None:
         return _wait_for_position(front, session, BinlogPosition(str(log), int(position)), _seconds(timeout), channel)
@@ -70,7 +70,10 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
 
 
 def _sleep(session: ClientSession, seconds: Any) -> int:
-    """Wait for some seconds, for SLEEP(). Return 0 after the time, 1 if the client has disconnected before."""
+    """Wait for these seconds, as the function SLEEP() does.
+
+    Return 0 after the time, and 1 if the client disconnects before.
+    """
     deadline = time.monotonic() + float(seconds or 0)
     while (left := deadline - time.monotonic()) > 0:
         if _is_gone(session):
@@ -80,7 +83,10 @@ def _sleep(session: ClientSession, seconds: Any) -> int:
 
 
 def _of_sets(function: Callable[[MysqlGtidSet, MysqlGtidSet], int | str]) -> Callable[..., int | str | None]:
-    """Return an SQL function of two GTID sets, given as text. Its result is NULL if one of the sets is NULL."""
+    """Return an SQL function that has two GTID sets as texts, and returns the result of `function` for these sets.
+
+    The SQL function returns NULL if one of the texts is NULL.
+    """
 
     def call(one: object, other: object) -> int | str | None:
         if one is None or other is None:
@@ -105,17 +111,18 @@ def _unix_timestamp(moment: object = None) -> float:
 
 
 def _seconds(timeout: Any) -> float | None:
-    """Return the timeout in seconds; None for a wait without a limit. As on a server, a timeout of NULL or 0 means no
-    limit.
-    """
+    """Return the timeout of a function in seconds; None = no limit. NULL and 0 mean no limit, as on a server."""
     return float(timeout) if timeout else None
 
 
 def _wait_for_position(
     front: Front, session: ClientSession, position: BinlogPosition, timeout_s: float | None, channel: object
 ) -> int | None:
-    """Wait until the channel has applied the position. Return 0 if this was already so, 1 after a wait, -1 after the
-    timeout, None if no applier runs.
+    """Wait until the channel has applied all transactions up to the position.
+
+    `channel`: the name, or None for the only channel. Return 0 if the position was already applied, 1 after a wait, -1
+    after the timeout, and None if no applier runs. Raises UsageError 3079 if None is given and there are several
+    channels.
     """
     names = [str(channel)] if channel is not None else front.looks.names() or [""]
     if len(names) > 1:
@@ -136,8 +143,9 @@ def _wait_for_position(
 
 
 def _wait_for_gtids(front: Front, session: ClientSession, gtids: str, timeout_s: float | None) -> bool:
-    """Wait until all GTIDs are applied, and return True. Return False after the timeout. Raises UsageError 1772 or
-    1941 if the text is not a GTID set or GTID list.
+    """Wait until all these GTIDs are applied, and return True. Return False after the timeout.
+
+    Raises UsageError 1772 or 1941 if the text is neither a GTID set nor a GTID list.
     """
     deadline = time.monotonic() + (timeout_s or float("inf"))
     while gtids.strip() and not is_executed(gtids, executed(front.looks)):
@@ -152,6 +160,6 @@ def _is_gone(session: ClientSession) -> bool:
     looked = select.poll()
     try:
         looked.register(session.link.connection, select.POLLRDHUP)
-    except ValueError:  # KILL has closed it
+    except ValueError:  # KILL has closed the connection
         return True
     return bool(looked.poll(0))

@@ -1,6 +1,7 @@
-"""The two locks of a backup as statements: LOCK INSTANCE FOR BACKUP, and FLUSH TABLES WITH READ LOCK.
+"""Answers the statements that take and release the two locks of a backup.
 
-Invariant: a connection holds its locks itself, so the end of the connection, or of this process, frees them.
+These are LOCK INSTANCE FOR BACKUP and FLUSH TABLES WITH READ LOCK, and their UNLOCK statements. Invariant: a lock
+belongs to its connection. It is released when the connection or this process ends.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from rplctl.history import note_event
 
 
 def lock(front: Front, session: ClientSession, words: ClientStatement, *, kind: BackupLock) -> Done:
-    """Take a lock of a backup for the connection. If the connection already holds it, do nothing, as a server does.
-    Raises LockBusy 1205 if the lock is not free in time.
+    """Take the lock of this kind for the connection. Do nothing if the connection already holds it, as a server does.
+
+    Raises LockBusy 1205 if the lock is not free within LOCK_WAIT_S seconds.
     """
     words.expect_end()
     if kind.kind not in session.locks:
@@ -32,7 +34,7 @@ def lock(front: Front, session: ClientSession, words: ClientStatement, *, kind: 
 
 
 def unlock(front: Front, session: ClientSession, words: ClientStatement, *, kind: BackupLock) -> Done:
-    """Release the connection's lock of this kind, if it holds one."""
+    """Release the lock of this kind. Do nothing if the connection does not hold it."""
     words.expect_end()
     _release(front, session, kind)
     return Done()
@@ -43,7 +45,10 @@ lock_tables, unlock_tables = partial(lock, kind=TABLES), partial(unlock, kind=TA
 
 
 def release_locks(front: Front, session: ClientSession) -> None:
-    """Release the locks of a connection that ends, also if the history cannot be written."""
+    """Release all locks of a connection, because the connection ends or is reset.
+
+    An error while the history is written does not prevent the release.
+    """
     for kind in (INSTANCE, TABLES):
         with suppress(RplError, OSError):
             _release(front, session, kind)

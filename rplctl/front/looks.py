@@ -1,7 +1,7 @@
-"""The state of the channels, as SHOW REPLICA STATUS shows it. One check serves all clients for a tenth of a second.
+"""The state of the channels that SHOW REPLICA STATUS shows, cached for a tenth of a second for all clients.
 
-One thread checks the channels, with one connection to each target. If a target does not answer, the client waits ten
-seconds and then gets an error. A check changes nothing.
+One thread reads the states of all channels, with one connection to each target, and changes nothing. If a target does
+not answer within ten seconds, the client gets an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ConfigOf = Callable[[str], Config]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The state of one channel: its status, its records and its threads."""
+    """The state of one channel at one moment: its status, its records and its threads."""
 
     status: SlaveStatus
     master: MasterInfo
@@ -42,7 +42,10 @@ class Look:
 
 
 class Looks:
-    """The cached state of all channels. `config_of`: returns the current options of a channel, for each check."""
+    """The cached states of all channels.
+
+    `config_of`: a function that returns the current options of a channel. It is called whenever a state is read.
+    """
 
     def __init__(self, config_of: ConfigOf) -> None:
         self.config_of = config_of
@@ -55,14 +58,15 @@ class Looks:
         self._open.enter_context(one_engine())
 
     def close(self) -> None:
-        """Close the connections to the targets, without waiting. A check that hangs in a target ends with
-        the process.
+        """Close the connections to the targets, but do not wait for this.
+
+        If a target does not answer, its connection remains open until the process ends.
         """
         self._worker.submit(self._open.close)
         self._worker.shutdown(wait=False)
 
     def forget(self) -> None:
-        """Discard the cached states after a change, so that the next client gets the new state."""
+        """Discard the cached states, because a statement has changed something. The next client gets a new state."""
         self._names = (float("-inf"), [])
         self._found = {}
 
@@ -72,8 +76,9 @@ class Looks:
         return names if time.monotonic() - at < SHARED_S else self._ask(self._list)
 
     def channel(self, name: str) -> Look:
-        """Return the state of one channel. Raises NotConfigured if there is no such channel, and RplError if its state
-        cannot be read.
+        """Return the state of one channel, which is at most SHARED_S seconds old.
+
+        Raises NotConfigured if there is no such channel, and RplError if its state cannot be read.
         """
         at, look = self._found.get(name, (float("-inf"), None))
         if look is not None and time.monotonic() - at < SHARED_S:

@@ -1,4 +1,4 @@
-"""The answer to a statement: rows with their columns, or only OK. Both may have notes for SHOW WARNINGS."""
+"""The answers to statements: rows with their columns, or OK. An answer may have notes for SHOW WARNINGS."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Row = Sequence[object]
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The answer OK, which has no rows."""
+    """The answer OK to a statement that returns no rows."""
 
     notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The answer of a statement that returns rows, with their columns."""
+    """The answer to a statement that returns rows, with the names and types of their columns."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...] = ()
@@ -32,15 +32,17 @@ Answer = Done | Rows
 
 
 def texts(names: str, rows: Iterable[Row] = ()) -> Rows:
-    """Return an answer with text columns. `names`: separated by commas; a column whose name ends with # has whole
-    numbers.
+    """Return an answer with these rows, and with columns of texts or whole numbers.
+
+    `names`: the names of the columns, with commas between them. A name that ends with # is a column of whole numbers;
+    the # is removed.
     """
     columns = tuple((name.rstrip("#"), LONGLONG if name.endswith("#") else VAR_STRING) for name in names.split(","))
     return Rows(columns, tuple(rows))
 
 
 def typed(names: Sequence[str], rows: Sequence[Row]) -> Rows:
-    """Return an answer whose column types follow from the values."""
+    """Return an answer with these rows, in which each column has the type of its values."""
     kinds = []
     for index in range(len(names)):
         found = {type(row[index]) for row in rows} - {type(None)}

@@ -1,8 +1,8 @@
-"""Executes SELECT of expressions and of the tables that monitoring tools read. Each statement has its own in-memory
-SQLite database with an authorizer.
+"""Executes SELECT of expressions and of the tables that monitoring tools read.
 
-Invariant: the authorizer allows only SELECT and the functions in a list. Steps and lengths are limited, so that no
-statement uses a core for long or much memory.
+Each statement is translated to SQLite's syntax, and runs in its own SQLite database in memory. Invariant: an authorizer
+of SQLite allows only SELECT and the functions in a list. The steps and sizes are limited, so that no statement uses a
+core for long, or much memory.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from rplctl.front.tables import columns_of, rows_of, table_names
 from rplctl.front.variables import AS_TEXT, SWITCHES, variables
 from rplctl.schema.lexer import Token
 
-_STEP: Final = 200  # instructions of SQLite between two looks at the budget; one may take a millisecond
+_STEP: Final = 200  # instructions of SQLite between two checks of the budget; one instruction may take a millisecond
 _MOST_STEPS: Final = 10_000
-_MOST_CPU_S = 2.0  # of the thread: functions that wait need none
-_MOST_MEMORY: Final = 256 << 20  # bytes by which the process may grow meanwhile
+_MOST_CPU_S = 2.0  # CPU time of the thread, which a function that waits does not use
+_MOST_MEMORY: Final = 256 << 20  # bytes by which the process may grow during the statement
 _LONGEST = 1 << 20  # the largest value in bytes
 _MOST_ROWS: Final = 10_000
 _PAGE: Final = os.sysconf("SC_PAGESIZE")
-_LARGEST_ANSWER: Final = 16 << 20  # bytes of all texts of an answer
+_LARGEST_ANSWER: Final = 16 << 20  # bytes of all texts in one answer
 _PLAIN: Final = frozenset(
     "abs avg coalesce count group_concat hex ifnull instr length like lower ltrim max min nullif replace round rtrim "
     "substr substring sum total trim upper".split()
@@ -49,8 +49,10 @@ _ALLOWED: Final = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 
 
 def select(front: Front, session: ClientSession, words: ClientStatement) -> Rows:
-    """Return the rows of the SELECT statement. Raises RplError 1064 (not understood), 1146 (unknown table), 1193
-    (unknown variable), 1054 (unknown column), 1305 (unknown function).
+    """Answer a SELECT statement with its rows.
+
+    Raises RplError 1064 if the statement is not understood, 1317 if it needs too much work, and 1301 if the answer is
+    too large. Raises 1146, 1193, 1054 or 1305 for an unknown table, variable, column or function.
     """
     sql, values = _translated(front, session, words)
     own = functions(front, session)
@@ -64,7 +66,7 @@ def select(front: Front, session: ClientSession, words: ClientStatement) -> Rows
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         for name, function in own.items():
             database.create_function(name, -1, _keeping(errors, name, function))
-        database.execute("PRAGMA temp_store = MEMORY")  # a sort fills no disk
+        database.execute("PRAGMA temp_store = MEMORY")  # so that a sort does not fill the disk
         database.set_progress_handler(_Budget().is_spent, _STEP)
         known = _PLAIN | own.keys()
         database.set_authorizer(lambda action, _, name, *rest: _allows(action, name, known))
@@ -78,7 +80,7 @@ def select(front: Front, session: ClientSession, words: ClientStatement) -> Rows
 
 
 class _Budget:
-    """Limits the work of one statement. SQLite calls it between its instructions."""
+    """The limits of one statement: steps, CPU time and memory. SQLite calls `is_spent` between its instructions."""
 
     def __init__(self) -> None:
         self._steps, self._end, self._memory = 0, time.thread_time() + _MOST_CPU_S, _resident() + _MOST_MEMORY
@@ -94,7 +96,7 @@ def _resident() -> int:
 
 
 def _limited(found: sqlite3.Cursor) -> list[tuple[object, ...]]:
-    """Return the rows, at most _MOST_ROWS. Raises RplError 1301 if they are too large for the memory."""
+    """Return the rows of the answer, at most _MOST_ROWS. Raises RplError 1301 if they exceed _LARGEST_ANSWER bytes."""
     rows, size = [], 0
     for row in islice(found, _MOST_ROWS):
         size += sum(len(value) for value in row if isinstance(value, str | bytes))
@@ -106,8 +108,9 @@ def _limited(found: sqlite3.Cursor) -> list[tuple[object, ...]]:
 
 
 def _keeping(errors: list[Exception], name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function in a form that saves its exception in `errors`, because SQLite only reports that a function
-    has failed.
+    """Return a wrapper of the function that adds each exception to `errors`.
+
+    SQLite itself only reports that a function has failed. `name`: the name in SQL, for the message.
     """
 
     def call(*given: Any) -> Any:
@@ -130,8 +133,9 @@ def _keeping(errors: list[Exception], name: str, function: Callable[..., Any]) -
 
 
 def named_tables(session: ClientSession, words: ClientStatement) -> list[str]:
-    """Return the tables whose names occur in the statement, with their database or in the database that USE
-    has chosen.
+    """Return the tables whose names occur in the statement, as `database.table` in lower case.
+
+    A name without a database belongs to the database that USE has chosen.
     """
     known = set(table_names())
     texts = [token.value.lower() if token.kind in ("word", "quoted") else token.value for token in words.tokens]
@@ -141,8 +145,9 @@ def named_tables(session: ClientSession, words: ClientStatement) -> list[str]:
 
 
 def _fill(database: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    """Create the table in the database and insert its rows. Texts in the table are compared without regard to case, as
-    on the servers by default.
+    """Create the table in the SQLite database, and insert its rows.
+
+    In comparisons of its texts, upper and lower case are equal, as on a server by default.
     """
     schema, _, name = table.partition(".")
     if not any(row[1] == schema for row in database.execute("PRAGMA database_list")):
@@ -172,7 +177,10 @@ def _as_mysql(front: Front, session: ClientSession, text: str, words: ClientStat
 
 
 def _translated(front: Front, session: ClientSession, words: ClientStatement) -> tuple[str, list[Any]]:
-    """Return the statement in SQLite's syntax, and its parameters: one for each literal and each @variable."""
+    """Return the statement in SQLite's syntax, and the values of its parameters.
+
+    Each text literal and each @variable of the statement becomes a parameter.
+    """
     out: list[str] = []
     values: list[Any] = []
     words.index = 0
@@ -201,7 +209,7 @@ def _translated(front: Front, session: ClientSession, words: ClientStatement) ->
         if before.value == "AS" and before.kind == "word" and depth == 0 and token.kind in ("word", "quoted", "string"):
             out.append(_quoted(words.original(token) if token.kind == "word" else token.value))
         elif token.kind == "string" and before.kind == "string":
-            values[-1] += token.value  # as in C, strings in a row are one
+            values[-1] += token.value  # adjacent strings are one string
         elif token.kind == "string":
             out.append("?")
             values.append(token.value)
@@ -220,8 +228,9 @@ def _translated(front: Front, session: ClientSession, words: ClientStatement) ->
 
 
 def _has_standard_names(front: Front, session: ClientSession, words: ClientStatement) -> bool:
-    """True if all tables of the statement are views of MySQL's data dictionary. For these, MySQL since 8.0 names the
-    result's columns in the spelling of the view, not of the statement.
+    """True if all tables of the statement are views of MySQL's data dictionary, such as information_schema.tables.
+
+    For these views, MySQL since 8.0 names the columns of the answer as the view does, not as the statement does.
     """
     tables = [] if front.is_mariadb else named_tables(session, words)
     return bool(tables) and set(tables) <= _DICTIONARY
@@ -234,8 +243,10 @@ def _is_column(item: list[Token]) -> bool:
 
 
 def _name(front: Front, words: ClientStatement, item: list[Token], last: Token) -> str:
-    """Return the column name that the server gives to an item of the SELECT list: the column's name, the value of
-    literals (MySQL: of the first), or the text as written.
+    """Return the name that a server gives to the column of the answer for one item of the SELECT list.
+
+    The name is the name of a column, the value of text literals (in MySQL, only of the first one), or the item's text.
+    `last`: the last word of the item.
     """
     if _is_column(item):
         return last.value if last.kind == "quoted" else words.original(last)
@@ -245,7 +256,10 @@ def _name(front: Front, words: ClientStatement, item: list[Token], last: Token) 
 
 
 def _name_item(out: list[str], begin: int, text: str, tokens: list[Token]) -> None:
-    """If an item of the SELECT list has no alias, add its text as written as the alias; read `a b` as `a AS b`."""
+    """Add an alias, which is `text`, to the last item of the SELECT list in `out`, if the item has no alias.
+
+    The item begins at the index `begin` of `out`. `a b` is an item with the alias b, and becomes `a AS b`.
+    """
     item = out[begin:]
     is_named = len(item) > 1 and item[-2].upper() == "AS"
     if not is_named and _ends_with_alias(tokens):
@@ -256,7 +270,7 @@ def _name_item(out: list[str], begin: int, text: str, tokens: list[Token]) -> No
 
 
 def _ends_with_alias(tokens: list[Token]) -> bool:
-    """True if the last word of the item is an alias for the value before it."""
+    """True if the last word of the item is an alias without AS, such as `b` in `SELECT a b`."""
     if len(tokens) < 2 or tokens[-1].kind not in ("word", "quoted") or tokens[-1].value in _NO_ALIAS:
         return False
     before = tokens[-2]

@@ -1,7 +1,7 @@
-"""The listeners and connections of the MySQL front: a TCP address, a Unix socket, and one thread per connection.
+"""The server of `serve --mysql`: it listens on a TCP address and a Unix socket, and has one thread per connection.
 
-At most MOST_CONNECTIONS are served. For a new connection above the limit, the oldest connection that has not signed in
-is closed. If all have signed in, the new connection gets error 1040.
+The server has at most MOST_CONNECTIONS connections. When a client opens one more, the server closes the oldest
+connection that has not signed in. If all connections have signed in, the new client gets error 1040.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_CONNECTIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MysqlRequest:
-    """The options of `serve --mysql`. '' and None: the option is not set."""
+    """The options of `serve --mysql`. The values '' and None mean that an option is not set."""
 
     listen: str = ""
     socket: Path | None = None
@@ -47,8 +47,10 @@ class MysqlRequest:
 
 
 class MysqlServer:
-    """The server of `serve --mysql`. Raises UsageError if an option is not valid, RplError if an address is in use, and
-    NotConfigured without an instance folder.
+    """The server of `serve --mysql`, which answers clients during `running`.
+
+    The constructor opens the listeners. It raises UsageError if an option is not valid, RplError if an address is in
+    use, and NotConfigured if there is no instance folder.
     """
 
     def __init__(self, request: MysqlRequest, config_of: ConfigOf) -> None:
@@ -80,7 +82,7 @@ class MysqlServer:
 
     @contextmanager
     def running(self) -> Iterator[MysqlServer]:
-        """Answer clients while the block runs."""
+        """Answer clients during the block, then end all connections."""
         for listener in self._listeners:
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
         try:
@@ -104,7 +106,7 @@ class MysqlServer:
             except OSError:
                 if listener.fileno() < 0:
                     return
-                time.sleep(0.1)  # no free descriptors: retry after some connection has ended
+                time.sleep(0.1)  # the process has no free descriptor until a connection ends
                 continue
             self._admit(ClientConnection(connection))
 
@@ -175,7 +177,7 @@ def _tcp(listen: str) -> socket.socket | None:
 
 
 def _refuse_live(path: Path) -> None:
-    """Raise RplError if a server answers on the Unix socket: the socket of a running server must not be replaced."""
+    """Raise RplError if a server answers on the Unix socket, because this socket must not be replaced."""
     with socket.socket(socket.AF_UNIX) as client, suppress(ConnectionRefusedError):
         client.settimeout(1)
         client.connect(str(path))
@@ -192,7 +194,7 @@ def _unix(path: Path | None) -> socket.socket | None:
             path.unlink()  # its process has ended
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))
-        os.chmod(path, 0o666)  # the account or the owner's uid decides about privileges, not the socket's mode
+        os.chmod(path, 0o666)  # every user may connect: the sign-in decides about the privileges
         listener.listen(128)
     except OSError as error:
         raise file_error(error if error.filename else OSError(error.errno, error.strerror, str(path))) from error

@@ -1,7 +1,7 @@
-"""Carries out the commands of a signed-in client (COM_…): statements, prepared statements, and a few of old clients.
+"""Executes the commands of a signed-in client (COM_…): statements, prepared statements, and a few others.
 
-Invariant: after an error of one statement, foreseen or not, the connection works as before. An invalid packet ends the
-connection.
+Invariant: after an error in one statement, even an unexpected one, the connection works as before. A packet that is too
+large ends the connection.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rplctl.mask import masked
 
 LONGEST_STATEMENT: Final = 1 << 20  # bytes
 IDLE_S = 8 * 3600.0
-LONGEST_SHOWN = 1000  # the most characters of a statement in SHOW PROCESSLIST
+LONGEST_SHOWN = 1000  # characters of a statement that SHOW PROCESSLIST shows
 _QUIT, _INIT_DB, _QUERY, _STATISTICS, _PING = 1, 2, 3, 9, 14
 _PREPARE, _EXECUTE, _LONG_DATA, _CLOSE, _RESET_STATEMENT = 22, 23, 24, 25, 26
 _PROCESS_KILL, _CHANGE_USER, _RESET_CONNECTION, _SET_OPTION = 12, 17, 31, 27
@@ -41,7 +41,7 @@ _QUIET = frozenset({_LONG_DATA, _CLOSE})  # commands without an answer
 
 
 def converse(session: ClientSession, front: Front) -> None:
-    """Carry out the commands of a client until it disconnects. Raises Closed if the connection is lost."""
+    """Execute the commands of a client until the client disconnects. Raises Closed if the connection is lost."""
     link = session.link
     while True:
         session.since, session.statement = time.time(), ""
@@ -108,7 +108,7 @@ def _carry_out_prepared(session: ClientSession, front: Front, command: int, body
 
 
 def _forget(session: ClientSession, front: Front) -> None:
-    """Reset the connection to its state after the sign-in: remove its prepared statements, variables and locks."""
+    """Reset the connection to its state after the sign-in, which removes prepared statements, variables and locks."""
     with done_by(f"{session.client.name} over SQL"):
         release_locks(front, session)
     session.prepared.clear()
@@ -121,8 +121,9 @@ def _forget(session: ClientSession, front: Front) -> None:
 
 
 def _change_user(session: ClientSession, front: Front, body: bytes) -> None:
-    """Sign the client in as another account (COM_CHANGE_USER). Raises Closed after a failure, which ends the
-    connection.
+    """Reset the connection, and sign in another account (COM_CHANGE_USER).
+
+    Raises Closed, which ends the connection, if the sign-in fails.
     """
     link = session.link
     _forget(session, front)
@@ -193,8 +194,9 @@ def _prepared(session: ClientSession, number: int, command: str) -> PreparedStat
 
 
 def _keep_long_data(session: ClientSession, body: PacketReader) -> None:
-    """Add data to the value of one parameter (COM_STMT_SEND_LONG_DATA). The client reads no answer to this command, so
-    the execution of the statement reports an error.
+    """Add data to the value of one parameter (COM_STMT_SEND_LONG_DATA).
+
+    This command has no answer. If it fails, the next execution of the statement reports the error.
     """
     found = session.prepared.get(body.integer(4))
     index, data = body.integer(2), body.rest()

@@ -16,10 +16,10 @@ _SCOPES: Final = ("SESSION", "LOCAL")
 def changed_charsets(
     charsets: ConnectionCharsets, words: ClientStatement, variables: Mapping[str, object]
 ) -> ConnectionCharsets:
-    """Return the character sets after the SET statement; its assignments begin at the present word. The words are not
-    consumed. Raises RplError 1115, 1231, 1253 or 1273; then the statement changes nothing.
+    """Return the character sets after a SET statement, whose next word is the first word after SET.
 
-    `variables`: the user variables, which a value may name.
+    The function does not read the words away: `words` is unchanged. `variables`: the user variables, which a value may
+    name. Raises RplError 1115, 1231, 1253 or 1273 for a value that is not valid.
     """
     for tokens in _assignments(words):
         charsets = _assigned(charsets, words, tokens, variables)
@@ -27,7 +27,7 @@ def changed_charsets(
 
 
 def _assignments(words: ClientStatement) -> list[list[Token]]:
-    """Return the words of each assignment. Commas in parentheses do not separate assignments."""
+    """Return the words of each assignment of a SET statement. A comma in parentheses does not end an assignment."""
     found: list[list[Token]] = [[]]
     depth = 0
     for token in words.tokens[words.index : -1]:

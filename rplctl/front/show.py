@@ -1,4 +1,4 @@
-"""Answers the SHOW statements, in the columns of the vendor that `--mysql-flavor` names."""
+"""Answers the SHOW statements, with the columns of MySQL or MariaDB (`--mysql-flavor`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from rplctl.front.wire import LONGLONG
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 
-_CHARACTER_SETS: Final = {  # the most common ones: description, bytes of a character
+_CHARACTER_SETS: Final = {  # of the most common ones, the description and the bytes of a character
     "ascii": ("US ASCII", 1),
     "binary": ("Binary pseudo charset", 1),
     "latin1": ("cp1252 West European", 1),
@@ -89,8 +89,9 @@ def show_counters(front: Front, session: ClientSession, words: ClientStatement) 
 
 
 def _matching(front: Front, session: ClientSession, words: ClientStatement, table: str) -> Rows | None:
-    """Return the answer to a SHOW statement with a WHERE that only SELECT can evaluate; None if `_chosen` can, which is
-    faster.
+    """Return the answer to a SHOW statement whose WHERE needs a SELECT; None if `_chosen` understands the condition.
+
+    `_chosen` is faster, so callers use it if they get None. `table`: the table with the names and the values.
     """
     begin = words.index
     try:
@@ -106,8 +107,10 @@ def _matching(front: Front, session: ClientSession, words: ClientStatement, tabl
 
 
 def _chosen(names: Iterable[str], words: ClientStatement) -> list[str]:
-    """Return those of the names that the rest of a SHOW statement selects: LIKE 'pattern', or WHERE Variable_name =
-    'x', LIKE 'x' or IN ('x', 'y'), joined by OR. Without a condition, all are selected.
+    """Return the names that match the condition at the end of a SHOW statement; all names if there is no condition.
+
+    The condition is LIKE 'pattern' or WHERE. After WHERE, one or more of these forms are joined by OR: Variable_name =
+    'x', Variable_name LIKE 'x', Variable_name IN ('x', 'y'). Raises RplError 1064 for another condition.
     """
     patterns: list[str] = []
     if words.accept("LIKE"):
@@ -140,7 +143,7 @@ def _exactly(text: str) -> str:
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """True if the text matches the pattern of MySQL's LIKE, without regard to case."""
+    """True if the text matches the pattern in the way of MySQL's LIKE, where upper and lower case are equal."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     made = (".*" if part == "%" else "." if part == "_" else re.escape(part[-1]) for part in parts)
     return re.fullmatch("".join(made), text, re.IGNORECASE | re.DOTALL) is not None
@@ -161,8 +164,9 @@ def count_of_warnings(front: Front, session: ClientSession, words: ClientStateme
 
 
 def log_status(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer SHOW MASTER STATUS, and its newer forms, with the end of the binary log that replicas may read. MariaDB
-    returns an empty set if log_bin is not set.
+    """Answer SHOW MASTER STATUS, and its newer forms, with the position up to which replicas can read the binary log.
+
+    If log_bin is not set, the answer is a row with an empty file name (MySQL), or no row (MariaDB).
     """
     words.expect_end()
     names = front.logs.log().names() if front.logs.files() else []
@@ -210,8 +214,9 @@ def relay_log_events(front: Front, session: ClientSession, words: ClientStatemen
 
 
 def binary_logs(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer SHOW BINARY LOGS with the files of log_bin and their sizes in bytes. Raises UsageError 1381 if log_bin is
-    not set.
+    """Answer SHOW BINARY LOGS with the files of the binary log and their sizes in bytes.
+
+    Raises UsageError 1381 if log_bin is not set.
     """
     words.expect_end()
     channel = one_channel(front, None)
@@ -227,8 +232,9 @@ def binary_logs(front: Front, session: ClientSession, words: ClientStatement) ->
 
 
 def grants(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer SHOW GRANTS with the privileges of a server that correspond to the client's role. Raises RplError 1141 for
-    another account.
+    """Answer SHOW GRANTS with the privileges of a server that correspond to the role of an account.
+
+    Only an administrator can see another account. Raises RplError 1141 for any other account or an unknown one.
     """
     account, role = session.client.account, session.client.role
     if words.accept("FOR") and not words.accept("CURRENT_USER ( )") and not words.accept("CURRENT_USER"):
@@ -262,9 +268,7 @@ def tables(front: Front, session: ClientSession, words: ClientStatement) -> Answ
 
 
 def _pattern(words: ClientStatement) -> str:
-    """Return ` (pattern)` for a statement with LIKE 'pattern', else ''; MySQL appends this to the name of the first
-    column.
-    """
+    """Return the text that MySQL appends to the name of the first column: ` (pattern)` for LIKE 'pattern', else ''."""
     ahead = words.tokens[words.index : words.index + 2]
     return f" ({ahead[1].value})" if ahead[0].value == "LIKE" and ahead[1].kind == "string" else ""
 

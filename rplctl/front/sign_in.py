@@ -1,13 +1,15 @@
 """Signs in one client: greeting, TLS, authentication plugin.
 
-    the Unix socket, as the owner of the instance folder or root   an administrator, without a password
-    an account of users.json                                       caching_sha2_password, or mysql_native_password
-                                                                   if the account has it
+    client                                           how the client signs in
+    owner of the instance folder, or root, on the    as an administrator, without a password
+    Unix socket
+    any other client                                 with an account of users.json, by mysql_native_password if the
+                                                     account has a hash for it, or by caching_sha2_password
 
 caching_sha2_password has two ways. The fast way compares SHA256(SHA256(password)), which is in memory after the first
-full sign-in. In the full way the client sends the password over TLS or the Unix socket, else encrypted by an RSA key of
-this process. Invariant: an unknown name takes the steps and the time of a known name. After a failure the client gets
-error 1045 and is disconnected.
+full sign-in. In the full way, the client sends the password over TLS or the Unix socket. On another connection, it
+encrypts the password with an RSA key of this process. Invariant: for an unknown name, the sign-in has the same steps
+and takes the same time as for a known name. After a failure, the client gets error 1045 and is disconnected.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _FAST_OK, _FULL_NEEDED, _KEY_REQUEST = b"\x01\x03", b"\x01\x04", b"\x02"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A client that has signed in: its account, role, host, database and character sets."""
+    """A client that has signed in, with its account, role, host, database and character sets."""
 
     account: str
     role: str
@@ -56,7 +58,7 @@ class Client:
 
 
 class SignIns:
-    """The state that all sign-ins share: accounts, TLS, the RSA key, and hashes of verified passwords."""
+    """The state that all sign-ins of one server share: accounts, TLS, the RSA key, and hashes of verified passwords."""
 
     def __init__(self, datadir: Path, version: str, tls: ssl.SSLContext | None, *, require_tls: bool) -> None:
         self.datadir, self.version, self.tls, self.require_tls = datadir, version, tls, require_tls
@@ -64,8 +66,9 @@ class SignIns:
         self._making = threading.Lock()
 
     def account(self, name: str) -> Account:
-        """Return the account, or NOBODY for an unknown name. Raises ConfigError if the file of accounts is not
-        usable.
+        """Return the account with this name, or NOBODY if there is none.
+
+        Raises ConfigError if the file of accounts is unsafe or unreadable.
         """
         return read_accounts(self.datadir).get(name, NOBODY)
 
@@ -91,7 +94,10 @@ class SignIns:
         return pem
 
     def decrypted(self, data: bytes) -> bytes:
-        """Return the data that the client has encrypted with this process's public key; b'' if it was not."""
+        """Decrypt data that a client has encrypted with this process's public key.
+
+        Return b'' if the data cannot be decrypted.
+        """
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import padding
 
@@ -105,7 +111,7 @@ class SignIns:
         return found
 
     def is_owner(self, connection: socket.socket) -> bool:
-        """True if the peer of a Unix socket is the owner of the instance folder, or root."""
+        """True if the client is on the Unix socket, and is the owner of the instance folder or root."""
         if connection.family != socket.AF_UNIX:
             return False
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -114,8 +120,10 @@ class SignIns:
 
 
 def sign_in(link: ClientConnection, door: SignIns, number: int) -> Client:
-    """Sign in the client, and return its account and settings. Raises Closed if the connection ends, and RplError 1045
-    (refused), 3159 (TLS required) or 1835 (malformed packet).
+    """Sign in the client of a new connection, and return its account and settings.
+
+    `number`: the number of the connection. Raises Closed if the connection ends. Raises RplError 1045 (refused), 3159
+    (TLS is required) or 1835 (malformed packet).
     """
     scramble = _new_scramble()
     link.send(_greeting(door, number, scramble))
@@ -142,13 +150,13 @@ def sign_in(link: ClientConnection, door: SignIns, number: int) -> Client:
 
 
 def change_user(link: ClientConnection, door: SignIns, packet: bytes) -> Client:
-    """Sign in a client on an open connection (COM_CHANGE_USER), with a new scramble.
+    """Sign in another account on an open connection, with a new scramble (COM_CHANGE_USER).
 
-    Raises the errors of `sign_in`; the caller then ends the connection.
+    Raises the errors of `sign_in`, after which the caller ends the connection.
     """
     reply = PacketReader(packet)
     name = reply.until_zero().decode("utf-8", "replace")
-    reply.take(reply.integer(1))  # the answer to the scramble of the greeting, which no sign-in takes twice
+    reply.take(reply.integer(1))  # this answers the scramble of the greeting, which must not be used twice
     database = reply.until_zero().decode("utf-8", "replace") if reply.left else ""
     charsets = of_collation_id(reply.integer(2) if reply.left > 1 else 0)
     client = _admitted(link, door, (name, database), _new_scramble(), ("", b""))
@@ -162,8 +170,10 @@ def _new_scramble() -> bytes:
 def _admitted(
     link: ClientConnection, door: SignIns, claimed: tuple[str, str], scramble: bytes, answered: tuple[str, bytes]
 ) -> Client:
-    """Check the password, and return the client. `claimed`: the name and the database; `answered`: the plugin and its
-    answer to the scramble.
+    """Check the password, and return the client.
+
+    `claimed`: the name and the database that the client has sent. `answered`: the client's plugin, and its answer to
+    the scramble. Raises the errors of `sign_in`.
     """
     name, database = claimed
     plugin, answer = answered
@@ -177,7 +187,7 @@ def _admitted(
     host = "localhost" if is_local else str(link.connection.getpeername()[0])
     account = door.account(name)
     wanted = NATIVE if account.native else CACHING_SHA2
-    # a MariaDB server as a replica supports only the native plugin and waits for a second scramble
+    # A MariaDB server that is the client (a replica) supports only the native plugin, and waits for a second scramble.
     if plugin != wanted or (account.native and not answer):
         link.send(b"\xfe" + wanted.encode() + b"\0" + scramble + b"\0")
         answer = link.read(SIGN_IN_PACKET)

@@ -1,4 +1,4 @@
-"""Splits one statement into words, which are read in order."""
+"""Splits one statement of a client into words, and reads these words in their order."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from rplctl.schema.lexer import Token, opened, tokenize
 
 
 class ClientStatement:
-    """The words of one statement, read in order. `accept` reads the next words if they match; `expect` raises error
-    1064 if they do not.
+    """One statement, and the position of the word that is read next (`index`).
+
+    `accept` reads the next words if they match a phrase. `expect` also does this, but raises error 1064 if they do not
+    match. Methods such as `name` and `number` read one word of this kind, or raise error 1064.
     """
 
     def __init__(self, sql: str, version: str) -> None:
@@ -41,8 +43,9 @@ class ClientStatement:
         return token
 
     def accept(self, phrase: str) -> bool:
-        """Read the words of the phrase if all of them come next, and return True. `A|B` in the phrase matches either
-        word.
+        """Read the words of the phrase and return True, if these are the next words of the statement.
+
+        Otherwise, read nothing and return False. `A|B` in the phrase matches the word A or the word B.
         """
         index = self.index
         for word in phrase.split():
@@ -100,7 +103,7 @@ class ClientStatement:
         return self.text[self.token.start :]
 
     def refuse(self) -> RplError:
-        """Return error 1064, which quotes the statement from the next word on."""
+        """Return error 1064, which quotes the rest of the statement from the next word on."""
         return syntax_error(self.rest(), self.text)
 
 

@@ -1,5 +1,11 @@
-"""Answers SHOW REPLICA STATUS in the columns, order and types of MySQL 8 (57 as SLAVE, 60 as REPLICA) and MariaDB (54,
-62).
+"""Answers SHOW REPLICA STATUS with the columns, the order and the types of MySQL 8 or MariaDB.
+
+These are the numbers of columns:
+
+    SHOW SLAVE STATUS of MySQL          57 columns
+    SHOW REPLICA STATUS of MySQL        60 columns
+    SHOW SLAVE STATUS of MariaDB        54 columns
+    SHOW ALL SLAVES STATUS of MariaDB   62 columns
 """
 
 from __future__ import annotations
@@ -40,8 +46,9 @@ _LARGEST_RELAY_LOG = 1 << 30
 
 
 def shown(looks: list[Look], columns: tuple[str, ...], *, as_source: bool = False) -> Rows:
-    """Return an answer with one row per channel. `as_source`: True to use the column names and texts of MySQL since
-    8.0.22.
+    """Return an answer with one row for each channel in `looks`.
+
+    `as_source`: use the new names and texts of MySQL since 8.0.22, with SOURCE and REPLICA.
     """
     rows = [tuple(_values(look, columns, as_source=as_source)) for look in looks]
     return Rows(_described(columns, as_source=as_source), tuple(rows))
@@ -53,7 +60,7 @@ def _described(columns: tuple[str, ...], *, as_source: bool) -> tuple[Column, ..
 
 
 def kind_of(name: str) -> Column:
-    """Return the name of a column of SHOW REPLICA STATUS with its type, which is the same in MySQL and MariaDB."""
+    """Return a column of SHOW REPLICA STATUS with its type, which is the same in MySQL and MariaDB."""
     if name == "Slave_heartbeat_period":
         return name, DOUBLE
     return name, LONG if name in _LONG else LONGLONG if name in _LONGLONG else VAR_STRING
@@ -84,5 +91,5 @@ def _values(look: Look, columns: tuple[str, ...], *, as_source: bool) -> Iterato
 
 
 def _with_hint(error: str, hint: str) -> str:
-    """Return the error with its hint on a line of its own, because the servers have no column for a hint."""
+    """Return the error with its hint on a second line, because a server has no column for a hint."""
     return f"{error}\nHint: {hint}" if hint else error

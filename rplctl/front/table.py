@@ -1,4 +1,4 @@
-"""The table of statements: the role that each statement needs, and the function that answers it."""
+"""The table of supported statements, with the role that a client needs and the function that returns the answer."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from rplctl.front.statement import ClientStatement
 from rplctl.front.variables import SWITCHES, variables
 from rplctl.front.vendor import as_mariadb, notes_as_mariadb
 
-# settings that choose a transaction or a channel on a server: without their effect they would mislead a script
+# On a server, these settings choose a transaction or a channel. rplctl refuses them, because a script that relies on
+# their effect would do something else.
 _HAS_EFFECT: Final = ("GTID_NEXT", "GTID_SEQ_NO", "GTID_DOMAIN_ID", "DEFAULT_MASTER_CONNECTION")
 _VALUE_OF_VARIABLE: Final = re.compile(r"(?<=[\w`]=)@@GLOBAL\.\w+")
-_LONGEST_VALUE: Final = 1 << 16  # characters of @x, enough for the GTIDs of some thousand domains
-MOST_PREPARED: Final = 128  # statements of a connection
-_CHARSETS: Final = "character_set_client,collation_connection,Database Collation"  # columns of what is stored as SQL
+_LONGEST_VALUE: Final = 1 << 16  # characters of a variable; enough for the GTIDs of some thousand domains
+MOST_PREPARED: Final = 128  # prepared statements of one connection
+_CHARSETS: Final = "character_set_client,collation_connection,Database Collation"  # for triggers, events and routines
 _EVENT: Final = "Db,Name,Definer,Time zone,Type,Execute at,Interval value,Interval field,Starts,Ends,Status,Originator#"
 _ROUTINE: Final = "Db,Name,Type,Definer,Modified,Created,Security_type,Comment"
 Answerer = Callable[[Front, ClientSession, ClientStatement], Answer]
 
 
 def done(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer a statement with OK, because it has no effect on rplctl."""
+    """Answer OK to a statement that has no effect in rplctl, for example BEGIN."""
     return Done()
 
 
@@ -56,8 +57,9 @@ def use(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
 
 
 def flush_tables(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer FLUSH TABLES with OK, because rplctl has no open table. With names or FOR EXPORT, the statement is
-    refused.
+    """Answer FLUSH TABLES with OK, because rplctl has no open tables.
+
+    Raises RplError 1235 if the statement names tables, or has FOR EXPORT.
     """
     if not words.at_end:
         raise not_yet("FLUSH TABLES of a list")
@@ -74,8 +76,10 @@ def kill(front: Front, session: ClientSession, words: ClientStatement) -> Answer
 
 
 def set_global(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer SET GLOBAL: only the present value is accepted, because `rplctl init` sets options and `rplctl
-    change-filter` sets filters.
+    """Answer SET GLOBAL with OK if the variable already has this value.
+
+    Raises RplError 1235 for another value, because only `rplctl init` and `rplctl change-filter` change options. Raises
+    RplError 1193 for an unknown variable.
     """
     name = words.name().lower()
     found = variables(front.looks.config_of(""), front.looks, front.version, {name})
@@ -89,16 +93,16 @@ def set_global(front: Front, session: ClientSession, words: ClientStatement) -> 
 
 
 def _setting(value: object) -> str:
-    """Return a value in a form in which ON, TRUE and 1 are equal, for comparisons."""
+    """Return a value in a form for comparisons, in which ON, TRUE and 1 are equal, and OFF, FALSE and 0."""
     text = str(value).upper()
     return str(SWITCHES.get({"TRUE": "ON", "FALSE": "OFF"}.get(text, text), text))
 
 
 def set_session(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer SET: change the character sets of the session, store user variables (@x), and accept other settings of the
-    session, which have no effect on rplctl.
+    """Answer SET for the character sets and the user variables (@x) of the session.
 
-    SET @@global.x, PASSWORD and settings that choose a transaction or a channel are refused.
+    Other settings of a session have no effect in rplctl, and get the answer OK. Raises RplError 1235 for SET
+    @@global.x, for SET PASSWORD, and for a setting that chooses a transaction or a channel.
     """
     text = _VALUE_OF_VARIABLE.sub("", words.text.upper().replace(" ", ""))
     if "GLOBAL" in text or "PERSIST" in text or text.startswith("SETPASSWORD"):
@@ -139,8 +143,9 @@ def refuse_yet(front: Front, session: ClientSession, words: ClientStatement) -> 
 
 
 def prepare(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer PREPARE name FROM 'text' or @variable. Raises RplError 1064 if the text is not understood, and 1295 if the
-    text is itself a PREPARE.
+    """Answer PREPARE name FROM 'text', or PREPARE name FROM @variable: keep the text as a prepared statement.
+
+    Raises the errors of `check_prepared`.
     """
     name = words.name().lower()
     words.expect("FROM")
@@ -156,7 +161,10 @@ def prepare(front: Front, session: ClientSession, words: ClientStatement) -> Ans
 
 
 def check_prepared(words: ClientStatement) -> None:
-    """Raise RplError 1295 if the statement cannot be prepared, 1065 if it is empty, 1064 if it is unknown."""
+    """Raise RplError if the statement cannot be prepared.
+
+    The error is 1295 for PREPARE, EXECUTE and DEALLOCATE, 1065 for an empty statement, 1064 for an unknown one.
+    """
     if words.accept("PREPARE|EXECUTE|DEALLOCATE"):
         text = "This command is not supported in the prepared statement protocol yet"
         raise RplError(text, errno=er.UNSUPPORTED_PS)
@@ -168,7 +176,11 @@ def check_prepared(words: ClientStatement) -> None:
 
 
 def execute(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    """Answer EXECUTE name [USING @a, …]. The role must be permitted to use the prepared statement itself."""
+    """Answer EXECUTE name [USING @a, …] with the answer to the prepared statement.
+
+    Raises RplError 1227 if the client's role must not use the prepared statement. Raises RplError 1243 if there is no
+    such prepared statement, and 1210 if the number of variables is wrong.
+    """
     name = words.name()
     literals: list[str] = []
     while words.accept("USING @" if not literals else ", @"):
@@ -195,7 +207,7 @@ def unknown_handler(name: str, verb: str) -> RplError:
     return RplError(f"Unknown prepared statement handler ({name[:80]}) given to {verb}", errno=er.UNKNOWN_STMT_HANDLER)
 
 
-# the first row whose words begin the statement answers it; `A|B` matches either word
+# The first row whose words are the first words of the statement answers the statement. `A|B` matches the word A or B.
 STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("SHOW ALL SLAVES|REPLICAS STATUS", READER, show.all_status),
     ("SHOW GLOBAL|SESSION|LOCAL VARIABLES", READER, show.show_variables),
@@ -284,7 +296,8 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP|TRUNCATE|RENAME", READER, refuse_writing),
 )
 
-# statements that the role replication may use: those of a replica before its dump, and those of REPLICATION SLAVE
+# The role `replication` may use these statements: a replica sends some of them before its dump, and the privilege
+# REPLICATION SLAVE permits the others.
 _OF_REPLICAS: Final = frozenset(
     {"SELECT", "SET", "SHOW VARIABLES", "SHOW GLOBAL|SESSION|LOCAL VARIABLES", "SHOW WARNINGS", "SHOW GRANTS"}
     | {"SHOW BINARY|MASTER LOGS", "SHOW MASTER STATUS", "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS"}
@@ -293,8 +306,10 @@ _OF_REPLICAS: Final = frozenset(
 
 
 def answer(front: Front, session: ClientSession, sql: str) -> Answer:
-    """Return the answer to a statement. Raises RplError if the statement fails, with the number of the vendor that
-    `front` imitates: 1227 if the client's role may not use the statement.
+    """Return the answer to the statement `sql`.
+
+    Raises RplError if the statement fails. The error has the number of MySQL or MariaDB, as the flavor of `front`
+    requires. The number is 1227 if the client's role must not use the statement.
     """
     if not front.is_mariadb:
         return _answer(front, session, sql)

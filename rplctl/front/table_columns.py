@@ -1,7 +1,7 @@
-"""The tables that SELECT can read, and their columns. The order is that of MySQL 8.0 or, for a table that 8.0 lacks,
-of 9.7.
+"""The tables that SELECT can read, and their columns.
 
-The columns of the repository tables are in repository/record.py.
+The columns have the order of MySQL 8.0, or of MySQL 9.7 for a table that 8.0 lacks. The columns of the repository
+tables are in repository/record.py.
 """
 
 from __future__ import annotations

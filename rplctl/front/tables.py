@@ -1,6 +1,6 @@
 """The rows of the tables that monitoring tools read, computed from the same state as SHOW REPLICA STATUS.
 
-Invariant: no row holds a password, and a table is filled only for a statement that names the table.
+Invariant: no row contains a password. The rows of a table are computed only for a statement that names the table.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO, Record
 
 Row = dict[str, object]  # values by column name; a missing column is NULL
 _RECORDS: Final[dict[str, Record[Any]]] = {f"mysql.{record.table}": record for record in (MASTER_INFO, RELAY_LOG_INFO)}
-COLUMN_TYPE: Final = "longtext"  # of every column: the rows are made for each statement
+COLUMN_TYPE: Final = "longtext"  # the type that clients see for every column of these tables
 _SECRET: Final = "User_password"
 _NEVER: Final = "0000-00-00 00:00:00.000000"
 _YES_NO: Final = ("NO", "YES")
-_SYSTEM_USER: Final = "system user"  # the account of replication threads in the servers' process lists
+_SYSTEM_USER: Final = "system user"  # a server shows this account for replication threads in its process list
 
 
 def table_names() -> list[str]:
-    """Return the sorted names of the tables as `database.table`."""
+    """Return the sorted names of all tables that SELECT can read, as `database.table`."""
     return sorted((*COLUMNS, *_RECORDS))
 
 
@@ -46,8 +46,9 @@ def columns_of(table: str) -> list[str]:
 
 
 def rows_of(table: str, front: Front, session: ClientSession) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a table, with values in the order of its columns. Raises RplError 1227 if a reader reads
-    log_status.
+    """Yield the rows of a table, with the values in the order of its columns.
+
+    Raises RplError 1227 if the client reads log_status and does not have the role `admin`.
     """
     if table in _RECORDS:
         made: Iterator[Row] = _records(front, _RECORDS[table])
@@ -65,7 +66,7 @@ def _command(session: ClientSession) -> str:
 
 
 def process_list(front: Front) -> Iterator[Row]:
-    """Yield the connections of this front, and the threads of each channel as a server lists them."""
+    """Yield the rows of the process list: the connections of this server, and the running threads of each channel."""
     now = time.time()
     for each in list(front.sessions.values()):
         yield {
@@ -164,8 +165,9 @@ def _processes_of_mysql(front: Front, session: ClientSession) -> Iterator[Row]:
 
 
 def _gtid_slave_pos(front: Front, session: ClientSession) -> Iterator[Row]:
-    """Yield a row of mysql.gtid_slave_pos for each domain of the channels with MariaDB's GTIDs; MySQL's GTIDs are not
-    in this table.
+    """Yield the rows of mysql.gtid_slave_pos: the last applied GTID of each domain, in each channel.
+
+    Channels with MySQL's GTIDs have no rows in this table.
     """
     for look in front.looks.all():
         text = look.status.Executed_Gtid_Set
@@ -187,7 +189,7 @@ def _threads(front: Front, session: ClientSession) -> Iterator[Row]:
 
 
 def _of_channels(make: Callable[[Look], Row]) -> Callable[[Front, ClientSession], Iterator[Row]]:
-    """Return a function that yields one row for each channel, which `make` computes from the channel's state."""
+    """Return a function that yields one row for each channel. `make` computes the row from the state of the channel."""
 
     def rows(front: Front, session: ClientSession) -> Iterator[Row]:
         for look in front.looks.all():
@@ -261,9 +263,7 @@ def _worker(look: Look) -> Row:
 
 
 def _state(thread: ThreadReport, running: str) -> Row:
-    """Return the columns that show whether a thread runs, and its last error. `running`: the value for a thread that
-    runs.
-    """
+    """Return the columns about the state of a thread and its last error. `running`: the value of SERVICE_STATE."""
     return {
         "THREAD_ID": thread.pid, "SERVICE_STATE": running, "LAST_ERROR_NUMBER": thread.status.last_errno,
         "LAST_ERROR_MESSAGE": thread.status.last_error[:1024],
@@ -276,8 +276,9 @@ def _moment(timestamp: float) -> str:
 
 
 def _transactions(*which: str) -> Row:
-    """Return the columns about single transactions. They are empty, because rplctl does not store the GTIDs and times
-    of single transactions.
+    """Return the columns about single transactions, with empty values.
+
+    rplctl does not store the GTIDs and times of single transactions. `which`: the beginnings of the columns' names.
     """
     row: Row = {}
     for name in which:

@@ -12,7 +12,7 @@ from rplctl.config import Config
 from rplctl.front.looks import Looks
 from rplctl.source.replica_id import replica_identity
 
-SWITCHES: Final = {"ON": 1, "OFF": 0}  # the value in SHOW → the value in SELECT
+SWITCHES: Final = {"ON": 1, "OFF": 0}  # the value that SHOW returns → the value that SELECT returns
 AS_TEXT: Final = frozenset({"gtid_mode", "enforce_gtid_consistency"})
 LOCK_WAIT_S: Final = 10
 _COMMON: Final = {
@@ -63,18 +63,20 @@ _COMMON: Final = {
 }
 
 
-_OPTIONS: Final = (  # of rplctl.toml that have a server's name and meaning
+_OPTIONS: Final = (  # options in rplctl.toml that have the name and the meaning of a system variable
     *("sync_master_info", "sync_relay_log", "sync_relay_log_info", "relay_log_purge", "relay_log_space_limit"),
     *("max_relay_log_size", "max_binlog_size", "sync_binlog", "binlog_expire_logs_seconds"),
 )
-_OF_REPLICAS: Final = (  # replica_…, and slave_… of before
+_OF_REPLICAS: Final = (  # options replica_NAME, which are also shown as slave_NAME
     *("net_timeout", "parallel_workers", "preserve_commit_order", "transaction_retries", "exec_mode"),
 )
 
 
 def variables(config: Config, looks: Looks, version: str, names: set[str] | None = None) -> dict[str, object]:
-    """Return the value of every system variable, as in SHOW VARIABLES, by its name. The variables of `live_names` need
-    a check of the channels, so they are included only if `names` is None or contains one of them.
+    """Return the values of the system variables by name, in the form of SHOW VARIABLES.
+
+    `names`: the names that the caller needs; None = all. The variables in `live_names` need a check of all channels, so
+    they are included only if the caller needs one of them. All other variables are always included.
     """
     me = replica_identity(config, Channel("", config.datadir))
     logs = "ON" if config.log_bin and config.log_replica_updates else "OFF"
@@ -117,13 +119,17 @@ def live_names(version: str) -> tuple[str, ...]:
 
 
 def executed(looks: Looks) -> str:
-    """Return the GTIDs that the channels have applied."""
+    """Return the GTIDs that the channels have applied, with a comma between the sets of two channels."""
     sets = [look.status.Executed_Gtid_Set for look in looks.all() if look.status.Executed_Gtid_Set]
     return ",".join(sets)
 
 
 def counters(looks: Looks, own: dict[str, Callable[[], int]], version: str) -> dict[str, object]:
-    """Return the status counters of SHOW GLOBAL STATUS, by name. Only MariaDB has those of heartbeats."""
+    """Return the status counters of SHOW GLOBAL STATUS by name.
+
+    `own`: the counters of the server itself, with functions that return the values. MariaDB also has two counters of
+    heartbeats.
+    """
     channels = looks.all()
     statuses = [look.status for look in channels]
     both = [each for each in statuses if (each.Slave_IO_Running, each.Slave_SQL_Running) == ("Yes", "Yes")]

@@ -1,4 +1,7 @@
-"""Converts errors to the numbers and texts of one vendor, where a command reports them in the words of the other."""
+"""Converts errors and notes between the numbers and texts of MySQL and those of MariaDB.
+
+The functions of rplctl's commands report most errors as MySQL does, but malformed GTIDs as MariaDB does.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _NOTES: Final = {
 
 
 def as_mariadb(error: RplError) -> RplError:
-    """Return the error as MariaDB reports it; `error` itself if MariaDB reports it in the same way as MySQL."""
+    """Return an error of MySQL in MariaDB's form; return `error` itself if both vendors report it in the same way."""
     if error.errno not in _ERRORS:
         return error
     errno, text = _ERRORS[error.errno]
@@ -46,7 +49,10 @@ def notes_as_mariadb(notes: tuple[Note, ...]) -> tuple[Note, ...]:
 
 @contextmanager
 def mysql_gtid_errors(text: str, front: Front | None = None) -> Iterator[None]:
-    """Report a text that is not a GTID as MySQL's 1772 instead of MariaDB's 1941, unless `front` is MariaDB's."""
+    """Convert MariaDB's error 1941 of the block, for a text that is not a GTID, to MySQL's error 1772.
+
+    If `front` has the flavor of MariaDB, the error is unchanged. `text`: the text, for the message.
+    """
     try:
         yield
     except UsageError as error:

@@ -1,7 +1,7 @@
 """Reads and writes packets of the MySQL protocol and their parts.
 
-Invariant: a packet is read within one deadline that begins with its first byte, even if the client sends it in small
-parts. Its announced length is compared with the limit before memory is allocated for it.
+Invariant: each packet has one deadline, which begins with its first byte. A client that sends a packet in small parts
+does not get more time. The length in the header of a packet is compared with the limit before memory is allocated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import RplError
 from rplctl.front.charset import BINARY, UTF8MB4, ResultCharset
 
-PACKET_S = 10.0  # from the first byte of a packet to its last, and for each answer that is sent
+PACKET_S = 10.0  # the time from the first to the last byte of a packet, and for sending an answer
 WHOLE: Final = 0xFFFFFF
 _LONGEST_KEPT: Final = 64  # characters of a name
 LONG, DOUBLE, LONGLONG, VAR_STRING, BLOB = 3, 5, 8, 253, 252  # column types
@@ -57,11 +57,11 @@ _STATES = {
 
 
 class Closed(Exception):
-    """The exception if the client disconnected, was too slow, or sent an invalid packet."""
+    """The exception that ends a connection: the client disconnected, was too slow, or sent invalid data."""
 
 
 class ClientConnection:
-    """One connection, on which packets are read and sent."""
+    """One connection to a client, on which packets are read and sent."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -69,8 +69,11 @@ class ClientConnection:
         self.deadline: float | None = None  # of the whole sign-in, as time.monotonic()
 
     def read(self, most: int, idle_s: float = PACKET_S) -> bytes:
-        """Read one packet, and return its payload. `idle_s`: seconds to wait for its first byte. Raises Closed if the
-        connection ends or is late, and RplError 1153 if the packet is too large.
+        """Read one packet, and return its payload.
+
+        `most`: the largest accepted payload in bytes. `idle_s`: seconds to wait for the first byte, if `deadline` is
+        not set. Raises Closed if the connection ends or the client is too slow. Raises RplError 1153 if the packet is
+        too large.
         """
         deadline = self.deadline
         self.connection.settimeout(idle_s if deadline is None else _left(deadline))
@@ -100,7 +103,10 @@ class ClientConnection:
         return data
 
     def send(self, *payloads: bytes, patience_s: float = PACKET_S) -> None:
-        """Send each payload as a packet, all packets in one write. Raises Closed if the connection ends or is late."""
+        """Send each payload as a packet, and all packets in one write.
+
+        Raises Closed if the connection ends, or if the client does not accept the packets within `patience_s` seconds.
+        """
         out = bytearray()
         for payload in payloads:
             view = memoryview(payload)
@@ -117,7 +123,10 @@ class ClientConnection:
             raise Closed from error
 
     def write(self, data: memoryview, patience_s: float) -> None:
-        """Send bytes that are already packets. Raises Closed if the client takes no byte for `patience_s` seconds."""
+        """Send bytes that already have the form of packets.
+
+        Raises Closed if the connection ends, or if the client accepts no byte for `patience_s` seconds.
+        """
         try:
             self.connection.settimeout(patience_s)
             while data:
@@ -134,7 +143,10 @@ def _left(deadline: float) -> float:
 
 
 class PacketReader:
-    """A reader of the parts of one packet, in order. Raises RplError 1835 if the packet is too short."""
+    """A reader that returns the parts of one packet in their order.
+
+    Its methods raise RplError 1835 if the packet is too short.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -180,7 +192,7 @@ def malformed() -> RplError:
 
 
 def counted(data: bytes) -> bytes:
-    """Return the bytes with their length in front."""
+    """Return the bytes with their encoded length before them (a length-encoded string of the MySQL protocol)."""
     size = len(data)
     if size < 0xFB:
         return bytes((size,)) + data
@@ -211,7 +223,10 @@ def error(errno: int, text: str, charset: ResultCharset = UTF8MB4) -> bytes:
 
 
 def column(name: str, kind: int, charset: ResultCharset = UTF8MB4) -> bytes:
-    """Return the description of a column. Those of short names are kept: SHOW REPLICA STATUS has 60 of them."""
+    """Return the packet that describes a column of an answer. `kind`: the type of the column.
+
+    The packets of short names are cached, because SHOW REPLICA STATUS has 60 columns.
+    """
     return _kept_column(name, kind, charset) if len(name) <= _LONGEST_KEPT else _column(name, kind, charset)
 
 

@@ -1,22 +1,25 @@
-"""The binlog server: replicas read the binary log of applied transactions (`log_bin`) from the MySQL front, by GTID.
+"""The binlog server: replicas read rplctl's binary log of applied transactions (`log_bin`) from `serve --mysql`.
 
-The modules in the order in which a dump passes through them:
+A dump is the answer to one replica: the stream of events from its start position on. These are the modules in the order
+in which a dump passes through them:
 
-    request    COM_REGISTER_SLAVE, COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID, and the settings that a replica sends before
-    serve      the privileges to read, and the replicas that are connected
+    request    the requests of a replica: COM_REGISTER_SLAVE, COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID, and its settings
+    serve      the check of the privileges, and the list of connected replicas
     logs       the channel whose log is read
-    sendable   how much of each log file may be sent
-    choose     the log file at which a replica begins, and the reasons to refuse a replica
-    skip       the transactions that a replica has already
-    until      the GTIDs after which a replica wants the dump to end
-    stream     events, log after log, and heartbeats
+    sendable   the part of each log file that may be sent
+    choose     the log file at which a dump begins, and the reasons to refuse a dump
+    skip       the transactions that a replica already has
+    until      the GTIDs after which a dump ends, if the replica requests this
+    stream     the sending of events, log after log, and of heartbeats
 
 Invariants:
 
-* No event past the last position record of a log is sent, and no event before an fsync of its file has returned in this
-  process. Therefore a replica never has transactions that the target lacks, even after a power failure.
-* A dump only reads files, except for the lock file that protects a log from being purged. It holds no lock that a
-  commit, a rotation or a recovery waits for, so a slow or stopped replica delays none of them.
-* Events are sent as they are in the file; only the checksum is removed, on request. The position records are not sent.
-* A dump has one buffer of CHUNK bytes, whatever the size of a transaction or the speed of its replica.
+* After each commit, the applier writes a position record to the log. Events after the last record are not sent. An
+  event is sent only after this process has synced its file. So a replica never has a transaction that the target
+  lacks, even after a power failure.
+* A dump writes only the lock file that protects a log from being purged. It holds no lock that a commit, a rotation or
+  a recovery needs, so a slow or stopped replica does not delay them.
+* Events are sent as they are in the file. Only the checksums are removed, if the replica requests this. Position
+  records are not sent.
+* A dump has one buffer of CHUNK bytes, even if a transaction is large or its replica is slow.
 """

@@ -1,11 +1,12 @@
 """Finds the log file and the offset at which a dump begins, and refuses a dump that cannot continue (error 1236).
 
-    MariaDB   the newest log whose start is within the replica's position: the replica has each domain's number there
-    MySQL     the newest log whose start is a subset of the replica's GTID set
-    others    the file and the offset that the client names; '' is the first log. Tools use this way, and so does a
-              receiver of rplctl that compares its relay logs with the source
+    client                    start of the dump
+    MariaDB, with GTIDs       the newest log before which all transactions are included in the replica's GTID position
+    MySQL, with a GTID set    the newest log before which all transactions are included in the replica's GTID set
+    file and offset           this offset in this file; '' is the first log. Tools request this, and also a receiver of
+                              rplctl that compares its relay logs with the source
 
-Invariant: from the chosen position on, the logs hold every transaction that the replica does not have.
+Invariant: the logs contain every transaction that the replica lacks, from the start of the dump on.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from rplctl.relay_log.index import RelayLogIndex
 
 
 def choose(log: SendableLog, request: DumpRequest, own_uuid: str) -> tuple[str, int]:
-    """Return the log and the offset at which the dump begins. Raises RplError 1236 if the log cannot continue at the
-    requested position or GTIDs, and OSError if a file cannot be read.
+    """Return the name of the log file and the offset at which the dump begins.
+
+    `own_uuid`: the UUID of this instance. Raises RplError 1236 if the dump cannot continue after the requested GTIDs,
+    or at the requested position. Raises OSError if a file cannot be read.
     """
     names = log.names()
     if not names:
@@ -61,8 +64,9 @@ def _refuse_diverged(wanted: MariadbGtidState, executed: MariadbGtidState) -> No
 
 
 def _refuse_own(wanted: MysqlGtidSet, executed: MysqlGtidSet, own_uuid: str) -> None:
-    """Raise RplError 1236, as a server does, if the replica has GTIDs with this instance's UUID that this instance has
-    not executed.
+    """Raise RplError 1236 if the replica has GTIDs with the UUID of this instance that this instance lacks.
+
+    `wanted`: the GTIDs of the replica. `executed`: the GTIDs of this instance. A MySQL server makes the same check.
     """
     own = {source: spans for source, spans in wanted.intervals.items() if source[0] == own_uuid}
     if more := MysqlGtidSet(own).subtract(executed):

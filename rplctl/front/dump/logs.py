@@ -1,6 +1,6 @@
-"""The channel whose binary log replicas read, and the one SendableLog that all its dumps share.
+"""Finds the channel whose binary log replicas read, and the SendableLog that all dumps of this log share.
 
-Invariant: after the channel is found, no dump accesses the target, so replicas can read while the target is down.
+Invariant: after the channel is found, no dump accesses the target. So replicas can read while the target is down.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rplctl.front.looks import Looks
 
 
 class SendableLogs:
-    """The binary logs of an instance that may be sent. A log is opened when the first client reads it."""
+    """The binary logs of an instance that replicas may read. A log is opened when the first client reads it."""
 
     def __init__(self, looks: Looks) -> None:
         self._looks = looks
@@ -23,8 +23,10 @@ class SendableLogs:
         self._channel: str | None = None
 
     def log(self) -> SendableLog:
-        """Return the log of the only channel that has log_bin. Raises RplError 1236 unless exactly one channel has it,
-        and TargetError or ConfigError if the channels cannot be listed.
+        """Return the log of the only channel whose option log_bin is set.
+
+        Raises RplError 1236 if no channel or several channels have this option. Raises TargetError or ConfigError if
+        the channels cannot be listed.
         """
         files = self.files()
         if files is None:
@@ -33,8 +35,10 @@ class SendableLogs:
             return self._open.setdefault(files, SendableLog(files))
 
     def files(self) -> BinaryLogFiles | None:
-        """Return the files of the only channel that has log_bin, or None if no channel has it. Raises the same errors
-        as `log`.
+        """Return the files of the only channel whose option log_bin is set; None if there is no such channel.
+
+        Raises RplError 1236 if several channels have this option. Raises TargetError or ConfigError if the channels
+        cannot be listed.
         """
         if self._channel is not None and (files := self._files_of(self._channel)):
             return files

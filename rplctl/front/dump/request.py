@@ -1,11 +1,11 @@
-"""Parses the requests of a replica or a tool: the transactions that it has, its start position and its event format.
+"""Parses the requests of a replica or a tool that reads the binary log.
 
     COM_REGISTER_SLAVE (0x15)   u32 server_id; host, user, password (u8 length each); u16 port, u32 rank, u32 source id
     COM_BINLOG_DUMP (0x12)      u32 position, u16 flags, u32 server_id, file name
     COM_BINLOG_DUMP_GTID (0x1e) u16 flags, u32 server_id, u32 name length, name, u64 position, u32 data length, GTID set
 
-Before these requests, the client sends settings as user variables: heartbeat period, checksum, UUID, MariaDB's GTID
-position.
+Before these requests, the client sets user variables: the heartbeat period, the checksum, its UUID, and the GTID
+position of a MariaDB replica.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_event import decode_gtid_set
 from rplctl.front.wire import PacketReader
 
-_NON_BLOCK, _ANNOTATE = 1, 2  # flags; for MySQL the second flag means heartbeats with 64-bit positions
+_NON_BLOCK, _ANNOTATE = 1, 2  # flags; from a MySQL replica, the second flag means heartbeats with 64-bit positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """The values with which a replica has registered, for SHOW REPLICAS."""
+    """The values that a replica has sent with COM_REGISTER_SLAVE, for SHOW REPLICAS."""
 
     server_id: int
     host: str
@@ -33,34 +33,37 @@ class Replica:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpRequest:
-    """The parameters of one dump. `gtids`: the transactions that the client has; None if the client names a file and a
-    position.
+    """The parameters of one dump.
+
+    `gtids`: the transactions that the client has; None if the client requests a file and a position instead.
     """
 
     server_id: int
     uuid: str
     gtids: MysqlGtidSet | MariadbGtidState | None
-    is_strict: bool  # MariaDB's gtid_strict_mode of the replica
-    log_name: str  # '': the first log
+    is_strict: bool  # True if the MariaDB replica has gtid_strict_mode
+    log_name: str  # '' = the first log
     position: int
-    ends: bool  # end the dump at the end of the logs instead of waiting for new events
+    ends: bool  # True if the dump ends at the end of the logs, and does not wait for new events
     has_second_flag: bool
-    has_checksums: bool  # the client takes events with checksums
-    heartbeat_s: float  # 0: no heartbeats
-    until: MariadbGtidState | None  # the end of the dump (MariaDB's START SLAVE UNTIL master_gtid_pos)
-    is_until_before: bool  # the dump ends before these GTIDs, not after them
+    has_checksums: bool  # True if the client accepts events with checksums
+    heartbeat_s: float  # 0 = no heartbeats
+    until: MariadbGtidState | None  # the GTIDs at which the dump ends (MariaDB's START SLAVE UNTIL master_gtid_pos)
+    is_until_before: bool  # True if the dump ends before these GTIDs, and not after them
 
 
 def registered(body: PacketReader) -> Replica:
-    """Return the content of COM_REGISTER_SLAVE. Raises RplError 1835 if the packet is malformed."""
+    """Parse COM_REGISTER_SLAVE. Raises RplError 1835 if the packet is malformed."""
     server_id = body.integer(4)
     host, _, _ = (body.take(body.integer(1)) for _ in range(3))
     return Replica(server_id=server_id, host=host.decode("utf-8", "replace"), port=body.integer(2))
 
 
 def by_position(body: PacketReader, settings: Mapping[str, object]) -> DumpRequest:
-    """Return the parameters of a dump from COM_BINLOG_DUMP. MariaDB's GTID position comes from the user variables.
-    Raises RplError if the packet or a value is malformed.
+    """Return the parameters of a dump from COM_BINLOG_DUMP and from the user variables (`settings`).
+
+    A MariaDB replica that uses GTIDs has set its GTID position in a variable. Raises RplError if the packet or a value
+    is malformed.
     """
     position, flags, server_id = body.integer(4), body.integer(2), body.integer(4)
     log_name = body.rest().rstrip(b"\0").decode("utf-8", "replace")
@@ -70,8 +73,9 @@ def by_position(body: PacketReader, settings: Mapping[str, object]) -> DumpReque
 
 
 def by_gtid_set(body: PacketReader, settings: Mapping[str, object]) -> DumpRequest:
-    """Return the parameters of a dump from COM_BINLOG_DUMP_GTID. Raises RplError if the packet or a value
-    is malformed.
+    """Return the parameters of a dump from COM_BINLOG_DUMP_GTID and from the user variables (`settings`).
+
+    Raises RplError if the packet or a value is malformed.
     """
     flags, server_id = body.integer(2), body.integer(4)
     body.take(body.integer(4))

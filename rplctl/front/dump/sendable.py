@@ -1,14 +1,15 @@
-"""Finds the part of each log file that may be sent: up to the last complete position record that is synced.
+"""Finds the sendable part of each log file, which ends after the last complete and synced position record.
 
-All dumps of a channel share one object, so twenty replicas cost one check and one fsync.
+The applier writes a position record to the log after each commit. All dumps of a channel share one SendableLog, so
+twenty replicas need only one check and one fsync.
 
 Invariants:
 
-* The end of the sendable part only grows. Bytes after the last record may be cut off and written again, so each check
-  begins at the end that the last check found.
-* The fsync uses the descriptor that was opened before the bytes were read, and returns before a caller sees the new
-  end. If the fsync fails, the check raises an error and the end does not move.
-* Files are read, never mapped: a file that is cut under a mapping kills the process.
+* The end of the sendable part only grows. The applier may truncate and rewrite the bytes after the last record. So each
+  check begins at the end that the last check found.
+* The fsync uses a descriptor that was opened before the bytes were read. It returns before a caller sees the new end.
+  If the fsync fails, the check raises an error, and the end does not change.
+* Files are read, and never mapped into memory, because a process is killed if it reads a mapping of a truncated file.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ CHUNK: Final = 1 << 20  # bytes per read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sendable:
-    """The sendable part of one log file, which ends at the offset `end`."""
+    """The sendable part of one log file, up to the offset `end`."""
 
     name: str
     end: int
@@ -53,7 +54,7 @@ class Sendable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStart:
-    """The first events of a log file."""
+    """The first events of one log file, which describe the format and the GTIDs before the file."""
 
     event: bytes  # FORMAT_DESCRIPTION
     description: FormatDescription
@@ -65,7 +66,7 @@ class LogStart:
 
 
 class SendableLog:
-    """The binary log of one channel. All dumps of the process share this object."""
+    """The files of one channel's binary log, and the sendable part of each. All dumps of the process share it."""
 
     def __init__(self, files: BinaryLogFiles) -> None:
         self.files = files
@@ -85,8 +86,9 @@ class SendableLog:
                 os.close(self._open.popitem()[1])
 
     def start(self, name: str) -> LogStart:
-        """Return the first events of the log file. Raises RplError 1236 if they are damaged, and OSError if the file
-        cannot be read.
+        """Return the first events of the log file `name`.
+
+        Raises RplError 1236 if the events are damaged, and OSError if the file cannot be read.
         """
         found = self._starts.get(name)
         if found is None:
@@ -98,8 +100,9 @@ class SendableLog:
         return found
 
     def look(self, name: str) -> Sendable:
-        """Return the sendable part of the log file. Raises RplError 1236 if it is purged or damaged, and OSError if it
-        cannot be read.
+        """Return the sendable part of the log file `name`. The result may be some hundredths of a second old.
+
+        Raises RplError 1236 if the file is purged or damaged, and OSError if it cannot be read.
         """
         with self._lock:
             due, known = self._known.get(name, (0.0, None))
@@ -112,7 +115,7 @@ class SendableLog:
             at = names.index(name)
             following = names[at + 1] if at + 1 < len(names) else ""
             found = self._looked(name, following, known)
-            took = time.monotonic() - began  # a large transaction makes the check long, so the next check is later
+            took = time.monotonic() - began  # after a long check, for a large transaction, the next check is later
             for gone in self._known.keys() - set(names):
                 del self._known[gone]
                 self._starts.pop(gone, None)
@@ -120,7 +123,7 @@ class SendableLog:
             return found
 
     def executed(self) -> str:
-        """Return the GTIDs of all transactions that may be sent, and of the transactions before the first log."""
+        """Return the GTIDs of all transactions that may be sent, and of all transactions before the first log file."""
         names = self.names()
         record = self.look(names[-1]).record if names else None
         return record.after.gtid_executed if record else ""
@@ -141,11 +144,11 @@ class SendableLog:
 
 
 def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is_whole: bool) -> Sendable:
-    """Return the sendable part of a log file after a search for position records from `known.end` on. `is_whole`: True
-    if another log follows, so that the file ends with a ROTATE.
+    """Search the log file for position records from `known.end` on, and return its new sendable part.
 
-    A power failure may leave invalid bytes after the last record; the applier cuts them off when it starts. Raises
-    RplError 1236 if a log before the last one has such bytes.
+    `is_whole`: True if another log follows, so that the file is complete and ends with a ROTATE event. A power failure
+    may leave invalid bytes after the last record of the last log, which the applier truncates when it starts. Raises
+    RplError 1236 if another log than the last one has such bytes.
     """
     offset, end, record = known.end, known.end, known.record
     while size - offset >= HEADER_LENGTH:
@@ -155,7 +158,7 @@ def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is
             length = int.from_bytes(data[9:13].tobytes(), "little")
             if not HEADER_LENGTH <= length <= size - offset or len(data) < HEADER_LENGTH:
                 break
-            offset += length  # an event that is larger than a chunk is not a record
+            offset += length  # a position record is never larger than a chunk
             continue
         for number in np.flatnonzero(types == EventType.IGNORABLE).tolist():
             event = data[offsets[number] : offsets[number + 1]].tobytes()
@@ -172,7 +175,7 @@ def _scanned(descriptor: int, known: Sendable, size: int, start: LogStart, *, is
 def _log_start(head: bytes, name: str) -> LogStart:
     check_magic(head[:FIRST_EVENT_POSITION])
     offset, events = FIRST_EVENT_POSITION, list[bytes]()
-    while len(events) < 3:  # FORMAT_DESCRIPTION, the GTIDs executed before, the record with these GTIDs
+    while len(events) < 3:  # FORMAT_DESCRIPTION, the event with the earlier GTIDs, the record with these GTIDs
         length = parse_header(head, offset).event_length
         if offset + length > len(head):
             break
@@ -186,7 +189,7 @@ def _log_start(head: bytes, name: str) -> LogStart:
 
 
 def fatal(text: str) -> RplError:
-    """Return error 1236, after which a replica's receiver stops and does not retry."""
+    """Return error 1236, which makes the receiver of a replica stop without a retry."""
     return RplError(text, errno=er.MASTER_FATAL_ERROR_READING_BINLOG)
 
 

@@ -1,7 +1,7 @@
-"""Serves one dump: checks the privilege, ends the same replica's older dump, and lists the replicas for SHOW REPLICAS.
+"""Serves one dump of the binary log to a replica, and lists the connected replicas for SHOW REPLICAS.
 
-Invariant: of two dumps with the same UUID, or the same server id, only the newer one continues. The replica has lost
-the older connection.
+Invariant: if two dumps have the same UUID, or the same server id, only the newer dump continues. The replica has lost
+its older connection.
 """
 
 from __future__ import annotations
@@ -26,14 +26,19 @@ from rplctl.source.replica_id import replica_identity
 
 
 def register(session: ClientSession, body: PacketReader) -> None:
-    """Answer COM_REGISTER_SLAVE. Raises RplError 1227 without the privilege, and 1835 if the packet is malformed."""
+    """Store the values of a replica that sends COM_REGISTER_SLAVE.
+
+    Raises RplError 1227 if the client lacks the privilege, and 1835 if the packet is malformed.
+    """
     _refuse_others(session)
     session.replica = registered(body)
 
 
 def dump(session: ClientSession, front: Front, request: DumpRequest) -> None:
-    """Send the log until the client disconnects or, if the client requested it, until the end of the log. Raises
-    Closed if the connection ends, RplError if the log cannot be sent, and OSError if a file cannot be read.
+    """Send the events of the binary log until the client disconnects, or until the end that the client has requested.
+
+    Before that, end an older dump of the same replica. Raises Closed if the connection ends. Raises RplError if the
+    client lacks the privilege or the log cannot be sent, and OSError if a file cannot be read.
     """
     _refuse_others(session)
     log, me = front.logs.log(), identity(front)
@@ -61,7 +66,10 @@ def identity(front: Front) -> ReplicaIdentity:
 
 
 def replicas(front: Front) -> Iterator[tuple[int, str, int, int, str]]:
-    """Yield the server id, host, port, the source's server id and the UUID of each replica that has registered."""
+    """Yield the values of each registered replica: server id, host, port, server id of its source, UUID.
+
+    The source of these replicas is this instance.
+    """
     own = identity(front).server_id
     for session in list(front.sessions.values()):
         if session.replica is not None:

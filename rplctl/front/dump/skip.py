@@ -1,11 +1,13 @@
-"""Skips the transactions that a replica already has, and the events that it does not accept.
+"""Decides which events a dump skips: transactions that the replica already has, and events that it does not accept.
 
-MySQL's GTIDs are a set: a transaction is skipped if its GTID is in the set, anywhere in the logs. MariaDB's position is
-one GTID for each domain: the transactions of a domain are skipped up to and including that GTID, and all later ones are
-sent, whatever their numbers. If that GTID is not in the log, because a filter excluded it, the first higher number ends
-the skipping. With gtid_strict_mode on the replica this is error 1236, as on a server.
+A MySQL replica sends a set of GTIDs. A transaction is skipped if its GTID is in this set.
+A MariaDB replica sends one GTID for each domain. The transactions of a domain are skipped up to this GTID, including
+the transaction with this GTID; all later transactions are sent. If the GTID is not in the log, because a filter
+excluded its transaction, the first transaction with a higher number is sent, too. But if the replica has
+gtid_strict_mode, this is error 1236, as on a server.
 
-Invariant: a transaction is skipped as a whole; control events between transactions are never skipped.
+Invariant: a transaction is skipped as a whole. Control events between transactions, for example ROTATE, are never
+skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _CONTROL = np.array(sorted(LOG_EVENTS), np.uint8)
 
 
 class Skip:
-    """Decides, for one dump, which events are skipped. The events are passed in the order of the log."""
+    """The state of one dump that decides which events are skipped. The caller passes all events in their order."""
 
     def __init__(self, request: DumpRequest, start: LogStart) -> None:
         self._is_strict = request.is_strict
@@ -47,20 +49,25 @@ class Skip:
         self._description = description
 
     def is_skipped(self, type_code: int) -> bool:
-        """True if the next event, of this type, is skipped. It is part of a transaction that is too large to be in
-        memory completely.
+        """True if the next event is skipped, which has this type and is too large for `kept`.
+
+        The event belongs to the transaction whose beginning the last call of `kept` has seen.
         """
         return self._skips or type_code in self._dropped
 
     def kept(self, data: ByteArray, offsets: NDArray[np.int64], types: NDArray[np.uint8]) -> Flags:
-        """Return an array that is True for each event to send. Raises RplError 1236 if the replica has diverged."""
+        """Return an array that is True for each event to send.
+
+        `data`: a chunk of the log. `offsets`: the offsets of its events in the chunk, and the end of the last event.
+        `types`: the types of these events. Raises RplError 1236 if the replica has diverged.
+        """
         is_control = np.isin(types, _CONTROL)
         kept = ~np.isin(types, list(self._dropped))
         gtids = np.flatnonzero(np.isin(types, _GTIDS))
         if self._set is None and not self._waits:
             self._skips = False
             return kept
-        decided = np.zeros(len(types), np.bool_)  # valid only at the events in `decides`
+        decided = np.zeros(len(types), np.bool_)  # only the values at the events in `decides` are used
         if len(gtids):
             decided[gtids] = self._had(data, offsets[gtids])
         decides = is_control.copy()
@@ -72,8 +79,9 @@ class Skip:
         return kept & ~skipped
 
     def _had(self, data: ByteArray, at: NDArray[np.int64]) -> Flags:
-        """Return an array with one value per GTID event at the offsets `at`: True if the replica has its
-        transaction.
+        """Return an array that is True for each GTID event whose transaction the replica already has.
+
+        `at`: the offsets of the GTID events in `data`.
         """
         if self._set is None:
             return np.array([self._is_before(data, offset) for offset in at.tolist()], np.bool_)
@@ -84,8 +92,10 @@ class Skip:
         return found
 
     def _is_before(self, data: ByteArray, offset: int) -> bool:
-        """True if the replica has the transaction of this GTID event: the last transaction to skip in its domain is
-        this one, or comes later. Raises RplError 1236 if the replica has diverged.
+        """True if a MariaDB replica already has the transaction of the GTID event at this offset.
+
+        That is, the last transaction to skip in its domain is this one or a later one. Raises RplError 1236 if the
+        replica has diverged.
         """
         server = int.from_bytes(data[offset + 5 : offset + 9].tobytes(), "little")
         body = data[offset + HEADER_LENGTH : offset + HEADER_LENGTH + 12].tobytes()

@@ -1,8 +1,8 @@
-"""Sends the logs to a replica: an artificial ROTATE for each log, its FORMAT_DESCRIPTION, its events, and heartbeats in
-between.
+"""Sends the binary log to a replica, one log file after the other, with heartbeats while there are no events.
 
-A Numba kernel puts events into packets, one chunk at a time. An event that is larger than a chunk is read and sent in
-several parts. The docstring of the package has the invariants.
+For each file, it sends an artificial ROTATE event, the FORMAT_DESCRIPTION event and the other events. A kernel converts
+the events of a chunk to packets. An event that is larger than a chunk is read and sent in several parts. The docstring
+of the package has the invariants.
 """
 
 from __future__ import annotations
@@ -35,24 +35,29 @@ from rplctl.plain_file import closing_descriptor, open_plain
 from rplctl.position import FIRST_EVENT_POSITION
 from rplctl.relay_log.index import RelayLogIndex
 
-PATIENCE_S: Final = 60.0  # net_write_timeout: a replica that accepts no byte for this time is disconnected
+PATIENCE_S: Final = 60.0  # a replica that accepts no byte for this time is disconnected (net_write_timeout)
 _LARGEST_HEARTBEAT_POSITION: Final = 0xFFFFFFFF
 
 
 class Stream:
-    """One dump. `run` returns only if the client wants the dump to end, at the end of the logs or at its UNTIL.
-    Otherwise it ends by Closed, RplError or OSError.
+    """One dump: it sends the events that the replica lacks, and then waits for new events.
+
+    `server_id`: the server id of this instance.
     """
 
     def __init__(self, link: ClientConnection, log: SendableLog, request: DumpRequest, server_id: int) -> None:
         self._link, self._log, self._request, self._server_id = link, log, request, server_id
         self._sent_at = time.monotonic()
-        self._has_checksums = request.has_checksums  # of the events sent now; `_begin` adapts this to each log
+        self._has_checksums = request.has_checksums  # of the events that are sent now; `_begin` sets it for each log
         self._skip: Skip | None = None
         self._until: DumpEnd | None = None
 
     def run(self, name: str, offset: int) -> None:
-        """Send the events from this position on, log after log."""
+        """Send the events from the offset in the log file `name` on, and then the later log files.
+
+        Returns only if the client has requested an end of the dump: at the end of the logs, or at its UNTIL. Otherwise,
+        the dump continues until Closed, RplError or OSError is raised.
+        """
         while name:
             with self._reading(name) as descriptor:
                 start = self._log.start(name)
@@ -66,7 +71,10 @@ class Stream:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[int]:
-        """Open the log and keep it from being purged. Raises RplError 1236 if the log is purged or damaged."""
+        """Open the log file for the block, and protect it from being purged; yield its descriptor.
+
+        Raises RplError 1236 if the file is already purged, or is damaged.
+        """
         path = RelayLogIndex(self._log.files).path(name)
         with kept_from_purge(self._log.files, name):
             self._log.look(name)
@@ -91,7 +99,10 @@ class Stream:
         self._sent_at = time.monotonic()
 
     def _send_log(self, descriptor: int, name: str, offset: int, *, strips: bool) -> str:
-        """Send one log until its end. Return the name of the next log, or '' to end the dump."""
+        """Send the events of one log file from the offset on, and wait for new events at its end.
+
+        `strips`: True to remove the checksums. Return the name of the next log file, or '' if the dump ends.
+        """
         while True:
             found = self._log.look(name)
             while offset < found.end:
@@ -107,7 +118,7 @@ class Stream:
             self._heartbeat_if_due(name, offset)
 
     def _send_some(self, descriptor: int, offset: int, end: int, *, strips: bool) -> int:
-        """Send the complete events in the next chunk, or one large event. Return the offset after them."""
+        """Send the events in the next chunk of the log file, or one larger event. Return the offset after them."""
         assert self._skip is not None
         data = byte_view(os.pread(descriptor, min(CHUNK, end - offset), offset))
         offsets, types = event_offsets(data)
@@ -126,7 +137,7 @@ class Stream:
         return offset + end
 
     def _is_at_end(self, offset: int) -> bool:
-        """True if the dump has reached its UNTIL. In this case the replica gets the event that says so."""
+        """True if the dump has reached its UNTIL. The replica then also gets the event that stops its threads."""
         if self._until is None or not self._until.is_at_end:
             return False
         event = self._until.event(self._server_id, offset, checksum=self._has_checksums)
@@ -134,7 +145,10 @@ class Stream:
         return True
 
     def _send_large(self, descriptor: int, offset: int, header: bytes, *, strips: bool) -> int:
-        """Send one event that is larger than a chunk in several parts. Return the offset after the event."""
+        """Send one event that is larger than a chunk in several parts, or skip it. Return the offset after the event.
+
+        `header`: the header of the event.
+        """
         assert self._skip is not None
         length = int.from_bytes(header[9:13], "little")
         if self._skip.is_skipped(header[4]) or (self._until is not None and self._until.is_skipped):
@@ -162,8 +176,9 @@ class Stream:
         self._sent_at = time.monotonic()
 
     def _wait(self) -> None:
-        """Wait for a moment. Raises Closed if the client has disconnected or sends something, which can only be
-        COM_QUIT.
+        """Wait for POLL_S seconds, before the log is checked for new events.
+
+        Raises Closed if the client has disconnected, or has sent a packet, which can only be COM_QUIT.
         """
         poll = select.poll()
         try:

@@ -1,8 +1,9 @@
-"""Ends a dump after the GTIDs of `START SLAVE UNTIL master_gtid_pos`, as a MariaDB source does.
+"""Ends a dump at the GTIDs of `START SLAVE UNTIL master_gtid_pos`, as a MariaDB source does.
 
-The replica sends its list as @slave_until_gtid, and from MariaDB 11.3 on @slave_gtid_until_before_gtids=1 for
-SQL_BEFORE_GTIDS. Each domain ends at its GTID; a domain that is not in the list ends at once. If all have ended, the
-source sends an artificial GTID_LIST with a flag, which stops the replica's threads, and the end of the dump.
+The replica sets @slave_until_gtid to a list with one GTID for each domain. For SQL_BEFORE_GTIDS, MariaDB 11.3 and later
+also sets @slave_gtid_until_before_gtids to 1. The dump of a domain ends at its GTID; nothing is sent of a domain that
+is not in the list. When all domains have ended, the source sends an artificial GTID_LIST event with a flag, and ends
+the dump. This event stops the threads of the replica.
 
 Invariant: a transaction is sent as a whole or not at all.
 """
@@ -21,13 +22,14 @@ from rplctl.event.jit import ByteArray
 from rplctl.event.types import LOG_EVENTS, EventType
 from rplctl.front.dump.request import DumpRequest
 
-_REACHED: Final = 1 << 28  # flag of a GTID_LIST, beside the number of its GTIDs
+_REACHED: Final = 1 << 28  # a flag of the GTID_LIST event, in the field with the number of its GTIDs
 _BETWEEN: Final = np.array(sorted({*LOG_EVENTS, EventType.IGNORABLE, EventType.MARIADB_GTID}), np.uint8)
 
 
 class DumpEnd:
-    """Decides where one dump ends. `executed`: the GTIDs of all transactions before the log at which the
-    dump begins.
+    """The state of one dump that decides where the dump ends.
+
+    `executed`: the GTIDs of all transactions before the log file at which the dump begins.
     """
 
     def __init__(self, request: DumpRequest, executed: str) -> None:
@@ -42,13 +44,14 @@ class DumpEnd:
             if any(place is not None and place[1] >= number - self._is_before for place in places):
                 del self._left[domain]
         self.is_skipped = False  # True if the transaction in transfer is skipped
-        self.is_at_end = not self._left  # True if all domains have ended, and no transaction is in transfer
+        self.is_at_end = not self._left  # True if all domains have ended and no transaction is in transfer
 
     def sent(
         self, data: ByteArray, offsets: NDArray[np.int64], types: NDArray[np.uint8]
     ) -> tuple[NDArray[np.bool_], int | None]:
-        """Return an array that is True for each event that may be sent, and the number of the first event after the
-        end; None if the end is not in these events.
+        """Return an array that is True for each event to send, and the number of the first event after the end.
+
+        The number is None if the end of the dump is not in these events. The parameters are those of `Skip.kept`.
         """
         may = np.ones(len(types), np.bool_)
         begin = 0
@@ -64,7 +67,7 @@ class DumpEnd:
         return may, None
 
     def _ends(self, data: ByteArray, offset: int) -> bool:
-        """True if the transaction of this GTID comes after the end of its domain."""
+        """True if the transaction of the GTID event at this offset comes after the end of its domain."""
         server = int.from_bytes(data[offset + 5 : offset + 9].tobytes(), "little")
         body = data[offset + HEADER_LENGTH : offset + HEADER_LENGTH + 12].tobytes()
         number, domain = int.from_bytes(body[:8], "little"), int.from_bytes(body[8:12], "little")
@@ -77,7 +80,10 @@ class DumpEnd:
         return number > last[1] or self._is_before
 
     def event(self, server_id: int, position: int, *, checksum: bool) -> bytes:
-        """Return the GTID_LIST event that makes the replica stop."""
+        """Return the GTID_LIST event that stops the threads of the replica.
+
+        `position`: the offset in the log. `checksum`: True to add a checksum.
+        """
         gtids = sorted(self._wanted.domains.items())
         body = (len(gtids) | _REACHED).to_bytes(4, "little")
         for domain, (server, number) in gtids:
