@@ -273,5 +273,8 @@ def statement_of_source(raw: bytes) -> SqlBytes:
 
 
 def proven_statement(text: str) -> Sql:
-    """Declare a text to be SQL. The caller has checked all its tokens: it is one statement or clause of the right kind."""
+    """Declare a text to be SQL, after the caller has checked all its tokens.
+
+    The text is one statement or clause of the right kind.
+    """
     return Sql(text)

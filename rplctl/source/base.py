@@ -1,9 +1,9 @@
 """The interface of a source of binary log events: a stream of complete raw events from a server or a folder.
 
-A live server (connection.py, dump.py) and a folder of binary logs (binlog_folder.py) give the same stream. For each
-file, the stream has an artificial ROTATE with file name and position, the file's FORMAT_DESCRIPTION, and then the
-unchanged events. Invariant: a batch has only complete events in the order of the binary log, without gaps and
-duplicates.
+A live server (connection.py, dump.py) and a folder of binary logs (binlog_folder.py) provide the same stream. Each file
+begins with an artificial ROTATE event, which has the name of the file and a position. The FORMAT_DESCRIPTION of the
+file and its other events follow, unchanged.
+Invariant: a batch contains only complete events, in the order of the binary log, without gaps and duplicates.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ Offsets: TypeAlias = "npt.NDArray[np.int64]"
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """Consecutive complete raw events: event i is `data[offsets[i]:offsets[i + 1]]`; `offsets` has n + 1 entries.
+    """Consecutive complete events of a binary log, as raw bytes.
 
-    Both arrays may be views of a buffer that the next `read_batch` overwrites.
+    Event i is `data[offsets[i]:offsets[i + 1]]`, so `offsets` has one entry more than there are events. Both arrays may
+    be views of a buffer that the next call of `read_batch` overwrites.
     """
 
     data: Bytes
@@ -39,34 +40,35 @@ class EventBatch:
         return len(self.offsets) - 1
 
     def event(self, i: int) -> bytes:
-        """Return a copy of one event, with header and checksum."""
+        """Return a copy of event number `i`, with its header and checksum."""
         return self.data[int(self.offsets[i]) : int(self.offsets[i + 1])].tobytes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceIdentity:
-    """The identity of the source, for the wrong-server check and `show-status`."""
+    """The identity and the state of the source at a connection, to detect a wrong server and for `show-status`."""
 
-    server_id: int  # 0 for a folder whose first event has none
+    server_id: int  # 0 for a folder whose first event has no server id
     uuid: str  # '' for MariaDB and for a folder
     version: str
     is_mariadb: bool
     clock_difference: float  # source's clock minus rplctl's clock, in seconds; 0 for a folder
-    clock_error: float = 0.0  # largest error of clock_difference, in seconds; 0 = not measured
-    system_zone: SystemZone | None = None  # None for a folder
-    has_checksums: bool = True  # events have a CRC32 until a FORMAT_DESCRIPTION changes the algorithm
+    clock_error: float = 0.0  # the largest possible error of clock_difference, in seconds; 0 = not measured
+    system_zone: SystemZone | None = None  # None for a folder, and if the zone is unknown
+    has_checksums: bool = True  # True if the first events have a CRC32; a FORMAT_DESCRIPTION may change this
 
 
 @dataclass(frozen=True, slots=True)
 class DumpStart:
-    """The position or the set of received GTIDs with which a dump begins. With GTIDs, the source sends all other
-    transactions.
+    """The start of a dump: a position, or the GTIDs of all transactions that were already received.
+
+    If it has GTIDs, the source sends all other transactions.
     """
 
     position: BinlogPosition  # log_name '' = the first existing log
-    mysql_gtid_set: Any | None = None  # event.gtid.MysqlGtidSet; None = by position
-    mariadb_gtid: str | None = None  # `@slave_connect_state`, '' = from the first event; None = by position
-    zones: SourceZones | None = None  # time zones of the channel; if set, the server's SYSTEM time zone is queried
+    mysql_gtid_set: Any | None = None  # a MysqlGtidSet (event/gtid.py); None = no GTIDs of MySQL
+    mariadb_gtid: str | None = None  # value of @slave_connect_state; '' = first event; None = no GTIDs of MariaDB
+    zones: SourceZones | None = None  # the time zones of the channel; None = do not query the source's SYSTEM zone
 
     @property
     def by_gtid(self) -> bool:
@@ -75,8 +77,9 @@ class DumpStart:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaIdentity:
-    """The ids with which this replica registers at the source. If two replicas have the same ids, the source ends the
-    older dump (D07).
+    """The server id and the UUID with which this replica registers at the source.
+
+    If two replicas have the same ids, the source ends the dump of the older connection (D07).
     """
 
     server_id: int
@@ -87,14 +90,15 @@ class SourceStream(Protocol):
     def identity(self) -> SourceIdentity: ...
 
     def read_batch(self, timeout_s: float) -> EventBatch | None:
-        """Return the events that have arrived, at least one; None after the timeout. Raises SourceError if the source
-        reports an error or the connection is lost.
+        """Wait for events, and return those that have arrived. Return None if none arrives within `timeout_s` seconds.
+
+        Raises SourceError if the source reports an error, or if the connection is lost.
         """
 
     def close(self) -> None: ...
 
 
-# `reset` forgets the position that the source no longer has; the copy begins at the source's end, with all tables.
+# hints of several modules; `reset` removes the position, and `clone` copies all tables from the end of the source's log
 NOT_THE_PROTOCOL: Final = (
     "check that --master-host and --master-port name a MySQL or MariaDB server, not a proxy that changes its "
     "answers, then run: rplctl doctor; rplctl start"
@@ -103,8 +107,9 @@ COPY_AGAIN: Final = "rplctl stop; rplctl reset --forget-gtids --yes; rplctl clon
 
 
 def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:
-    """Return error 1236 with the server's text: for an error that a server reports, and for the same situations in a
-    folder.
+    """Return error 1236 in the words of a MySQL replica.
+
+    `reason`: the text of the server, or the same text for a folder of binary logs with the same problem.
     """
     return SourceError(
         f"Got fatal error {er.MASTER_FATAL_ERROR_READING_BINLOG} "
@@ -115,6 +120,6 @@ def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:
 
 
 def lost_connection(detail: str) -> SourceError:
-    """Return error 2013, after which the receiver reconnects."""
+    """Return error 2013 for a lost connection. The error is transient, so the receiver reconnects."""
     message = f"error reconnecting to master: Lost connection to server during query ({detail})"
     return SourceError(message, errno=er.CR_SERVER_LOST, transient=True)

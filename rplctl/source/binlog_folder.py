@@ -1,15 +1,13 @@
-"""Reads a folder of binary logs as a source: an archive (`mysqlbinlog --raw`), a backup, a stopped server's data
-folder.
+"""Reads a folder of binary logs as a source.
 
-The stream is that of a live server's dump: an artificial ROTATE and the FORMAT_DESCRIPTION at the start and before each
-next file, then the unchanged events. If a file is missing, purged or truncated, the error is the same 1236 text. Files
-may grow, and new files may appear, while the folder is read. At the end of the last file, `read_batch` returns None.
-Files are never written.
+The folder is for example an archive (`mysqlbinlog --raw`), a backup, or the data folder of a stopped server. The stream
+has the same events as the dump of a live server (base.py). If a file is missing or truncated, the error is 1236 with
+the text of a server. Files may grow, and new files may appear, while the folder is read. At the end of the last file,
+`read_batch` returns None. log_folder.py determines the files and their order. No file of the folder is ever written.
 
-Invariants: an event is returned only when the file has all of it. An artificial ROTATE has a checksum if the events
-before it have one, as a server sends it. The first ROTATE has one if the oldest log has checksums (`identity`). The
-files are those of the only `.index` in the folder; otherwise all files `NAME.NNNNNN` with one NAME, without relay logs
-(`relay-bin` in the name). They are read by number.
+Invariants: an event is returned only when the file contains all its bytes. An artificial ROTATE has a checksum if the
+events before it have checksums, as on a server. The first ROTATE has a checksum if the oldest log has checksums
+(`identity`).
 """
 
 from __future__ import annotations
@@ -37,20 +35,20 @@ from rplctl.source.log_folder import log_names, read_head
 from rplctl.source.own_log import ReadableEnd, is_own_log
 
 CHUNK: Final = 4 << 20
-POLL_S: Final = 0.1  # between polls of the open log's size and of the next log
-LISTING_S: Final = 1.0  # between listings of the folder, which also read its index file
+POLL_S: Final = 0.1  # between two checks of the open log's size and of the next log
+LISTING_S: Final = 1.0  # between two listings of the folder, each of which also reads the index file
 
 
 @dataclass(slots=True, kw_only=True)
 class _OpenLog:
-    """The log that is open. `offset`: the offset of the next byte to return."""
+    """The binary log that is read now. `offset`: the offset of the next event to return."""
 
     name: str
     descriptor: int
     offset: int
     format_description: bytes
-    next_name: str = ""  # from the ROTATE at its end
-    next_listing: float = 0.0  # time.monotonic() from which the folder is listed again
+    next_name: str = ""  # the name in the ROTATE event at the end of the log; '' before this event is read
+    next_listing: float = 0.0  # the folder is listed again after this time (time.monotonic())
     own_end: ReadableEnd = field(default_factory=ReadableEnd)
 
     @property
@@ -59,17 +57,23 @@ class _OpenLog:
 
     @property
     def expected_next(self) -> str:
-        """The name that the next log must have. Any other name is a gap."""
+        """The name that the next log must have. If it has another name, a log is missing."""
         base = self.name.rpartition(".")[0]
         return self.next_name or numbered_log_name(base, log_number(self.name) + 1)
 
     def readable(self, size: int) -> int:
-        """Return how many of the file's `size` bytes may be returned."""
+        """Return the number of bytes, from the beginning of the file, that may be read now.
+
+        `size`: the size of the file. The number is smaller than `size` only for a log that another rplctl writes.
+        """
         return self.own_end.advance(self.descriptor, size) if is_own_log(self.format_description) else size
 
 
 class FolderStream:
-    """A `SourceStream` that reads a folder. `datadir`: the folder for events that are too large for memory."""
+    """A `SourceStream` that reads the binary logs in `folder`.
+
+    `datadir`: the folder for temporary files with events that are too large for memory.
+    """
 
     def __init__(self, folder: Path, datadir: Path, start: DumpStart) -> None:
         self._folder = folder
@@ -77,11 +81,14 @@ class FolderStream:
         self._start = start
         self._filter: GtidFilter | None = gtid_filter(start)
         self._log: _OpenLog | None = None
-        self._pending: list[bytes] = []  # events to return before the file's own events
-        self._algorithm: int | None = None  # checksum algorithm after the returned events; None = no event returned yet
+        self._pending: list[bytes] = []  # events to return before the events of the file
+        self._algorithm: int | None = None  # checksum algorithm of the last returned events; None = unknown
 
     def identity(self) -> SourceIdentity:
-        """Return the identity of the source from the oldest log, because a folder has no server to query."""
+        """Return the identity of the server that wrote the oldest log of the folder.
+
+        Raises SourceError if the folder has no readable log.
+        """
         names = log_names(self._folder)
         if not names:
             raise _no_first_log(self._folder)
@@ -115,7 +122,10 @@ class FolderStream:
             self._log = None
 
     def _read_once(self) -> EventBatch | None:
-        """Return the next batch of the existing files, across ends of logs and skipped transactions."""
+        """Return the next events of the existing files; None if there are no new events.
+
+        The function continues with the next log at the end of a log, and skips transactions that the replica has.
+        """
         if self._log is None:
             self._open_first()
         while True:
@@ -145,7 +155,10 @@ class FolderStream:
         return batch
 
     def _whole_events(self, log: _OpenLog, size: int) -> EventBatch | None:
-        """Return a chunk of complete events, or one larger event; None if no event is complete yet."""
+        """Return the complete events in the next chunk of the log, or one larger event; None if no event is complete.
+
+        `size`: the number of readable bytes of the log.
+        """
         length = min(CHUNK, size - log.offset)
         if length < HEADER_LENGTH:
             return None
@@ -222,8 +235,10 @@ class FolderStream:
             self._log.offset += len(head)
 
     def _next_log(self, log: _OpenLog, size: int) -> bool:
-        """Open the log that follows `log`, at the end of `log`; False if there is none yet. Raises SourceError 1236 if
-        `log` ends inside an event.
+        """At the end of `log`, open the next log, and return True; False if there is no next log yet.
+
+        Also return True if `log` has grown, so that the caller reads it again. `size`: the known size of `log`. Raises
+        SourceError 1236 if `log` ends inside an event, or if the next log is missing.
         """
         if not self._is_listing_due(log):
             return False
@@ -231,7 +246,7 @@ class FolderStream:
         if not later:
             return False
         if log.size != size:
-            return True  # the log grew before the next one appeared
+            return True  # the log has grown before the next log appeared
         following = log.next_name or later[0]
         if log.offset < size:
             raise fatal_reading_binlog(
@@ -251,9 +266,9 @@ class FolderStream:
         return True
 
     def _is_listing_due(self, log: _OpenLog) -> bool:
-        """True if the folder must be listed: the next log exists, or LISTING_S seconds have passed.
+        """True if the folder must be listed, because the next log exists or LISTING_S seconds have passed.
 
-        Only a listing shows a gap or a lost folder.
+        A listing is slower than a check for the next log, but only a listing shows that a log or the folder is missing.
         """
         now = time.monotonic()
         if now < log.next_listing and not os.path.exists(self._folder / log.expected_next):
@@ -263,7 +278,11 @@ class FolderStream:
 
 
 def first_log_for_gtids(folder: Path, names: list[str], start: DumpStart) -> str:
-    """Return the newest log before which the replica lacks no transaction. Raises SourceError 1236 if there is none."""
+    """Return the newest log for which the replica has all transactions of the logs before it.
+
+    `names`: the logs in their order. `start`: the GTIDs of the replica. Raises SourceError 1236 if there is no such
+    log.
+    """
     for name in reversed(names):
         if has_all_before(folder / name, start):
             return name
@@ -275,8 +294,10 @@ def first_log_for_gtids(folder: Path, names: list[str], start: DumpStart) -> str
 
 
 def _check_boundary(log: _OpenLog, position: int) -> None:
-    """Check that an event begins at `position`, by reading the log's headers up to it: a position inside an event would
-    give wrong events.
+    """Raise SourceError 1236 if no event of the log begins at `position`.
+
+    The function reads the headers of all events before the position, because bytes inside an event may look like an
+    event.
     """
     at = FIRST_EVENT_POSITION
     while at < position:

@@ -1,8 +1,9 @@
-"""Connects to a live server: socket, TLS, authentication and session set-up, until the dump begins.
+"""Connects to a live server: socket, TLS, authentication, and the session settings before a dump.
 
-PyMySQL does the handshake under the rules of handshake/, which rejects the requests of a rogue source (design D14).
-Every answer before the dump is limited in bytes and time. LOAD DATA LOCAL is never answered, and TLS never falls back
-to plain text. This module converts foreign exceptions to SourceError with MySQL's number.
+PyMySQL does the handshake. The package handshake restricts it, so that a malicious source cannot get files or passwords
+(design D14). Before the dump, the size and the time of each answer are limited. rplctl never answers LOAD DATA LOCAL,
+and TLS never falls back to plain text. This module converts the exceptions of PyMySQL to SourceError, with MySQL's
+number.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from rplctl.sql_text import Sql, written
 from rplctl.system_zone import SystemZone, read_zone
 from rplctl.weak_members import members_of
 
-# Errors that another attempt cannot fix. All other errors are retried as in MySQL, even a wrong password (1045).
+# A retry cannot help after these errors. All other errors are retried, as in MySQL, even a wrong password (1045).
 _FATAL = frozenset({er.CR_AUTH_PLUGIN_CANNOT_LOAD, er.CR_AUTH_PLUGIN_ERR})
 HINT_MARIADB_GTID = (
     "the source is a MariaDB server. To use its GTIDs, run: rplctl change-master --master-use-gtid slave_pos"
@@ -58,11 +59,14 @@ _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """An authenticated and registered replica session. `mysql` is PyMySQL's connection, used below its public API."""
+    """The session of a replica that has signed in and registered at the source.
+
+    `mysql`: the connection of PyMySQL, whose private methods are used.
+    """
 
     mysql: Any
     identity: SourceIdentity
-    prefix: str  # beginning of messages: the action, the account and the retry settings
+    prefix: str  # the first words of messages: the action, the account and the retry settings
 
     @property
     def socket(self) -> socket.socket:
@@ -80,8 +84,10 @@ class ServerConnection:
 def connect(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> ServerConnection:
-    """Connect, authenticate, check the server, register as its replica. Raises SourceError if the source does not
-    answer or rejects rplctl, and ConfigError if a TLS file is not usable.
+    """Connect to the source, sign in, check its identity, and register as its replica.
+
+    `replica`: the ids with which rplctl registers. Raises SourceError if the source does not answer, rejects rplctl, or
+    is another server than before. Raises ConfigError if a TLS file is not usable.
     """
     prefix = (
         f"error connecting to master '{info.user_name}@{info.host}:{info.port}' - retry-time: {info.connect_retry}  "
@@ -104,9 +110,10 @@ def connect(
 
 
 def _register(mysql: Any, identity: SourceIdentity, info: MasterInfo, replica: ReplicaIdentity) -> None:
-    """Register as a replica with the server.
+    """Register as a replica at the server (COM_REGISTER_SLAVE).
 
-    Raises SourceError with the number of the source's vendor if the account may not replicate.
+    Raises SourceError if the account lacks the privilege, with the number that a replica of this vendor and version
+    reports.
     """
     try:
         mysql._execute_command(flavor.COM_REGISTER_SLAVE, flavor.register_request(replica))
@@ -126,15 +133,15 @@ def _register(mysql: Any, identity: SourceIdentity, info: MasterInfo, replica: R
 
 
 def _has_new_numbers(source: SourceIdentity) -> bool:
-    """True if the source is MySQL 8 or later, whose replicas number the errors of their threads from 13000."""
+    """True if the source is MySQL 8 or later. In these versions, the errors of a replica's threads are above 13000."""
     return not source.is_mariadb and not source.version.startswith("5.")
 
 
 def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
-    """Sign in, and return a new session in which no statement was executed. Call it within `map_errors`, which converts
-    the driver's errors.
+    """Connect to the source, sign in, and return the new PyMySQL connection.
 
-    As in MySQL, a `timeout_s` above LONGEST_WAIT_S means no timeout: the system counts milliseconds in 31 bits.
+    The caller uses `map_errors`, which converts the errors of PyMySQL. `timeout_s`: seconds after which the connection
+    counts as lost. A value above LONGEST_WAIT_S is reduced, because the system counts milliseconds in 31 bits.
     """
     timeout_s = min(timeout_s, LONGEST_WAIT_S)
     mysql = GuardedConnection(
@@ -155,8 +162,9 @@ def log_in(info: MasterInfo, password: str, timeout_s: int) -> Any:
 
 
 def cut_off(info: MasterInfo) -> None:
-    """Shut down all connections to this source, so that each thread that waits for it gets an error. Any thread may
-    call this.
+    """Shut down all connections to this source, so that each thread that waits for the source gets an error.
+
+    The function may be called from any thread.
     """
     for one in members_of(_signed_in):
         mysql: Any = one
@@ -167,7 +175,11 @@ def cut_off(info: MasterInfo) -> None:
 
 
 def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
-    """Return a TCP connection that detects a lost peer: keepalive for silence, TCP_USER_TIMEOUT for unacked data."""
+    """Open a TCP connection to the source, or a Unix socket if the host is a path.
+
+    The TCP connection detects a lost peer: keepalive detects a silent peer, and TCP_USER_TIMEOUT detects a peer that
+    does not acknowledge data.
+    """
     if info.host.startswith("/"):  # a Unix socket, for verify.offline_source
         local = socket.socket(socket.AF_UNIX)
         local.settimeout(timeout_s)
@@ -198,9 +210,9 @@ def _open_socket(info: MasterInfo, timeout_s: int) -> socket.socket:
 
 
 def _connected(info: MasterInfo, timeout_s: int) -> socket.socket:
-    """Return a connected socket, as socket.create_connection does. Raises OSError if no address accepts the connection.
+    """Return a connected socket, like socket.create_connection. Raises OSError if no address accepts the connection.
 
-    That function registers its socket too late for `hold`: it returns the socket only after the connection.
+    socket.create_connection cannot be used, because the socket must be registered with `hold` before it connects.
     """
     failure = OSError(f"'{info.host}' has no address")
     for network, kind, protocol, _, address in socket.getaddrinfo(info.host, info.port, 0, socket.SOCK_STREAM):
@@ -221,7 +233,7 @@ def _connected(info: MasterInfo, timeout_s: int) -> socket.socket:
 
 
 def _identify(mysql: Any) -> SourceIdentity:
-    version = str(mysql.server_version).removeprefix("5.5.5-")  # MariaDB 10's prefix for old replicas
+    version = str(mysql.server_version).removeprefix("5.5.5-")  # MariaDB 10 adds this prefix for old replicas
     is_mariadb = "mariadb" in version.lower()
     asked = time.time()
     clock = clock_of(asked, float(_matching(mysql, written("SELECT UNIX_TIMESTAMP(NOW(6))"), _MOMENT)), time.time())
@@ -240,10 +252,10 @@ def _identify(mysql: Any) -> SourceIdentity:
 
 
 def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity | None) -> None:
-    """Raise SourceError if the source is this replica itself or, for a dump by position, if it is another server than
-    before.
+    """Raise SourceError if the source is not the right server.
 
-    `replica` None: the source may have the replica's own server id.
+    It is not right if it has the same server id as the replica, unless `replica` is None. For a dump by position, it is
+    also not right if it is another server than at the last connection (`info`).
     """
     if replica is not None and found.server_id == replica.server_id:
         raise SourceError(
@@ -255,7 +267,7 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             "4711; rplctl start",
         )
     if start.by_gtid or not start.position.log_name:
-        return  # GTIDs mean the same on every server, or there is no position yet
+        return  # another server is permitted: with GTIDs, or before the first position is known
     other_uuid = bool(info.uuid and found.uuid and info.uuid != found.uuid)
     other_id = bool(info.master_server_id and info.master_server_id != found.server_id)
     if other_uuid or other_id:
@@ -303,9 +315,10 @@ def _require(condition: bool, otherwise: str, hint: str = "") -> None:
 
 
 def _system_zone(mysql: Any, known: SystemZone | None) -> SystemZone | None:
-    """Return the server's time zone SYSTEM; None for an invalid answer, for example from a proxy.
+    """Return the server's time zone SYSTEM; None if the answer is invalid, for example from a proxy.
 
-    If the zone is unknown, DDL that depends on it stops the channel.
+    `known`: the last known zone, which makes the query faster. If the zone is unknown, DDL that depends on the zone
+    stops the channel.
     """
 
     def rows(query: Sql) -> list[tuple[Any, ...]]:
@@ -318,13 +331,13 @@ def _system_zone(mysql: Any, known: SystemZone | None) -> SystemZone | None:
     except (ValueError, LookupError, err.ProgrammingError, err.InternalError):
         return None
     except err.OperationalError as error:
-        if error.args[:1] == (er.SP_DOES_NOT_EXIST,):  # the front of another rplctl lacks the function
+        if error.args[:1] == (er.SP_DOES_NOT_EXIST,):  # the source is `serve --mysql` of another rplctl
             return None
         raise
 
 
 def _value(mysql: Any, query: Sql) -> str:
-    """Return the only value of a query as text. Raises SourceError if the answer has another shape."""
+    """Return the first value of a query's first row as text. Raises SourceError if there is no row, or for NULL."""
     with mysql.cursor() as cursor:
         cursor.execute(query)
         row = cursor.fetchone()
@@ -337,7 +350,7 @@ def _value(mysql: Any, query: Sql) -> str:
 
 
 def _matching(mysql: Any, query: Sql, pattern: str) -> str:
-    """Return the only value of a query. Raises SourceError unless the whole value matches the pattern."""
+    """Return the first value of a query's first row. Raises SourceError if the value does not match the pattern."""
     text = _value(mysql, query)
     if re.fullmatch(pattern, text, re.ASCII) is None:
         raise _no_answer(f"answers {query} with {text[:_SHOWN]!r}")
@@ -350,8 +363,9 @@ def _no_answer(what: str) -> SourceError:
 
 @contextlib.contextmanager
 def map_errors(prefix: str) -> Iterator[None]:
-    """Convert errors of PyMySQL and the socket, and invalid packets, to SourceError. The error is transient if MySQL
-    would try again.
+    """Convert the errors of PyMySQL and of the socket in the block to SourceError.
+
+    `prefix`: the first words of the message. The error is transient if a MySQL replica would retry after it.
     """
     try:
         yield
@@ -364,7 +378,7 @@ def map_errors(prefix: str) -> Iterator[None]:
         number = er.CR_SSL_CONNECTION_ERROR if type(error).__module__ == "ssl" else er.CR_CONN_HOST_ERROR
         raise SourceError(f"{prefix}: {error}", errno=number, transient=True) from None
     except (RuntimeError, ValueError, LookupError, struct.error, AssertionError, TypeError) as error:
-        # PyMySQL raises these errors on bytes that are not MySQL's protocol, and on a request for a local file
+        # PyMySQL raises these errors for bytes that are not MySQL's protocol, and for a request for a local file
         reason = (
             "the server asks for a local file (LOAD DATA LOCAL)"
             if "LOAD_LOCAL" in str(error)
@@ -374,11 +388,11 @@ def map_errors(prefix: str) -> Iterator[None]:
 
 
 def security_of(info: MasterInfo) -> Security:
-    """Return the TLS and key settings of a source, for handshake/: as in MySQL, TLS does not fall back to plain text.
+    """Return the settings for TLS and RSA keys of a connection to the source. The result depends on CHANGE MASTER:
 
-    MASTER_SSL=1 alone encrypts (REQUIRED). With a CA, the certificate chain is verified (VERIFY_CA).
-    MASTER_SSL_VERIFY_SERVER_CERT=1 also verifies the host name (VERIFY_IDENTITY); without a CA, against the system's
-    CAs.
+    MASTER_SSL=1 alone encrypts (REQUIRED). MASTER_SSL=1 with a CA also verifies the certificate chain (VERIFY_CA).
+    MASTER_SSL_VERIFY_SERVER_CERT=1 also verifies the host name (VERIFY_IDENTITY), and without a CA uses the system's
+    CAs. As in MySQL, TLS never falls back to plain text.
     """
     settings = TlsSettings(
         mode=_mode(info),

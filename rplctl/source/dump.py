@@ -1,10 +1,10 @@
-"""Reads the dump of a live server: one request, then raw events until the server or the replica ends the stream.
+"""Reads the dump of a live server: one request, then raw events until the server or rplctl ends the stream.
 
-PyMySQL authenticates. From the dump request on, this module reads the socket into one large buffer. A kernel removes
-the framing of all events in the buffer at once, without Python code per event. The batch then owns the buffer. An event
-that is too large for memory is collected in a file (receive_buffer.py). Invariant: the buffer begins with the start of
-a logical packet, and only received bytes take memory. If the source sends nothing, not even a heartbeat, for
-`replica_net_timeout` seconds, the connection is lost.
+PyMySQL signs in. From the request of the dump on, this module reads the socket into one large buffer. A kernel removes
+the packet headers of all events in the buffer at once, without Python code for each event. The buffer then belongs to
+the batch that is returned. An event that is too large for memory is collected in a file (receive_buffer.py).
+Invariants: the buffer begins with the start of a packet, and bytes that are not received yet need no memory. The
+connection counts as lost if the source sends nothing, not even a heartbeat, for `replica_net_timeout` seconds.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from rplctl.source.base import (
 from rplctl.source.connection import ServerConnection, connect
 
 BUFFER_BYTES: Final = 4 << 20
-MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet with its framing
+MAX_BUFFER_BYTES: Final = (1 << 30) + (1 << 20)  # one event of slave_max_allowed_packet bytes, with packet headers
 _FULL_PACKET: Final = 0xFFFFFF
-_EVENT_LENGTH_AT: Final = 4 + 1 + 9  # offset in the buffer: after the first packet's header and its 0x00
+_EVENT_LENGTH_AT: Final = 4 + 1 + 9  # in the buffer: packet header, the byte 0x00, first 9 bytes of the event header
 
 
 class LiveStream:
-    """A `SourceStream` over an established connection."""
+    """A `SourceStream` that requests a dump on a connection, and reads its events."""
 
     def __init__(
         self, connection: ServerConnection, start: DumpStart, replica: ReplicaIdentity, config: Config
@@ -52,9 +52,9 @@ class LiveStream:
         self._folder = config.datadir
         self._room = Room(BUFFER_BYTES, self._folder)
         self._filled = 0
-        self._needed = 0  # bytes in the buffer below which `deframe` finds no event
+        self._needed = 0  # `deframe` finds no event if the buffer has fewer bytes than this
         self._sequence = 1
-        self._closed = ""  # the reason why no more bytes will arrive; earlier bytes are still returned
+        self._closed = ""  # the reason why no more bytes will arrive; events that have arrived are still returned
         command, payload = flavor.dump_request(start, connection.identity.is_mariadb, replica)
         connection.send_command(command, payload)
         self._socket = connection.socket
@@ -80,7 +80,7 @@ class LiveStream:
             if self._closed:
                 raise lost_connection(self._closed)
             now = time.monotonic()
-            # only after a poll without bytes: during a long delay in the caller, bytes may have arrived
+            # This check comes after an attempt to receive, because bytes may have arrived while the caller was busy.
             if self._last_byte == last_byte and now - last_byte > self._net_timeout_s:
                 raise lost_connection(f"nothing received for {self._net_timeout_s} seconds")
             if now >= deadline:
@@ -94,7 +94,7 @@ class LiveStream:
                 f"Malformed packet from master: {error.message}", errno=er.MALFORMED_PACKET, transient=True
             ) from error
         left = self._filled - found.consumed
-        if found.consumed:  # the consumed bytes belong to the batch now
+        if found.consumed:  # this part of the buffer now belongs to the batch
             self._move(max(BUFFER_BYTES, left), found.consumed)
         self._filled, self._needed, self._sequence = left, found.needed, found.sequence
         if len(found.offsets) > 1:
@@ -106,13 +106,16 @@ class LiveStream:
         return None
 
     def _put_back(self, found: Deframed) -> None:
-        """Keep an end packet in the buffer for the next call, because the events before it are returned first."""
+        """Write the packet that ends the dump into the buffer again, because the events before it are returned first.
+
+        The next call of `read_batch` reads this packet.
+        """
         packet = len(found.end_payload).to_bytes(3, "little") + bytes([(found.sequence - 1) & 0xFF]) + found.end_payload
         self._room.buffer[: len(packet)] = np.frombuffer(packet, np.uint8)
         self._filled, self._needed, self._sequence = len(packet), 0, (found.sequence - 1) & 0xFF
 
     def _receive(self, deadline: float) -> None:
-        """Wait for bytes until the deadline, then read the available bytes, up to a full buffer."""
+        """Wait for bytes until the deadline (time.monotonic()), then read available bytes until the buffer is full."""
         if self._needed > len(self._room.buffer) or self._filled == len(self._room.buffer):
             self._grow()
         wait = True
@@ -141,7 +144,11 @@ class LiveStream:
         return bool(poll.poll(min(timeout, LONGEST_WAIT_S) * 1000))
 
     def _grow(self) -> None:
-        """Double the buffer, or grow it at once to the size of its first event: unused pages take no memory."""
+        """Double the size of the buffer, or make it as large as its first event if the event is larger.
+
+        A large buffer is cheap, because unused pages need no memory. Raises SourceError if the event is larger than
+        MAX_BUFFER_BYTES.
+        """
         buffer = self._room.buffer
         event_length = int.from_bytes(buffer[_EVENT_LENGTH_AT : _EVENT_LENGTH_AT + 4].tobytes(), "little")
         length_prefixed = event_length + 1 + 4 * (event_length // _FULL_PACKET + 2)
@@ -166,8 +173,10 @@ class LiveStream:
 def open_stream(
     info: MasterInfo, password: str, start: DumpStart, replica: ReplicaIdentity, config: Config
 ) -> LiveStream:
-    """Sign in, and request all events from `start` on. Raises SourceError if the source does not answer or rejects the
-    request.
+    """Connect to the source, and request all events from `start` on.
+
+    Raises SourceError if the source does not answer or rejects the request, and ConfigError if a TLS file is not
+    usable.
     """
     connection = connect(info, password, start, replica, config)
     try:
@@ -178,9 +187,10 @@ def open_stream(
 
 
 def end_of_dump(payload: bytes) -> SourceError:
-    """Return the error that an error packet or an end packet means.
+    """Return the error for the packet with which the source ends a dump.
 
-    Error 1236 is final, as in MySQL. After any other packet, the receiver reconnects.
+    The receiver stops after error 1236, as in MySQL. It also stops after error 4052 (another replica has the same
+    server id) and error 1153 (an event is too large). After any other packet, it reconnects.
     """
     if payload[0] != PacketEnd.ERROR:
         return lost_connection("the source ended the dump: it shuts down, or the dump thread was killed")
@@ -191,7 +201,8 @@ def end_of_dump(payload: bytes) -> SourceError:
     if number == er.MASTER_FATAL_ERROR_READING_BINLOG:
         return fatal_reading_binlog(text, hint=_hint(text))
     if number in (er.NET_PACKET_TOO_LARGE, er.SLAVE_SAME_ID):
-        # a reconnect would fail at the same event, or would end the other replica's dump, and so on endlessly
+        # A new connection would fail at the same event. Or it would end the dump of the other replica, which would then
+        # connect and end this dump.
         return SourceError(f"Got fatal error {number} from master: '{text}'", errno=number, hint=_hint(text))
     return SourceError(
         f"Error reading packet from server: {text} (server_errno={number})", errno=number, transient=True

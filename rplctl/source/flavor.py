@@ -1,7 +1,7 @@
-"""The requests that a replica sends to a MySQL or a MariaDB server before the dump, and the dump requests themselves.
+"""The requests that a replica sends to a MySQL or a MariaDB server before a dump, and the request for the dump.
 
-Learned from recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). The functions only return
-statements and bytes in the order of sending; connection.py sends them.
+They are the same as in recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). The functions
+only return statements and bytes. connection.py and dump.py send them.
 
     COM_REGISTER_SLAVE (0x15)   u32 server_id, host, user, password (u8 length each), u16 port, u32 rank, u32 0
     COM_BINLOG_DUMP (0x12)      u32 position, u16 flags, u32 server_id, file name
@@ -25,15 +25,19 @@ COM_BINLOG_DUMP = 0x12
 COM_REGISTER_SLAVE = 0x15
 COM_BINLOG_DUMP_GTID = 0x1E
 
-# Request ANNOTATE_ROWS, so that end_log_pos never skips an event that the replica did not receive
+# The replica requests ANNOTATE_ROWS events, because otherwise end_log_pos would skip events that it does not receive.
 BINLOG_SEND_ANNOTATE_ROWS_EVENT = 2
-USE_HEARTBEAT_EVENT_V2 = 2  # the same bit in MySQL: heartbeats with a 64-bit position; older servers ignore it
+USE_HEARTBEAT_EVENT_V2 = 2  # in MySQL, this bit requests heartbeats with 64-bit positions; old servers ignore it
 MARIADB_SLAVE_CAPABILITY_GTID = 4
 MAX_POSITION_OF_A_DUMP_BY_FILE = 0xFFFFFFFF
 
 
 def session_statements(is_mariadb: bool, heartbeat_s: float, replica: ReplicaIdentity) -> list[Sql]:
-    """Return the SET statements of a replica's session. MySQL gets both spellings: 5.7 only knows "master"."""
+    """Return the SET statements that a replica executes before it registers.
+
+    `heartbeat_s`: seconds between heartbeats, 0 = none. The variables for MySQL have both spellings, because MySQL 5.7
+    only knows "master" and "slave".
+    """
     period = round(heartbeat_s * 1e9)  # nanoseconds
     statements = list[Sql]()
     if is_mariadb:
@@ -55,7 +59,11 @@ def session_statements(is_mariadb: bool, heartbeat_s: float, replica: ReplicaIde
 
 
 def mariadb_gtid_statements(connect_state: str) -> list[Sql]:
-    """Return the statements before a dump by GTID, which begins after one `domain-server-sequence` per domain."""
+    """Return the SET statements before a dump by GTID from a MariaDB server.
+
+    `connect_state`: the GTIDs after which the dump begins, one `domain-server-sequence` for each domain. Raises
+    SourceError if it has another form.
+    """
     if any(c not in "0123456789-," for c in connect_state):
         raise SourceError(
             f"Malformed MariaDB GTID position '{connect_state}'", errno=er.GTID_POSITION_NOT_FOUND_IN_BINLOG
@@ -68,13 +76,17 @@ def mariadb_gtid_statements(connect_state: str) -> list[Sql]:
 
 
 def register_request(replica: ReplicaIdentity) -> bytes:
-    """Return the payload of COM_REGISTER_SLAVE without host, user and password, which only SHOW REPLICAS uses."""
+    """Return the payload of COM_REGISTER_SLAVE.
+
+    Host, user and password are empty, because a server uses them only for SHOW REPLICAS.
+    """
     return struct.pack("<I3xHII", replica.server_id, 0, 0, 0)
 
 
 def dump_request(start: DumpStart, is_mariadb: bool, replica: ReplicaIdentity) -> tuple[int, bytes]:
-    """Return the command byte and the payload of the request for a dump. Raises SourceError if the protocol cannot
-    express the position.
+    """Return the command byte and the payload of the request for a dump.
+
+    Raises SourceError if the position is beyond 4 GiB, because the protocol has only 32 bits for it.
     """
     if start.mysql_gtid_set is not None and not is_mariadb:
         return COM_BINLOG_DUMP_GTID, _gtid_request(start.mysql_gtid_set, replica)

@@ -1,7 +1,8 @@
 """A dump by GTID from a folder: finds the first log to read, and skips the transactions that the replica already has.
 
-A server's dump thread does the same. The first log to read is the newest one whose PREVIOUS_GTIDS (MySQL) or GTID_LIST
-(MariaDB) has no transaction that the replica lacks. From this log on, transactions that the replica has are skipped.
+The dump thread of a server does the same. Each log begins with the GTIDs of all earlier transactions: PREVIOUS_GTIDS
+(MySQL) or GTID_LIST (MariaDB). The first log to read is the newest one for which the replica has all these GTIDs. From
+this log on, transactions that the replica already has are skipped.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ _BETWEEN: Final = [
 
 @dataclass(slots=True)
 class GtidFilter:
-    """Removes the transactions that the replica has, also those that extend over several batches."""
+    """Removes the transactions that the replica already has from the batches of one dump.
+
+    The caller passes all batches in their order, because a transaction may extend over several batches.
+    """
 
     mysql: MysqlGtidSet
     mariadb: MariadbGtidState
@@ -44,7 +48,7 @@ class GtidFilter:
     skipping: bool = False
 
     def keep(self, batch: EventBatch) -> EventBatch | None:
-        """Return the part of the batch that the replica does not have; None if it has all of it."""
+        """Return the events of the batch that the replica lacks; None if the replica has all of them."""
         codes = batch.data[batch.offsets[:-1] + 4]
         decides = np.flatnonzero(np.isin(codes, _GTIDS) | np.isin(codes, _BETWEEN))
         keep = np.empty(len(batch), np.bool_)
@@ -72,15 +76,16 @@ class GtidFilter:
 
 
 def gtid_filter(start: DumpStart) -> GtidFilter | None:
-    """Return the filter for a dump; None if the dump begins at a position, not by GTIDs."""
+    """Return the filter for a dump that begins by GTIDs; None if the dump begins at a position."""
     if not start.by_gtid:
         return None
     return GtidFilter(start.mysql_gtid_set or MysqlGtidSet(), MariadbGtidState.parse(start.mariadb_gtid or ""))
 
 
 def has_all_before(path: Path, start: DumpStart) -> bool:
-    """True if the replica has all transactions of the logs before this one. Raises SourceError 1236 if the log is
-    damaged.
+    """True if the replica has all transactions of the logs before the log at `path`.
+
+    `start`: the GTIDs of the replica. Raises SourceError 1236 if the log does not list the earlier GTIDs.
     """
     state = _state_before(path)
     if isinstance(state, PreviousGtids):

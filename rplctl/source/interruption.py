@@ -1,7 +1,7 @@
-"""Interrupts a thread that waits for its source's socket, from another thread or a signal handler.
+"""Interrupts a receiver that waits for its source, from another thread or from a signal handler.
 
-Invariant: `now` never waits, not even for a lock. A socket that is registered after `now` is interrupted at once. A
-name resolution is not interrupted, because the system's resolver does not allow it.
+Invariants: `Interruption.now` never waits, not even for a lock. A socket that is registered after this call is
+interrupted at once. A name resolution is not interrupted, because the system's resolver does not permit this.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextvars import ContextVar
 
 
 class Interruption:
-    """Interrupts one run of a receiver, in all of its consecutive connections."""
+    """Interrupts one run of a receiver, which may have several connections one after the other."""
 
     def __init__(self) -> None:
         self._held: socket.socket | None = None
@@ -21,7 +21,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def heeded(self) -> Iterator[None]:
-        """Make `hold` register this thread's sockets in this object during the block."""
+        """Register all sockets that this thread passes to the function `hold` in this object, during the block."""
         token = _heeded.set(self)
         try:
             yield
@@ -29,8 +29,9 @@ class Interruption:
             _heeded.reset(token)
 
     def hold(self, connection: socket.socket) -> None:
-        """Register a socket before it connects, in place of the last one. A duplicate is kept, because TLS replaces the
-        socket.
+        """Register a socket before it connects, instead of the last one.
+
+        The object stores a duplicate of the socket, because TLS replaces the original.
         """
         self.release()
         self._held = connection.dup()
@@ -38,13 +39,13 @@ class Interruption:
             self.now()
 
     def release(self) -> None:
-        """Release the registered socket, which would otherwise stay open."""
+        """Close the duplicate of the registered socket. Without this, the connection would stay open."""
         held, self._held = self._held, None
         if held is not None:
             held.close()
 
     def now(self) -> None:
-        """Interrupt the run for good: a thread that waits gets an error or the end of the stream."""
+        """Interrupt the present and all later connections: a thread that waits gets an error, or no more data."""
         self._is_over = True
         held = self._held
         if held is not None:
@@ -56,7 +57,7 @@ _heeded: ContextVar[Interruption | None] = ContextVar("heeded", default=None)
 
 
 def hold(connection: socket.socket) -> None:
-    """Register the socket in the `Interruption` of the current block, if there is one."""
+    """Register the socket in the `Interruption` whose block `heeded` the thread is in. Do nothing without a block."""
     interruption = _heeded.get()
     if interruption is not None:
         interruption.hold(connection)

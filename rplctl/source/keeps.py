@@ -1,9 +1,8 @@
-"""Finds the binary logs that a source retains, and its clock, to compute when the source will purge a channel's next
-log.
+"""Computes the time at which the source will purge the log that a channel reads next.
 
-A server purges a closed log after a retention time, or when all logs together exceed a limit. It never purges its
-current log. No server reports when a log was closed, but the log was open at the time of its last read event. So the
-computed time is the earliest possible one.
+A server purges a closed log after a retention time, or when the total size of all logs exceeds a limit. It never purges
+its current log. No server reports when it closed a log. But the log was still open when the server wrote the last event
+that rplctl has read from it. So the result is the earliest possible time.
 """
 
 from __future__ import annotations
@@ -33,9 +32,10 @@ VARIABLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The binary logs, variables and clock of a source at one time. `at`: Unix seconds by rplctl's clock.
+    """The binary logs, variables and clock of a source at one time.
 
-    `logs`: name → bytes, the oldest first; empty without a binary log.
+    `at`: this time in Unix seconds, by rplctl's clock. `logs`: the name and the size in bytes of each log, the oldest
+    first; empty if the source has no binary log.
     """
 
     at: float
@@ -58,7 +58,7 @@ class Kept:
 
     @property
     def end(self) -> BinlogPosition:
-        """The end of the newest log; log_name is '' without a log."""
+        """The end of the newest log. If there is no log, `log_name` is ''."""
         if not self.logs:
             return BinlogPosition("", 0)
         newest = max(self.logs, key=log_number)
@@ -71,8 +71,9 @@ def _number(variables: Mapping[str, str], name: str) -> float:
 
 
 def purged_gtids(ask: Ask, kept: Kept) -> str:
-    """Return the GTIDs that were logged before the oldest existing log; '' if there are none. Raises SourceError if
-    the source reports an error.
+    """Return the GTIDs of the transactions before the oldest existing log; '' if there are none.
+
+    Raises SourceError if the source reports an error.
     """
     if "server_uuid" in kept.variables:  # MySQL's
         return str(ask(written("SELECT @@GLOBAL.gtid_purged"))[0][0])
@@ -82,8 +83,9 @@ def purged_gtids(ask: Ask, kept: Kept) -> str:
 
 
 def look(ask: Ask) -> Kept:
-    """Query the source, and return its state. Raises SourceError if the source reports an error: 1227 if the account
-    may not see the logs.
+    """Query the source for its binary logs, variables and clock.
+
+    Raises SourceError if the source reports an error, for example 1227 if the account lacks the privilege.
     """
     began = time.time()
     clock = clock_of(began, float(ask(written("SELECT UNIX_TIMESTAMP(NOW(6))"))[0][0]), time.time())
@@ -95,7 +97,10 @@ def look(ask: Ask) -> Kept:
 
 
 def bytes_written(before: Kept, after: Kept) -> int | None:
-    """Return the bytes written to the source's log between two states; None if its logs were reset or are missing."""
+    """Return the number of bytes that the source has written to its log between two states.
+
+    Return None if the newest log of the first state no longer exists or is shorter, for example after RESET MASTER.
+    """
     end = before.end
     if end.log_name not in after.logs or after.logs[end.log_name] < end.log_pos:
         return None
@@ -104,10 +109,10 @@ def bytes_written(before: Kept, after: Kept) -> int | None:
 
 
 def purge_at(kept: Kept, read: BinlogPosition, read_at: float, bytes_per_s: float) -> float | None:
-    """Return the time at which the source purges the log that is read next; None if no limit applies to this log yet.
+    """Return the earliest time at which the source purges the log of the read position; None if this is not expected.
 
-    The time is in Unix seconds by rplctl's clock. `read_at`: the time of the last read event, by the source's clock.
-    `bytes_per_s`: the rate at which the source writes its log; 0 = unknown.
+    The time is in Unix seconds, by rplctl's clock. `read`: the read position. `read_at`: the time of the last read
+    event, by the source's clock. `bytes_per_s`: the rate at which the source writes its log; 0 = unknown.
     """
     if read.log_name not in kept.logs or read.log_name == kept.end.log_name:
         return None

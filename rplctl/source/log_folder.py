@@ -1,7 +1,8 @@
 """The files of a folder of binary logs: their names, their order, and the start of each file.
 
-The files are those of the only `.index` in the folder; otherwise all files `NAME.NNNNNN` with one NAME, without relay
-logs (`relay-bin` in the name). They are ordered by number.
+If the folder has exactly one `.index` file, the binary logs are those that it lists. Otherwise, they are all files with
+names such as `NAME.NNNNNN`, and all must have the same NAME. They are ordered by number. Relay logs and their index,
+which have `relay-bin` in their names, are ignored if there are other logs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _HEAD_BYTES: Final = 4 << 10  # enough for a FORMAT_DESCRIPTION
 
 
 def log_names(folder: Path) -> list[str]:
-    """Return the binary logs of the folder in order. Raises SourceError if the files are ambiguous."""
+    """Return the names of the folder's binary logs, ordered by number.
+
+    Raises SourceError if the folder cannot be read, or if its logs have different base names.
+    """
     try:
         entries = sorted(os.listdir(folder))
     except OSError as error:
@@ -60,14 +64,18 @@ def log_names(folder: Path) -> list[str]:
 
 
 def _without_relay_logs(names: list[str]) -> list[str]:
-    """Return those names that are not relay logs, because a replica's data folder has both kinds of logs. If all names
-    are relay logs, return all.
+    """Return the names without `relay-bin`, because the data folder of a replica has both kinds of logs.
+
+    If all names contain `relay-bin`, return all of them.
     """
     return [name for name in names if "relay-bin" not in name] or names
 
 
 def read_head(path: Path) -> bytes:
-    """Return the FORMAT_DESCRIPTION event of a log. Raises SourceError 1236 if it is not a readable binary log."""
+    """Return the FORMAT_DESCRIPTION event of a log.
+
+    Raises SourceError 1236 if the log is encrypted, or if it is not a readable binary log.
+    """
     try:
         with os.fdopen(open_plain(path), "rb") as file:
             magic = file.read(FIRST_EVENT_POSITION)

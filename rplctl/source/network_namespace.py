@@ -1,8 +1,8 @@
 """Creates connections to the source in another network namespace of this host (option NETWORK_NAMESPACE).
 
-A socket belongs to the namespace in which it was created, even if its thread leaves that namespace. Invariant: the
-thread is back in its own namespace at the end of the block. (MySQL uses the same folder and the same errors;
-network_namespaces(7), setns(2).)
+A socket belongs to the namespace in which it was created, even if its thread leaves this namespace later. Invariant:
+at the end of the block, the thread is in its own namespace again. MySQL uses the same folder and the same errors.
+Sources: network_namespaces(7), setns(2).
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _WAY_OUT = "To use rplctl's own namespace, run: rplctl change-master --network-n
 
 @contextlib.contextmanager
 def network_namespace(name: str) -> Iterator[None]:
-    """Move this thread into the namespace for the block; '' changes nothing. Raises ConfigError if it cannot be
-    entered.
+    """Move this thread into a network namespace during the block; '' changes nothing.
+
+    Raises ConfigError if the namespace does not exist, or if this account cannot enter it.
     """
     if not name:
         yield
@@ -45,7 +46,7 @@ def network_namespace(name: str) -> Iterator[None]:
 
 
 def check_network_namespace(name: str) -> None:
-    """Raise ConfigError if this account cannot enter the namespace now."""
+    """Raise ConfigError if the namespace does not exist, or if this account cannot enter it. '' is accepted."""
     with network_namespace(name):
         pass
 

@@ -1,9 +1,8 @@
-"""Finds the readable part of a binary log that another rplctl writes: up to its last position record
-(applied_log.record).
+"""Finds the readable part of a binary log that another rplctl writes, in a folder that is the source.
 
-If the applier of that rplctl is killed, its recovery may truncate the bytes after this record and write them again with
-other offsets. The recovery looks for the same record. Invariant: no byte after the last record, ROTATE or STOP is
-returned.
+That rplctl writes a position record to the log after each commit (applied_log/record.py). If its applier is killed, it
+truncates the log after the last record at its next start, and writes other events there. So the readable part ends
+after the last record. Invariant: no byte after the last position record, ROTATE or STOP event is returned.
 """
 
 from __future__ import annotations
@@ -19,36 +18,39 @@ from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from rplctl.position import FIRST_EVENT_POSITION
 
-VERSION_SUFFIX: Final = "-rplctl"  # of the server version in such a log's FORMAT_DESCRIPTION
+VERSION_SUFFIX: Final = "-rplctl"  # the end of the server version in the FORMAT_DESCRIPTION of such a log
 _VERSION = slice(HEADER_LENGTH + 2, HEADER_LENGTH + 52)
 _CHUNK: Final = 4 << 20
 _ENDS: Final = [EventType.IGNORABLE, EventType.ROTATE, EventType.STOP]
 
 
 def is_own_log(description: bytes) -> bool:
-    """True if the log is a binary log that rplctl writes, as its FORMAT_DESCRIPTION event shows; False for
-    a relay log.
-    """
+    """True if rplctl wrote the binary log to which this FORMAT_DESCRIPTION event belongs. False for its relay logs."""
     version = description[_VERSION].split(b"\0", 1)[0]
     return version.endswith(VERSION_SUFFIX.encode()) and not parse_header(description).flags & FLAG_RELAY_LOG
 
 
 @dataclass(slots=True)
 class ReadableEnd:
-    """The end of the readable part of one log; the complete events before `scanned` were checked."""
+    """The end of the readable part of one log.
+
+    `end`: the offset of this end. `scanned`: the offset up to which all events were checked.
+    """
 
     end: int = FIRST_EVENT_POSITION
     scanned: int = FIRST_EVENT_POSITION
 
     def advance(self, descriptor: int, size: int) -> int:
-        """Search the file's first `size` bytes for further records, and return the offset after the last record, ROTATE
-        or STOP.
+        """Check the events that are new since the last call, and return the new end of the readable part.
+
+        `size`: the size of the file in bytes. The end is the offset after the last position record, ROTATE or STOP
+        event.
         """
         while size - self.scanned >= HEADER_LENGTH:
             data = os.pread(descriptor, min(_CHUNK, size - self.scanned), self.scanned)
             index = scan_events(data)
             ends, codes = index.offsets[1:], index.type_codes
-            if not len(index):  # the event is larger than a chunk, or not complete
+            if not len(index):  # the next event is larger than a chunk, or is not complete
                 header = parse_header(data)
                 if header.event_length > size - self.scanned:
                     break

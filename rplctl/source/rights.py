@@ -1,7 +1,8 @@
-"""The privileges of a session's account, and the GRANT statements for the privileges that a copy needs.
+"""Reads the privileges of the account at the source, and writes the GRANT statements that a copy of tables needs.
 
-A server hides the tables for which an account has no privilege. So the check is not which tables exist, but whether the
-account would see all of a database. In a GRANT, database names are patterns, and table names are plain.
+A server hides tables for which an account has no privilege, so rplctl cannot list the missing tables. It checks instead
+if the account can see all tables of a database. In a GRANT statement, the name of a database is a pattern, but the name
+of a table is not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rplctl.source.survey import Ask
 from rplctl.sql_text import Sql, joined, not_executed, written
 
 _GRANT = re.compile(r"GRANT (.+?) ON (\*|`(?:[^`]|``)+`)\.(\*|`(?:[^`]|``)+`) TO ", re.DOTALL)
-_REVOKED = re.compile(r"REVOKE (.+?) ON `((?:[^`]|``)+)`\.\* FROM ", re.DOTALL)  # MySQL: part of a global privilege
+_REVOKED = re.compile(r"REVOKE (.+?) ON `((?:[^`]|``)+)`\.\* FROM ", re.DOTALL)  # MySQL's partial_revokes
 _PARTS_OF_ROLE = r"`((?:[^`]|``)*)`@`((?:[^`]|``)*)`"
 _ROLE = r"`(?:[^`]|``)*`@`(?:[^`]|``)*`"
 _ALL = frozenset({"ALL PRIVILEGES", "ALL"})
@@ -25,15 +26,17 @@ _ALL = frozenset({"ALL PRIVILEGES", "ALL"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """The privileges of an account. `account`: its name as in a GRANT. `databases`: patterns of the databases that it
-    can read completely.
+    """The privileges of one account.
+
+    `account`: the name in the form of a GRANT statement. `everywhere`: the global privileges. `databases`: the names or
+    patterns of the databases that the account can read completely.
     """
 
     account: str
     everywhere: frozenset[str]
     databases: tuple[str, ...]
-    revoked: frozenset[str]  # databases that are excluded from a global SELECT privilege
-    has_patterns: bool  # False: MySQL with partial_revokes treats database names as plain names
+    revoked: frozenset[str]  # the databases that the global privilege SELECT does not include
+    has_patterns: bool  # False for MySQL with partial_revokes, where the names of databases are not patterns
 
     def reads_all(self) -> bool:
         return self._has("SELECT") and self.revoked <= SYSTEM_DATABASES
@@ -50,8 +53,9 @@ class Rights:
         return right in self.everywhere or not _ALL.isdisjoint(self.everywhere)
 
     def grant(self, right: str, database: str = "", table: str = "") -> str:
-        """Return the GRANT statement that gives the account a privilege: for the whole database if `table` is '', for
-        the whole server if `database` is ''.
+        """Return the GRANT statement that gives the privilege `right` to the account.
+
+        If `table` is '', the privilege is for the whole database. If `database` is also '', it is for the whole server.
         """
         name = database if table or not self.has_patterns else re.sub(r"([_%\\])", r"\\\1", database)
         where = f"{quote(name) if database else '*'}.{quote(table) if table else '*'}"
@@ -59,8 +63,9 @@ class Rights:
 
 
 def read_rights(query: Ask) -> Rights:
-    """Return the privileges of the session's account and of its visible roles. Raises SourceError if the source
-    reports an error.
+    """Return the privileges of the session's account, including those of its active roles.
+
+    Raises SourceError if the source reports an error.
     """
     query(written("SET SESSION sql_mode='', SESSION sql_quote_show_create=1"))
     user, _, host = str(query(written("SELECT CURRENT_USER()"))[0][0]).rpartition("@")
@@ -81,7 +86,7 @@ def _grants(query: Ask) -> list[tuple[object, ...]]:
 
 
 def _roles(text: str) -> Sql:
-    """Return CURRENT_ROLE()'s text as SQL: one or more `name`@`host`. Raises RplError for any other text."""
+    """Return the result of CURRENT_ROLE(), a list of `name`@`host`, as SQL. Raises RplError for any other text."""
     if not re.fullmatch(rf"{_ROLE}(?:,\s*{_ROLE})*", text):
         raise not_executed(text, "a list of roles")
     found = [tuple(name.replace("``", "`") for name in pair) for pair in re.findall(_PARTS_OF_ROLE, text)]
@@ -89,7 +94,10 @@ def _roles(text: str) -> Sql:
 
 
 def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True) -> Rights:
-    """Return the privileges that the lines of SHOW GRANTS give to the account."""
+    """Return the privileges of the account that the lines of SHOW GRANTS list.
+
+    `has_patterns`: see Rights.
+    """
     everywhere: set[str] = set()
     databases, revoked = [], set()
     for line in grants:
@@ -112,7 +120,7 @@ def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True)
 
 
 def may_select(query: Ask, database: str, table: str) -> bool:
-    """True if the account may read the table. Raises SourceError for an error other than a missing privilege."""
+    """True if the account may read the table. Raises SourceError if the source reports another error."""
     try:
         query(written("SELECT * FROM {} LIMIT 0", quote(database, table)))
     except SourceError as error:
@@ -131,7 +139,7 @@ def _plain(name: str) -> str:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """True if the name matches the LIKE pattern, as the server compares the database of a GRANT."""
+    """True if the name of a database matches the pattern in a GRANT statement, which has the syntax of LIKE."""
     pieces = re.findall(r"\\.|.", pattern, re.DOTALL)
     texts = {"%": ".*", "_": "."}
     return bool(re.fullmatch("".join(texts.get(p) or re.escape(p[-1]) for p in pieces), name, re.DOTALL))

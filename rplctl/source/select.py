@@ -1,8 +1,8 @@
-"""Executes one prepared SELECT, and reads its rows as raw packets in parts, without decoding.
+"""Executes one prepared SELECT at the source, and returns its rows as raw packets, without decoding them.
 
-PyMySQL prepares and executes the statement. From the first row on, this module reads the socket into its own buffer, in
-which a kernel looks for the end of the rows. Invariant: the memory is one buffer, for rows of any size. After the last
-part, the session is ready for the next statement.
+PyMySQL prepares and executes the statement. From the first row on, this module reads the socket into its own buffer. A
+kernel finds the end of the rows in this buffer. Invariants: the module needs the memory of only one buffer, even for
+large rows. After the last row, the session is ready for the next statement.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ PIECE_BYTES: Final = 1 << 20
 _COM_STMT_PREPARE: Final = 0x16
 _COM_STMT_EXECUTE: Final = 0x17
 _COM_STMT_CLOSE: Final = 0x19
-_FIXED_FIELDS: Final = struct.Struct("<BHIB")  # of a column definition: length of the fields, charset, length, type
+_FIXED_FIELDS: Final = struct.Struct("<BHIB")  # in a column definition: length of the fields, charset, length, type
 _HEAD_BYTES: Final = 4
 _NAMES: Final = 6  # length-encoded texts before the fixed fields
 
 
 class SelectedRows:
-    """The rows of a SELECT. `wire_types`: the type code of each column of the result set."""
+    """The rows of one SELECT. `wire_types`: the type code of each column in the MySQL protocol."""
 
     def __init__(self, mysql: Any, sql: Sql, address: str) -> None:
-        """Prepare and execute the SELECT. `mysql`: a session that nothing else uses in the meantime. Raises SourceError
-        if the source reports an error.
+        """Prepare and execute the SELECT.
+
+        `mysql`: a session that nobody else uses until all rows are read. `address`: the first words of an error's
+        message. Raises SourceError if the source reports an error.
         """
         self._mysql, self._address = mysql, address
         with map_errors(address):
@@ -56,16 +58,17 @@ class SelectedRows:
 
     @property
     def rows(self) -> int:
-        """The number of rows that have arrived, at least in part."""
+        """The number of rows that have arrived completely or in part."""
         return self._stream.rows
 
     def pieces(self) -> Iterator[ByteArray]:
-        """Yield the packets of all rows in parts. A part may end anywhere, and the next part overwrites its memory.
+        """Yield the packets of all rows as parts of a stream of bytes.
 
-        Raises SourceError if the connection is lost, or if the server sends an error, perhaps after some rows.
+        A part may end inside a packet, and the next part overwrites its memory. Raises SourceError if the connection is
+        lost, or if the server sends an error, which is possible after some rows.
         """
         buffer = np.empty(PIECE_BYTES, np.uint8)
-        held = 0  # last bytes, which may be the header of the end packet
+        held = 0  # number of last bytes that may be the header of the packet after the rows
         while self._stream.end is None:
             count = self._receive(buffer[held:])
             before = self._stream.row_bytes
@@ -83,7 +86,7 @@ class SelectedRows:
     def _receive(self, buffer: ByteArray) -> int:
         """Read bytes that have arrived into the buffer, and return their number.
 
-        `readinto1` is not used: it would wait for more bytes than the driver has buffered, and none may arrive.
+        `read1` returns the bytes that PyMySQL has buffered. `readinto1` would wait for more, which may not arrive.
         """
         with map_errors(self._address):
             piece = self._mysql._rfile.read1(len(buffer))

@@ -1,27 +1,30 @@
-"""Opens snapshots of a live source at a known position of its binary log. Three methods exist, and none locks a whole
-table:
+"""Opens snapshots of a live source at a known position of its binary log, without locking a whole table.
 
-    exact         MariaDB, Percona: `binlog_snapshot_*` has the position of a consistent snapshot; L = H
-    GTID window   MySQL with GTIDs: L = gtid_executed before the snapshot, H = the end of the log after its start. One
-                  packet has all three queries, so that the window does not depend on the network latency.
-    share lock    MySQL without GTIDs: L = the transaction of a row that the caller knows from the log. A separate
-                  transaction share-locks this row before the snapshot. After that, the snapshot sees everything that
-                  was logged up to this transaction: InnoDB shows a transaction before it releases the locks, and with
-                  binlog_order_commits=ON, in the order of the log. H as for GTIDs
+A snapshot is a transaction of the source that sees one consistent state. Two positions limit this state. The snapshot
+sees everything that is logged before L, the low watermark. It sees nothing that is logged after H, the high watermark.
+There are three methods:
 
-L is the low watermark: the snapshot sees everything that is logged before L. H is the high watermark: the snapshot sees
-nothing that is logged after H.
+    exact         For MariaDB and Percona Server. The source reports the position of a consistent snapshot in
+                  `binlog_snapshot_*`. L and H are this position.
+    GTID window   For MySQL with GTIDs. L is gtid_executed before the snapshot, H is the end of the log after its start.
+                  One packet has all three queries, so the network latency does not make the window larger.
+    share lock    For MySQL without GTIDs. L is the transaction that wrote a row, which the caller knows from the log. A
+                  separate transaction share-locks this row before the snapshot. InnoDB makes a transaction visible
+                  before it releases its locks, in the order of the log if binlog_order_commits=ON. So the snapshot sees
+                  this transaction and all earlier ones. H is the same as for GTIDs.
 
-A snapshot is a transaction, which keeps metadata locks of its statements' tables. A rollback to a savepoint releases
-them on MySQL. On MariaDB, it does so only in a session that does not log (`sql_log_bin=0`, BINLOG ADMIN or SUPER).
+A snapshot keeps a metadata lock of each table that it reads. On MySQL, a rollback to a savepoint releases these locks.
+On MariaDB, it does this only in a session that does not log (`sql_log_bin=0`, which needs BINLOG ADMIN or SUPER).
 Otherwise, DDL waits until the snapshot ends, and all later statements on the table wait for the DDL (seen on 10.5,
 10.11, 11.8).
 
-Without a snapshot, rows are share-locked during the read (`locked_rows`). A transaction that is logged but not yet
-visible holds its own locks, so the read waits for it. A statement locks tables of MyISAM and similar engines anyway. A
-position that is read before a snapshot proves nothing on MySQL: it includes commits that the snapshot does not show.
-`settled_end` waits for these commits: a transaction owns its GTID from before it is logged until it is visible. The
-account needs SELECT, REPLICATION SLAVE and REPLICATION CLIENT (MariaDB: BINLOG MONITOR).
+For tables without snapshots, `locked_rows` share-locks the rows during the read. A transaction that is logged but not
+yet visible holds its own locks, so the read waits for it. In MyISAM and similar engines, a statement locks its tables
+anyway.
+
+On MySQL, the end of the log may include commits that a later snapshot does not see yet. So `settled_end` waits for
+these commits: a transaction owns its GTID from before it is logged until it is visible. The account needs SELECT,
+REPLICATION SLAVE and REPLICATION CLIENT (on MariaDB, BINLOG MONITOR).
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from rplctl.sql_text import NOTHING, Grammar, Sql, float_literal, matched, text_
 
 _AGAIN_S = 0.01
 _BINARY_LOG_STATUS = (8, 4)  # the MySQL version that removed SHOW MASTER STATUS
-_PASSING = frozenset(  # errors of a failed lock: the row's lock, or a changed table
+_PASSING = frozenset(  # errors after which the copy tries again: the row is locked, or its table was changed
     {
         *(er.LOCK_WAIT_TIMEOUT, er.LOCK_DEADLOCK, er.QUERY_TIMEOUT),
         *(er.NO_SUCH_TABLE, er.BAD_FIELD_ERROR, er.KEY_DOES_NOT_EXITS, er.TABLEACCESS_DENIED_ERROR),
@@ -61,10 +64,11 @@ class SnapshotKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """A position of the source's log. `gtids`: all GTIDs logged before it, in the vendor's notation; '' = unknown.
+    """A position in the source's log, and the GTIDs of all transactions before it.
 
-    With the GTID window, L's position is only some position before which everything is visible. H has no GTIDs, because
-    a visible transaction may not be in gtid_executed yet.
+    `gtids`: in the notation of MySQL or MariaDB; '' = unknown. With the method GTID window, `position` of L may be
+    earlier than `gtids` of L, but everything before `position` is visible. H has no GTIDs, because a visible
+    transaction may not be in gtid_executed yet.
     """
 
     position: BinlogPosition | None
@@ -73,16 +77,20 @@ class SourcePosition:
 
 @dataclass(frozen=True, slots=True)
 class RowLock:
-    """A SELECT that share-locks a row. `finds`: True if it must find the row, False if the row was deleted."""
+    """A SELECT that share-locks one row, for the method share lock.
+
+    `finds`: True if the SELECT must find the row, False if the row was deleted.
+    """
 
     sql: Sql
     finds: bool
 
 
 class Snapshot:
-    """An open snapshot with the low watermark `low` (L).
+    """An open snapshot, or a read with locked rows. `low`: the low watermark L.
 
-    `locking`: the clause at the end of each SELECT. If it is set, rows are locked, and there is no common transaction.
+    `locking`: the clause that each SELECT must have at its end. It is empty for a snapshot, and locks the rows for a
+    read without a snapshot.
     """
 
     def __init__(self, query: Ask, low: SourcePosition, high: SourcePosition | None, locking: Sql = NOTHING) -> None:
@@ -90,14 +98,18 @@ class Snapshot:
         self.low, self.locking = low, locking
 
     def high(self) -> SourcePosition:
-        """Return the high watermark H; call this after all rows are read. Raises SourceError if the source reports an
-        error.
+        """Return the high watermark H. The caller must have read all rows before.
+
+        Raises SourceError if the source reports an error.
         """
         return self._high or SourcePosition(log_end(self._query))
 
 
 def step_of(query: Ask) -> SnapshotKind:
-    """Return the best snapshot method that the server supports. Raises SourceError if the source reports an error."""
+    """Query the server, and return the best snapshot method that it supports.
+
+    Raises SourceError if the source reports an error.
+    """
     if query(written("SHOW STATUS LIKE 'binlog_snapshot_file'")):
         return SnapshotKind.EXACT
     modes = query(written("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'"))
@@ -105,16 +117,16 @@ def step_of(query: Ask) -> SnapshotKind:
 
 
 def orders_commits(query: Ask) -> bool:
-    """True if MySQL makes transactions visible in the order of its log."""
+    """True if the MySQL server makes transactions visible in the order of its log (binlog_order_commits=ON)."""
     return any(
         str(value).upper() == "ON" for _, value in query(written("SHOW GLOBAL VARIABLES LIKE 'binlog_order_commits'"))
     )
 
 
 def lets_ddl_pass(query: Ask, step: SnapshotKind) -> bool:
-    """True if a later snapshot of the session does not block DDL between two of its statements.
+    """Prepare the session so that a later snapshot does not block DDL between two of its statements; True if possible.
 
-    Must not be called within a transaction.
+    `step`: the snapshot method. The function must not be called within a transaction.
     """
     if step is not SnapshotKind.EXACT or "mariadb" not in str(query(written("SELECT @@version"))[0][0]).lower():
         return True
@@ -135,13 +147,14 @@ def snapshot(
     timeout_s: float,
     lock: Callable[[], RowLock | None] | None = None,
 ) -> Iterator[Snapshot]:
-    """Show the session `query` a consistent state of the source within the block; the transaction ends with the block.
+    """Open a snapshot for the block, in which the session `query` sees one consistent state of the source.
 
-    The state contains everything up to `applied`, and everything that was logged before the call. Exceptions: the exact
-    method reports its position, and the share lock only guarantees the transactions up to the row of `lock`.
+    `step`: the method. With the method GTID window, the snapshot sees all transactions up to `applied`, and all that
+    were logged before the call. With the method exact, it sees all up to `applied`, and reports its own position. With
+    the method share lock, it sees all up to the transaction that wrote the row of `lock`.
 
-    Raises WaitTimeout if the source does not show `applied` in time. Raises SourceError if the source reports an error:
-    1205 if the row of `lock` is missing, or another session has locked it for long.
+    Raises WaitTimeout if the source does not show `applied` within `timeout_s` seconds. Raises SourceError if the
+    source reports an error. The error is 1205 if the row of `lock` is missing or stays locked.
     """
     deadline = time.monotonic() + timeout_s
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
@@ -159,8 +172,10 @@ def snapshot(
 
 @contextmanager
 def locked_rows(query: Ask, step: SnapshotKind, timeout_s: float) -> Iterator[Snapshot]:
-    """Show the session `query` each row as it is at some time between L and H within the block. Raises WaitTimeout if
-    the log does not become stable in time, and SourceError if the source reports an error.
+    """Let the session `query` read rows with locks during the block, for tables without snapshots.
+
+    Each row is read in its state at some time between L and H. `step`: the method that the server supports for other
+    tables. Raises WaitTimeout if `settled_end` does not return in time, and SourceError if the source reports an error.
     """
     low = settled_end(query, step, timeout_s)
     query(written("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"))
@@ -171,7 +186,11 @@ def locked_rows(query: Ask, step: SnapshotKind, timeout_s: float) -> Iterator[Sn
 
 
 def _exact(query: Ask, applied: SourcePosition, deadline: float) -> Snapshot:
-    """Open snapshots until one shows `applied`: the source sends a transaction to replicas before it is visible."""
+    """Open a snapshot again and again until it shows `applied`.
+
+    This is necessary because the source sends a transaction to its replicas before the transaction is visible.
+    `deadline`: in the time of time.monotonic().
+    """
     while True:
         query(_SNAPSHOT)
         found = {
@@ -191,13 +210,16 @@ def _exact(query: Ask, applied: SourcePosition, deadline: float) -> Snapshot:
 
 
 def gtids_at(query: Ask, position: BinlogPosition) -> str:
-    """Return MariaDB's GTIDs at this position of the binary log."""
+    """Return the GTIDs of a MariaDB server at this position of its binary log; '' if they are unknown."""
     (gtids,) = query(written("SELECT BINLOG_GTID_POS({}, {})", utf8_literal(position.log_name), position.log_pos))[0]
     return str(gtids or "")
 
 
 def _shows(place: SourcePosition, applied: SourcePosition) -> bool:
-    """True if the GTIDs of `place` include those of `applied` (MariaDB); domains that the source lacks are ignored."""
+    """True if the GTIDs of `place` include the GTIDs of `applied`, in each domain that `place` has.
+
+    The result is also True for MySQL's GTIDs, which are not compared here.
+    """
     if ":" in place.gtids + applied.gtids:
         return True
     there = MariadbGtidState.parse(place.gtids)
@@ -220,9 +242,9 @@ def _window(query: Ask, applied: SourcePosition, deadline: float) -> Snapshot:
 
 
 def logged_gtids(query: Ask, begin: BinlogPosition, end: BinlogPosition) -> MysqlGtidSet | None:
-    """Return the GTIDs of the transactions that the server has logged between the two positions.
+    """Return the GTIDs of the transactions that a MySQL server has logged between the two positions.
 
-    None if the positions are in different files.
+    Return None if the positions are in different files.
     """
     if begin.log_name != end.log_name:
         return None
@@ -232,9 +254,10 @@ def logged_gtids(query: Ask, begin: BinlogPosition, end: BinlogPosition) -> Mysq
 
 
 def _behind(query: Ask, last: Callable[[], RowLock | None]) -> Snapshot:
-    """Open a snapshot that shows the transaction of the row that `last` finds, and all transactions before it.
+    """Open a snapshot with the method share lock: it sees the transaction that wrote a row, and all earlier ones.
 
-    The lock on the row is released as soon as it is granted.
+    `last`: a function that returns the SELECT for the row; None if the row is unknown. The lock on the row is released
+    as soon as it is granted. Raises SourceError 1205 if the row is unknown, missing or locked.
     """
     status = _status(query)
     lock = last()
@@ -278,11 +301,13 @@ def _status(query: Ask) -> Sql:
 
 
 def settled_end(query: Ask, step: SnapshotKind, timeout_s: float) -> SourcePosition:
-    """Return a position near the end of the log, with the GTIDs of everything that is logged before it.
+    """Return a position near the end of the log, with the GTIDs of all transactions before it.
 
-    MySQL's set may contain some later GTIDs. A later snapshot sees everything that is logged before the position. For
-    the share lock, this is only true of rows that are read with a lock; an exact snapshot reports its own position.
-    Raises WaitTimeout if the log does not become stable in time, and SourceError if the source reports an error.
+    A snapshot that is opened later sees everything before this position. There are two exceptions. With the method
+    share lock, only rows that are read with a lock show everything, and `gtids` is ''. With the method exact, the
+    snapshot reports its own position. MySQL's set may contain some later GTIDs.
+    Raises WaitTimeout if transactions of the source do not end within `timeout_s` seconds. Raises SourceError if the
+    source reports an error.
     """
     end = log_end(query)
     if step is SnapshotKind.EXACT:
@@ -294,7 +319,10 @@ def settled_end(query: Ask, step: SnapshotKind, timeout_s: float) -> SourcePosit
 
 
 def _wait_until_stable(query: Ask, deadline: float) -> None:
-    """Wait until every transaction that is logged now is in gtid_executed, or rolled back."""
+    """Wait until all transactions that are logged now are visible or rolled back.
+
+    Raises WaitTimeout at the deadline, which is a time of time.monotonic().
+    """
     owned = _owned(query)
     while owned:
         if time.monotonic() > deadline:
@@ -309,7 +337,7 @@ def _wait_until_stable(query: Ask, deadline: float) -> None:
 
 
 def _owned(query: Ask) -> MysqlGtidSet:
-    """Return the GTIDs of running transactions, which the server prints as `UUID:NUMBER#THREAD`."""
+    """Return the GTIDs of running transactions (gtid_owned), which the server prints as `UUID:NUMBER#THREAD`."""
     return MysqlGtidSet.parse(re.sub(r"#\d+", "", str(query(written("SELECT @@GLOBAL.gtid_owned"))[0][0] or "")))
 
 

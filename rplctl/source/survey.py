@@ -1,7 +1,7 @@
-"""Queries a live server: its binary log settings, the end of its log, its tables.
+"""Queries a live server, for example for its settings, the end of its log, or its tables.
 
-The session is separate from the receiver's and is closed after the queries; it changes nothing on the server. Each
-answer is limited in bytes and time.
+The queries have a session of their own, in addition to the session of the receiver. They change nothing on the server.
+The size and the time of each answer are limited.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ from rplctl.sql_text import Sql, joined, written
 
 
 class Ask(Protocol):
-    """A function that runs a query and returns its rows. `more`: statements in the same packet, without delay; the rows
-    of all are then returned.
+    """A function that executes a query at a source, and returns its rows.
+
+    `more`: further statements, which are sent in the same packet, so that the server executes them without delay. The
+    result then has the rows of all statements.
     """
 
     def __call__(self, sql: Sql, *more: Sql) -> list[tuple[Any, ...]]: ...
 
 
-MOST_BYTES = 512 << 20  # per answer: the columns of a million tables
-PATIENCE = 10  # times replica_net_timeout: the time of an answer from its first to its last byte
+MOST_BYTES = 512 << 20  # of one answer; enough for the columns of a million tables
+PATIENCE = 10  # an answer may take this many times replica_net_timeout, from its first to its last byte
 _COM_SET_OPTION: Final = 0x1B
 _SEVERAL, _ONE = struct.pack("<H", 0), struct.pack("<H", 1)  # MYSQL_OPTION_MULTI_STATEMENTS_ON, _OFF
 
 
 @contextmanager
 def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Ask]:
-    """Open a session, and yield a function that returns the rows of a SELECT or SHOW.
+    """Open a session at the source for the block, and yield a function that executes queries in this session.
 
-    This function and the yielded one raise SourceError.
+    Raises SourceError if the source does not answer or rejects rplctl. The function raises SourceError, too.
     """
     with session(info, password, config) as (_, query):
         yield query
@@ -48,8 +50,9 @@ def survey(info: MasterInfo, password: str, config: Config) -> Iterator[Ask]:
 
 @contextmanager
 def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[Any, Ask]]:
-    """Open a session as `survey` does, and also yield PyMySQL's connection, for reading whole tables
-    (`select.SelectedRows`).
+    """Open a session like `survey`, and yield its PyMySQL connection together with the function.
+
+    The connection is for SelectedRows (select.py), which reads whole tables.
     """
     address = f"{info.user_name}@{info.host}:{info.port}"
     with map_errors(address):
@@ -57,7 +60,7 @@ def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[A
         mysql.allow(Allowance(MOST_BYTES, config.replica_net_timeout * PATIENCE))
 
     def query(sql: Sql, *more: Sql) -> list[tuple[Any, ...]]:
-        mysql.use_unicode = not sql.startswith("SHOW CREATE")  # MariaDB prints the default of a BINARY column raw
+        mysql.use_unicode = not sql.startswith("SHOW CREATE")  # in MariaDB, it may have bytes that are not UTF-8
         if more:
             return together(joined("; ", (sql, *more)))
         with map_errors(address), mysql.cursor() as cursor:
@@ -91,9 +94,9 @@ def _as_text(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def executed_gtids(query: Ask, *, of_mysql: bool) -> str:
-    """Return the server's executed GTIDs in its vendor's notation.
+    """Return the executed GTIDs of a server, in the notation of MySQL or MariaDB.
 
-    Raises SourceError 1193 for a server of the other vendor.
+    `of_mysql`: True for a MySQL server. Raises SourceError 1193 if the server is of the other vendor.
     """
     variable = written("gtid_executed") if of_mysql else written("gtid_binlog_pos")
     try:
@@ -106,7 +109,10 @@ def executed_gtids(query: Ask, *, of_mysql: bool) -> str:
 
 
 def log_end(query: Ask) -> BinlogPosition:
-    """Return the end of the server's binary log. Raises SourceError if it is off, or a privilege is missing."""
+    """Return the end of the server's binary log.
+
+    Raises SourceError if the server has no binary log, or if the account lacks the privilege to see it.
+    """
     try:
         rows = _log_status(query)
     except SourceError as error:
@@ -128,7 +134,10 @@ def log_end(query: Ask) -> BinlogPosition:
 
 
 def answered_place(name: Any, offset: Any) -> BinlogPosition:
-    """Return a position from the name and offset that the source reported. Raises SourceError if they are not valid."""
+    """Return the position with the name and the offset that the source has reported.
+
+    Raises SourceError if they are not valid.
+    """
     try:
         return BinlogPosition.parse(f"{name}:{offset}")
     except UsageError as error:
