@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 
 def attempts(within_s: float, pause_s: float) -> Iterator[None]:
-    """Yield before each attempt, with a pause of `pause_s` between two attempts.
+    """Yield before each attempt, with a pause of `pause_s` seconds between two attempts.
 
-    The caller leaves its `for` loop after a successful attempt. The loop ends by itself if all attempts have failed.
+    The caller leaves its `for` loop after a successful attempt. The loop ends by itself if no attempt succeeds within
+    `within_s` seconds.
     """
     deadline = time.monotonic() + within_s
     is_last = False

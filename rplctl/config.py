@@ -299,7 +299,7 @@ def _files(datadir: Path, config_file: Path | None) -> list[Path]:
 
 
 def channel_sections(datadir: Path, config_file: Path | None = None) -> dict[str, frozenset[str]]:
-    """Return the names of the options that each channel's section sets in any file, by the channel's name.
+    """Return, for each channel that has a section in a file, the names of the options that the section sets.
 
     Raises ConfigError if a file is not valid.
     """
@@ -315,9 +315,10 @@ _PASSWORD_HINT = "remove it from the URL, then run: rplctl init --target-passwor
 
 
 def check_value(name: str, value: object, where: str) -> Value:
-    """Return the value, converted to the option's type. `where` is the file or other source, for the error.
+    """Return the value of an option, converted to the option's type.
 
-    Raises ConfigError if there is no such option, or if the value is out of range.
+    `where`: the origin of the value, for example a file; an error names it. Raises ConfigError if there is no such
+    option, or if the value is not valid.
     """
     o = OPTIONS.get(name)
     if o is None:
@@ -423,9 +424,10 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def read_options(path: Path, channel: str | None) -> tuple[dict[str, Value], dict[str, Value]]:
-    """Return the options at the top of the file, and the options in the channel's section; None = no section.
+    """Return the options at the top of the file, and the options in the channel's section.
 
-    Raises ConfigError if any option of the file is not valid.
+    `channel`: '' for the default channel; None for no section. Raises ConfigError if any option of the file is not
+    valid.
     """
     top, _, of = _options(path)
     return top, {} if channel is None else of.get(channel.lower(), {})

@@ -32,7 +32,7 @@ _LEAST_WAIT_S: Final = 0.01
 
 
 class _OwnWork:
-    """The time that a query spends in this program itself, and a flag that the command has abandoned the query."""
+    """The state of one query: the time that it spends in rplctl itself, and whether the command has abandoned it."""
 
     def __init__(self) -> None:
         self.is_abandoned = False

@@ -51,7 +51,8 @@ def note(descriptor: int, path: Path, text: str) -> None:
 def sync(descriptor: int, name: str) -> None:
     """Call fsync, and count the call under `name`.
 
-    The caller must not retry after an OSError: the kernel may have dropped the pages, and a second fsync would succeed.
+    The caller must not retry after an OSError. The kernel may have dropped the unwritten data, and a second fsync would
+    succeed although the data is lost.
     """
     sync_count[name] += 1
     os.fsync(descriptor)
@@ -130,7 +131,7 @@ def rename(made: Path, path: Path) -> None:
 
 
 def _written(path: Path, data: bytes, *, durable: bool) -> Path:
-    """Write a complete temporary file in the same folder, and return its path."""
+    """Write the data to a temporary file in the folder of `path`, and return the path of this file."""
     temporary, descriptor = _open_temporary(path)
     try:
         write_all(descriptor, data)
@@ -215,5 +216,5 @@ def private_folder(path: Path) -> Path:
 
 
 def is_readable_by_others(path: Path) -> bool:
-    """True if the group or others have any permission on the file. It must not contain a secret then (design D14)."""
+    """True if the group or others have any permission on the file. Such a file must not have a secret (design D14)."""
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)

@@ -331,9 +331,9 @@ _MUST_STOP = {  # role ('' = both) → MySQL's name of the thread, and the error
 
 
 def must_stop(channel: str, role: str = "") -> UsageError:
-    """Return the error for a command that requires stopped threads: 3021 (receiver), 3085 (applier) or 3081 (both).
+    """Return MySQL's error for a command that requires stopped threads.
 
-    `role`: the thread that must stop; '' means both.
+    `role`: the thread that must stop first; '' means both. The error is 3021 (receiver), 3085 (applier) or 3081 (both).
     """
     thread, errno = _MUST_STOP[role]
     hint = for_channel(f"to stop it, run: rplctl stop{f' --{role}' if role else ''}", channel)

@@ -154,13 +154,16 @@ def arm(run_folder: Path, text: str) -> None:
 
 
 def crash_point(name: str) -> None:
-    """Pass the point `name`, and kill this process if the point is armed and its count is reached."""
+    """Kill this process if the point `name` is armed and its count is reached. Each call counts as one pass."""
     if is_due(name):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def is_due(name: str) -> bool:
-    """Pass the point `name`; True if the point is armed and its count is reached. The caller then does the kill."""
+    """True if the point `name` is armed and its count is reached, so that the caller must kill a process.
+
+    Each call counts as one pass of the point.
+    """
     assert name in _KNOWN, name
     armed = _armed_now()
     if name not in armed:

@@ -1,4 +1,4 @@
-"""The history of an instance: one JSON object per event and line, in the file `<datadir>/history.jsonl`.
+"""The history of an instance, in the file `<datadir>/history.jsonl`: each line is a JSON object about one event.
 
 An event is for example a start, a stop, an error or a changed option; its line names the user who caused it. Threads
 and commands write the file, and `rplctl history` and `serve` show it. No decision of rplctl depends on the file.

@@ -1,7 +1,8 @@
 """The two records of positions and settings: MasterInfo and RelayLogInfo (WL#2775, WL#5125).
 
-The fields have the order of the lines in the files of MySQL 8.0.30 (WL#2775). MariaDB's and rplctl's own fields, which
-follow a comment line, are in the `key=value` section of the files. The records do not depend on their storage.
+The fields have the order of the lines in the files of MySQL 8.0.30 (WL#2775). The last fields of each record are
+MariaDB's or rplctl's own. They are in the `key=value` section of the files. The same records are used for files and for
+tables.
 """
 
 from __future__ import annotations
@@ -90,9 +91,9 @@ class MasterInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedPosition:
-    """The position after a transaction that is prepared but not committed.
+    """The position after a transaction that is prepared but not committed (commit mode `xa`).
 
-    Source: WL#3970, `group_relay_log_…_prepared` and `group_xid`.
+    WL#3970 calls the fields `group_relay_log_…_prepared` and `group_xid`.
     """
 
     xid: str

@@ -152,7 +152,8 @@ class FileLock:
 class RwLock:
     """A lock with many shared holders or one exclusive holder.
 
-    A process that waits for the exclusive lock holds a gate, which keeps new shared holders away. So it gets the lock.
+    A process that waits for the exclusive lock holds a gate, which keeps new shared holders away. So the process gets
+    the lock after the present holders.
     """
 
     def __init__(self, datadir: Path, name: str) -> None:
@@ -219,7 +220,7 @@ class InstanceLock:
         return self._enter(self._verbs, self._backups, patience_s)
 
     def close(self) -> None:
-        """Release the locks of backups and of commands that this object holds, and the gate."""
+        """Release all locks that this object holds, and close their files."""
         for lock in (self._backups, self._verbs, self._gate):
             lock.close()
 

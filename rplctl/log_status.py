@@ -1,4 +1,4 @@
-"""Collects the row of `rplctl log-status`: a consistent snapshot of positions, GTIDs and the targets' own logs.
+"""Collects the row of `rplctl log-status`: a consistent snapshot of positions, GTIDs and the logs of target servers.
 
 The snapshot is taken while receivers and appliers run (WL#9452). Its parts are called resources: each channel, the
 GTIDs, and each target. A collection has these steps, like make_row in WL#9452:
@@ -73,9 +73,10 @@ class LogResource:
 
 @dataclass(frozen=True, slots=True)
 class TargetLog:
-    """The own log of one target, and the channels whose transactions are applied to this target.
+    """The log of one target server, and the channels whose transactions are applied to this target.
 
-    `is_default`: True for the target in the common options.
+    The log is for example the redo log of InnoDB, or the WAL of PostgreSQL. `is_default`: True for the target in the
+    common options.
     """
 
     log: EngineLog
@@ -189,7 +190,7 @@ def _engine_resource(target: TargetLog, into: Document) -> LogResource:
         return True
 
     def collect() -> None:
-        """Store the figures of the log; those of a channel's own target are stored under TARGETS, with its channels."""
+        """Store the figures of the log in `into`. For another target than the default one, store them under TARGETS."""
         figures = {target.log.name: target.log.collect()}
         if target.is_default:
             into.update(figures)

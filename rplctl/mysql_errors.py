@@ -227,7 +227,10 @@ SLAVE_MULTIPLE_CHANNELS_CMD_TEXT = "Multiple channels exist on the slave. Please
 
 
 def must_stop(channel: str, thread: str) -> str:
-    """Return MySQL's text for threads that must stop first: of 3081 (`thread` is ''), 3021 (`io`) or 3085 (`sql`)."""
+    """Return the text of MySQL's error for a command that requires stopped threads.
+
+    `thread`: '' for error 3081 (both threads), `io` for 3021, `sql` for 3085.
+    """
     what = f"a running slave {thread} thread" if thread else "running replication threads"
     stop, end = (f"STOP SLAVE {thread.upper()}_THREAD", ".") if thread else ("STOP SLAVE", "")
     return f"This operation cannot be performed with {what}; run {stop} FOR CHANNEL '{channel}' first{end}"

@@ -20,7 +20,7 @@ def joined(value: object) -> object:
 def is_rule(holds: str, rule: str) -> bool:
     """True if one element of a list option has the form that its kind requires.
 
-    `holds`: the kind, which is `databases` (no form), `tables` or `patterns` (A.B), or `rewrites` (A->B).
+    `holds`: the kind, which is `databases` (any text), `tables` or `patterns` (A.B), or `rewrites` (A->B).
     """
     separator = {"databases": "", "rewrites": "->"}.get(holds, ".")
     if not separator:

@@ -124,8 +124,9 @@ def recover_relay_log(
 def plan_recovery(
     channel: Channel, master_info: MasterInfo, relay_log_info: RelayLogInfo, *, thorough: bool = True
 ) -> RecoveryResult:
-    """Return the plan of the recovery, and change nothing. The parameters and errors are those of
-    `recover_relay_log`.
+    """Return the plan of the recovery, and change nothing.
+
+    The parameters and errors are those of `recover_relay_log`.
     """
     index = RelayLogIndex(channel)
     purged = set(registered_names(channel))
@@ -208,7 +209,7 @@ def choose_logs(listed: Sequence[str], files: Sequence[str]) -> tuple[list[str],
 
 
 def _find_tail(index: RelayLogIndex, kept: Sequence[str]) -> tuple[_Tail | None, list[str]]:
-    """Return the last usable relay log, and the later logs, which are damaged. None if no log is usable."""
+    """Return the last usable relay log (None if there is none), and the names of the later logs, which are damaged."""
     damaged: list[str] = []
     for name in reversed(kept):
         tail = _examine(index, name, is_first=name == kept[0])
@@ -236,7 +237,7 @@ def _examine(index: RelayLogIndex, name: str, *, is_first: bool) -> _Tail | None
         if not start.source.log_name and (boundary.offset <= start.first_event_end < size or not is_first):
             if is_of_another_program(sound, start) and not is_first:
                 raise _not_judged(index.channel, name)
-            return None  # the start of the file in the source's log is unknown, so no log can be continued by it
+            return None  # the start of this log in the source's log is unknown, so it cannot continue another log
         return None if boundary.offset < start.first_event_end else _Tail(name, size, boundary)
 
 

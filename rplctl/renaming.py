@@ -3,7 +3,7 @@
     step        what the step writes or renames                                                 crash point after it
     journal     `run/rename-channel.json`: the two names, and the number of finished steps      rename_after_journal
     rows        the channel's rows in the target: repositories, marker, owner, models, copies   rename_after_rows
-    relay_logs  the files, the index, the register of a purge                                   rename_after_relay_logs
+    relay_logs  the relay logs, their index, the list of an interrupted purge                   rename_after_relay_logs
     records     MasterInfo and RelayLogInfo, with the names of relay logs in them               rename_after_records
     options     `[channel.NAME]` of rplctl.toml                                                 rename_after_options
     folder      `run/CHAN/`, without its locks and without temporary files                      rename_after_folder
@@ -139,7 +139,7 @@ def begin(config: Config, old: str, new: str, engine_of: EngineOf) -> None:
 
 
 def carry_out(config: Config, journal: Journal, engine_of: EngineOf) -> None:
-    """Execute the steps that the journal does not have as finished, and remove the journal."""
+    """Execute the remaining steps of the rename, and remove the journal. `journal.done` steps are finished already."""
     for number, step in enumerate(_STEPS[journal.done :], journal.done + 1):
         step(_Renaming(config, journal, engine_of))
         journal = replace(journal, done=number)

@@ -36,7 +36,7 @@ MAX_SECRET_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class PasswordSources:
-    """The password options of one command line. Other sources of a password are in `find_password`."""
+    """The options of one command line that provide a password. `find_password` also looks in other places."""
 
     password_file: Path | None = None
     password_stdin: bool = False
@@ -49,11 +49,12 @@ class PasswordSources:
 
 
 def find_password(sources: PasswordSources, user: str, *, option_files: tuple[str, ...] = OPTION_FILES) -> str | None:
-    """Return the clear-text password from the first source that has one, in the order of design D14; None without one.
+    """Return the clear-text password from the first place that has one; None if no place has one.
 
-    A password in an option file is used only if the file names the user `user` or no user, because `[client]` often has
-    another account. Raises ConfigError if a file cannot be read, or if other users can read it. Raises UsageError if
-    the operator enters no password.
+    The places are those of design D14, in this order: options, terminal, systemd, option files, environment. A password
+    in an option file is used only if the file names the user `user` or no user, because `[client]` often has another
+    account. Raises ConfigError if a file cannot be read, or if other users can read it. Raises UsageError if the
+    operator enters no password.
     """
     if sources.password_file:
         return read_secret_file(sources.password_file)

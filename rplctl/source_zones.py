@@ -1,9 +1,9 @@
 """The time zone that SYSTEM means on a channel's source, for each relay log.
 
-A statement in the log may depend on this zone, but no event names it. So the receiver reads the zone from the source at
-each connection. If the zone has changed, the receiver begins a new relay log, and stores the zone with its name. The
-file may be lost: the next connection stores the zone again. For a folder of binary logs, the option `source_time_zone`
-replaces the file.
+A statement in the log may depend on this zone, but no event names the zone. So the receiver reads it from the source at
+each connection. If the zone has changed, the receiver begins a new relay log, and stores the zone with the name of this
+log. The file with the zones may be lost, because the next connection stores the zone again. For a folder of binary
+logs, the option `source_time_zone` replaces the file.
 """
 
 from __future__ import annotations

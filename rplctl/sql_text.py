@@ -4,11 +4,14 @@ Invariant: a text from a server or a file becomes a part of SQL in only four way
 in this module, it matches a strict grammar (`Grammar`), or it comes from a table definition. `Sql` is a separate type.
 If `Sql` is joined with a plain text by `+`, `%` or an f-string, the result is a plain `str`, which mypy rejects.
 
- written(template, part …)  a template in rplctl's source code, filled with parts that are `Sql` or numbers
- joined(separator, parts)   the same for a list
- backticked, double_quoted names; text_literal, hex_literal, utf8_literal: values
- matched(grammar, text)     a foreign word, number, date, GTID … that matches the grammar; otherwise RplError
- proven_statement(text)     the caller has read every token of a statement with the lexer (`schema.definition`)
+These functions return `Sql`:
+
+ written(template, part …)  a template of rplctl's source code, with `Sql` or numbers in place of each {}
+ joined(separator, parts)   several `Sql` with a separator between them
+ backticked(name …)         a name in MySQL's quotes; double_quoted(name …): in the quotes of standard SQL
+ text_literal(text)         a text as a literal; also hex_literal, utf8_literal and others
+ matched(grammar, text)     a text that matches the grammar, for example a number or a GTID; otherwise RplError
+ proven_statement(text)     a statement whose tokens the caller has read with the lexer (`schema.definition`)
  statement_of_source(raw)   the statement of an event, for a target that executes it unchanged (`target.mysql`)
 
 `SqlBytes` is the same type for bytes, because MySQL's statements contain rows in other character sets. Only mypy checks

@@ -314,5 +314,8 @@ def silent_since(status: ThreadStatus, started: float, now: float) -> float | No
 
 
 def was_killed(status: ThreadStatus) -> bool:
-    """True if the last run of a stopped thread ended without its last report, which removes the state."""
+    """True if a stopped thread was killed in its last run.
+
+    A thread that ends by itself writes a status with an empty state.
+    """
     return bool(status.state)

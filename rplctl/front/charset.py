@@ -102,7 +102,10 @@ def result_charset(name: str | None) -> ResultCharset:
 
 @lru_cache(1 << 16)
 def _character(character: str, charset: str) -> bytes:
-    """Return the bytes of one character in an East Asian character set; `?` if the set lacks it."""
+    """Return the bytes of one character in an East Asian character set; `?` if the set lacks the character.
+
+    Python's codec has more characters than the set of a server, so only characters that `decoder` reads back are used.
+    """
     try:
         data = character.encode(_EAST_ASIAN[charset][0])
         return data if decoder(charset)(data) == character else b"?"

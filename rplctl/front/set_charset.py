@@ -16,10 +16,11 @@ _SCOPES: Final = ("SESSION", "LOCAL")
 def changed_charsets(
     charsets: ConnectionCharsets, words: ClientStatement, variables: Mapping[str, object]
 ) -> ConnectionCharsets:
-    """Return the character sets after a SET statement, whose next word is the first word after SET.
+    """Return the character sets of the connection after a SET statement.
 
-    The function does not read the words away: `words` is unchanged. `variables`: the user variables, which a value may
-    name. Raises RplError 1115, 1231, 1253 or 1273 for a value that is not valid.
+    `charsets`: the character sets before it. `words`: the statement, whose next word is the first word after SET; the
+    function does not change this. `variables`: the user variables, which a value may name. Raises RplError 1115, 1231,
+    1253 or 1273 for a value that is not valid.
     """
     for tokens in _assignments(words):
         charsets = _assigned(charsets, words, tokens, variables)

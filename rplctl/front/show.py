@@ -91,7 +91,7 @@ def show_counters(front: Front, session: ClientSession, words: ClientStatement) 
 def _matching(front: Front, session: ClientSession, words: ClientStatement, table: str) -> Rows | None:
     """Return the answer to a SHOW statement whose WHERE needs a SELECT; None if `_chosen` understands the condition.
 
-    `_chosen` is faster, so callers use it if they get None. `table`: the table with the names and the values.
+    After None, the caller uses `_chosen`, which is faster. `table`: the table with the names and the values.
     """
     begin = words.index
     try:

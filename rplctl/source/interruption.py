@@ -57,7 +57,10 @@ _heeded: ContextVar[Interruption | None] = ContextVar("heeded", default=None)
 
 
 def hold(connection: socket.socket) -> None:
-    """Register the socket in the `Interruption` whose block `heeded` the thread is in. Do nothing without a block."""
+    """Register the socket in the `Interruption` whose `heeded` block this thread executes.
+
+    Do nothing if the thread executes no such block.
+    """
     interruption = _heeded.get()
     if interruption is not None:
         interruption.hold(connection)

@@ -124,9 +124,10 @@ def orders_commits(query: Ask) -> bool:
 
 
 def lets_ddl_pass(query: Ask, step: SnapshotKind) -> bool:
-    """Prepare the session so that a later snapshot does not block DDL between two of its statements; True if possible.
+    """True if a later snapshot of the session does not block DDL between two of its statements.
 
-    `step`: the snapshot method. The function must not be called within a transaction.
+    On MariaDB, the function first turns off the binary log of the session (`sql_log_bin=0`), and returns False if the
+    account lacks the privilege. It must not be called within a transaction. `step`: the snapshot method.
     """
     if step is not SnapshotKind.EXACT or "mariadb" not in str(query(written("SELECT @@version"))[0][0]).lower():
         return True

@@ -60,7 +60,8 @@ def session(info: MasterInfo, password: str, config: Config) -> Iterator[tuple[A
         mysql.allow(Allowance(MOST_BYTES, config.replica_net_timeout * PATIENCE))
 
     def query(sql: Sql, *more: Sql) -> list[tuple[Any, ...]]:
-        mysql.use_unicode = not sql.startswith("SHOW CREATE")  # in MariaDB, it may have bytes that are not UTF-8
+        # MariaDB prints the default of a BINARY column as raw bytes, which may not be UTF-8.
+        mysql.use_unicode = not sql.startswith("SHOW CREATE")
         if more:
             return together(joined("; ", (sql, *more)))
         with map_errors(address), mysql.cursor() as cursor:

@@ -66,7 +66,7 @@ class LogStart:
 
 
 class SendableLog:
-    """The files of one channel's binary log, and the sendable part of each. All dumps of the process share it."""
+    """The binary log of one channel: its files, and the sendable part of each. All dumps share one such object."""
 
     def __init__(self, files: BinaryLogFiles) -> None:
         self.files = files

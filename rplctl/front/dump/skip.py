@@ -49,9 +49,9 @@ class Skip:
         self._description = description
 
     def is_skipped(self, type_code: int) -> bool:
-        """True if the next event is skipped, which has this type and is too large for `kept`.
+        """True if the next event is skipped. The caller uses this instead of `kept` for an event larger than a chunk.
 
-        The event belongs to the transaction whose beginning the last call of `kept` has seen.
+        The event belongs to the transaction whose first events were in the last call of `kept`.
         """
         return self._skips or type_code in self._dropped
 
