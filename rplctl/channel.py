@@ -154,7 +154,10 @@ def decode_channel_name(encoded: str) -> str:
 
 
 def check_channel_name(name: str) -> None:
-    """Raise UsageError 3076 if the server would reject the name."""
+    """Raise UsageError 3076 if the name is too long or contains characters that a name must not have.
+
+    A control character, a byte that is not UTF-8, and a blank at the beginning or the end are not permitted.
+    """
     # Python decodes a byte that is not UTF-8 to a surrogate
     is_wrong = any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) < 0xE000 for c in name)
     if is_wrong or len(name) > MAX_CHANNEL_NAME or name != name.strip():
@@ -217,9 +220,10 @@ class SignalsOfChannels:
 def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SECONDS) -> Iterator[None]:
     """Hold the channel's lock of a role during the block, and write the pid of this process into the lock file.
 
-    Another command that only looks for the holder (`lock_holder`) holds the lock for an instant. `patience_s` is the
-    time in seconds to wait for its end. Raises LockBusy with the holder's pid if another process holds the lock.
-    Raises RplError if the lock file cannot be opened or written, for example on a full disk.
+    `patience_s`: seconds to wait for the lock. The default is enough for another command that only looks for the holder
+    (`lock_holder`), because such a command holds the lock for an instant. Raises LockBusy, which names the pid of the
+    holder, if another process holds the lock. Raises RplError if the lock file cannot be opened or written, for example
+    on a full disk.
     """
     with closing(FileLock(channel.lock_path(role))) as lock:
         with file_errors(channel.name):

@@ -266,9 +266,9 @@ def load_config(
 ) -> Config:
     """Return all options of one channel, merged from all their sources.
 
-    `channel` '' is the default channel; with None, the sections of channels are ignored. `overrides` are the options of
-    the command line. `config_file` is the file of `--config`; None means $RPLCTL_CONFIG. Raises ConfigError if an
-    option or a value is not valid.
+    `channel`: '' for the default channel; None to ignore the sections of all channels. `overrides`: the options of the
+    command line. `config_file`: the file of `--config`; None means $RPLCTL_CONFIG. Raises ConfigError if an option or a
+    value is not valid.
     """
     merged: dict[str, Value] = {}
     for path in _files(datadir, config_file):

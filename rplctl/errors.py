@@ -296,9 +296,10 @@ _OF_ALL = re.compile(r"--channel|--for-channel|--group|(?<!reset )--all\b")  # `
 
 
 def for_channel(hint: str, channel: str | None) -> str:
-    """Return the hint with `--channel` in each command of one channel; unchanged for the default channel.
+    """Return the hint with the option `--channel` in each of its commands that can have this option.
 
-    In an instance with several channels, a command without `--channel` would be rejected, or act on all channels.
+    In an instance with several channels, a command without `--channel` would be rejected, or act on all channels. For
+    the default channel ('' or None), the hint is unchanged.
     """
 
     def named(found: re.Match[str]) -> str:

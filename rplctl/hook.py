@@ -59,7 +59,10 @@ def call(command: str, datadir: Path, report: Mapping[str, Any]) -> None:
 
 
 def wait_for_hooks(datadir: Path) -> None:
-    """Wait until no command of the instance runs, because systemd kills commands when their service ends."""
+    """Wait until no command of the instance runs, but not longer than TIMEOUT_S + 5 seconds.
+
+    The caller is about to end: systemd would then kill a command that still runs.
+    """
     if _busy(datadir).exists():
         with closing(FileLock(_busy(datadir))) as busy:
             busy.acquire(patience_s=TIMEOUT_S + 5)

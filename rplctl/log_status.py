@@ -4,15 +4,16 @@ The snapshot is taken while receivers and appliers run (WL#9452). Its parts are 
 GTIDs, and each target. A collection has these steps, like make_row in WL#9452:
 
     1. check the privilege, connect, and execute each statement once, because these steps are slow
-    2. take the lock `log_status` and the channel map (locks.py)
-    3. lock all resources in this order: channels, GTIDs, targets
-    4. collect the values of all resources
-    5. unlock the resources in reverse order, even after an error
-    6. compute the GTID sets
+    2. take the lock `log_status` (locks.py)
+    3. take the channel map (locks.py)
+    4. lock all resources in this order: channels, GTIDs, targets
+    5. collect the values of all resources
+    6. unlock the resources in reverse order, even after an error
+    7. compute the GTID sets
 
-If a resource cannot be collected, the collection ends with error 3722, which names the column. If a lock is not free at
-once, all locks are released, and the next round begins at step 2. So nobody waits for longer than one round
-(`Collected.held_s`).
+If a resource cannot be collected, the collection ends with error 3722, which names the column. If a resource cannot be
+locked at once, all locks except `log_status` are released, and the next round begins at step 3. So nobody waits for
+longer than one round (`Collected.held_s`).
 The relay log positions are those of the last flush of MasterInfo, and are stored in its record. So they belong to the
 read position in the same record.
 """

@@ -63,7 +63,7 @@ class SkippedObjects:
     def left_out(self, parts: Iterable[str], position: str) -> None:
         """Write one line to the history for each part of a table that the target does not get.
 
-        `parts`: a text for each of them. `position`: the position of the statement.
+        `parts`: a text about each of these parts. `position`: the position of the statement.
         """
         for text in parts:
             note_event(

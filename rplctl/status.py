@@ -105,7 +105,8 @@ class ThreadStatus:
     until_log_name: str = ""
     until_log_pos: int = 0
     remaining_delay: int | None = None
-    # a copy of tables (rplctl clone); the applier sets these values, the receiver sets clone_moved and clone_step, too
+    # A copy of tables (rplctl clone). The applier sets these values. The cloner, which reads the source, has a status
+    # file of its own, in which it sets only clone_moved and clone_step.
     clone_tables: int = 0  # 0 = no copy, or a finished one
     clone_done: int = 0
     clone_percent: int = 0

@@ -223,9 +223,9 @@ def _list(words: ClientStatement) -> str:
 
 
 def skip_gtid(front: Front, session: ClientSession, words: ClientStatement) -> Done:
-    """Execute SET GTID_NEXT: store the GTID of the transaction that the next COMMIT skips; AUTOMATIC removes it.
+    """Execute SET GTID_NEXT: store the GTID of the transaction that the next COMMIT skips.
 
-    Raises UsageError if the GTID is malformed.
+    The value AUTOMATIC removes the stored GTID. Raises UsageError if the GTID is malformed.
     """
     words.expect("=|:=")
     gtid = words.value()

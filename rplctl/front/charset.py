@@ -156,9 +156,10 @@ class ConnectionCharsets:
         return {CLIENT: self.client, CONNECTION: self.connection, RESULTS: results, COLLATION: self.collation}
 
     def named(self, name: str, collation: str = "") -> ConnectionCharsets:
-        """Return the character sets after SET NAMES name COLLATE collation; '' = no COLLATE.
+        """Return the character sets after SET NAMES name COLLATE collation.
 
-        Raises RplError 1115 or 1231 for the character set, and 1253 or 1273 for the collation.
+        `collation`: '' if the statement has no COLLATE. Raises RplError 1115 or 1231 for the character set, and 1253 or
+        1273 for the collation.
         """
         charset = _of_client(CLIENT, name)
         if collation and (of_collation := _of_collation(collation)) not in ("", charset):

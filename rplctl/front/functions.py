@@ -120,9 +120,9 @@ def _wait_for_position(
 ) -> int | None:
     """Wait until the channel has applied all transactions up to the position.
 
-    `channel`: the name, or None for the only channel. Return 0 if the position was already applied, 1 after a wait, -1
-    after the timeout, and None if no applier runs. Raises UsageError 3079 if None is given and there are several
-    channels.
+    `channel`: the name, or None for the only channel. Return 0 if the position was already applied, and 1 after a wait.
+    Return -1 after the timeout or if the client has disconnected, and None if no applier runs. Raises UsageError 3079
+    if `channel` is None and there are several channels.
     """
     names = [str(channel)] if channel is not None else front.looks.names() or [""]
     if len(names) > 1:
@@ -143,9 +143,10 @@ def _wait_for_position(
 
 
 def _wait_for_gtids(front: Front, session: ClientSession, gtids: str, timeout_s: float | None) -> bool:
-    """Wait until all these GTIDs are applied, and return True. Return False after the timeout.
+    """Wait until all these GTIDs are applied, and return True.
 
-    Raises UsageError 1772 or 1941 if the text is neither a GTID set nor a GTID list.
+    Return False after the timeout, or if the client has disconnected. Raises UsageError 1772 or 1941 if the text is
+    neither a GTID set nor a GTID list.
     """
     deadline = time.monotonic() + (timeout_s or float("inf"))
     while gtids.strip() and not is_executed(gtids, executed(front.looks)):

@@ -100,9 +100,10 @@ class SendableLog:
         return found
 
     def look(self, name: str) -> Sendable:
-        """Return the sendable part of the log file `name`. The result may be some hundredths of a second old.
+        """Return the sendable part of the log file `name`.
 
-        Raises RplError 1236 if the file is purged or damaged, and OSError if it cannot be read.
+        The file is checked again only after POLL_S seconds, or later if the last check took long. Raises RplError 1236
+        if the file is purged or damaged, and OSError if it cannot be read.
         """
         with self._lock:
             due, known = self._known.get(name, (0.0, None))
