@@ -1,4 +1,4 @@
-"""Runs the operator's commands on_error and on_recovery, which get a report as JSON on standard input.
+"""Runs the commands of the options on_error and on_recovery. They get a report as JSON on standard input.
 
 `call` starts a separate process, `python -m rplctl.hook`, and returns at once. This process runs the command, so the
 command continues even if the calling thread ends. Invariants: only `wait_for_hooks` waits for a command. In one

@@ -209,7 +209,7 @@ def utf8_literal(text: str) -> Sql:
 def utf8_number(text: str) -> Sql:
     """Return a text literal like `utf8_literal`, but in hexadecimal form without quotes: `_utf8mb4 0x6162`.
 
-    The literal for an empty text is ''.
+    An empty text becomes two single quotes.
     """
     return Sql(f"_utf8mb4 0x{text.encode().hex()}" if text else "''")
 

@@ -149,7 +149,8 @@ def is_shown_alike(zone: SystemZone, name: Sql) -> Sql:
 def _samples(zone: SystemZone) -> list[tuple[int, int]]:
     """Return the number and the UTC offset of each sample that differs from the sample before it.
 
-    These are the same pairs that a server with this zone would return to the first query of `read_zone`.
+    A sample is the UTC offset at one of the fixed times, which are four days apart. A server with this zone would
+    return the same pairs to the first query of `read_zone`.
     """
     later = ((-(-(second - _FIRST) // _STEP), offset) for second, offset in zone.changes[1:])
     return [(0, zone.changes[0][1]), *later]
@@ -169,8 +170,9 @@ def _checked(cell: object, limit: int = _MOST_SECONDS) -> int:
 def _traced(samples: Sequence[tuple[int, int]], offsets: Callable[[Sequence[int]], list[int]]) -> SystemZone:
     """Return the zone, with the exact second of each change.
 
-    `samples`: the number and the offset of each sample that differs from the one before it. `offsets`: a function that
-    returns the UTC offsets at a list of Unix times. It is called repeatedly, to narrow down the times of the changes.
+    `samples`: the number and the UTC offset of each sample that differs from the sample before it (see `_samples`).
+    `offsets`: a function that returns the UTC offsets at a list of Unix times. It is called repeatedly, to narrow down
+    the times of the changes.
     """
     ends = [_FIRST + number * _STEP for number, _ in samples[1:]]
     spans = [(end - _STEP, end) for end in ends]

@@ -29,7 +29,7 @@ class Interruption:
             _heeded.reset(token)
 
     def hold(self, connection: socket.socket) -> None:
-        """Register a socket before it connects, instead of the last one.
+        """Register a socket before it connects. It replaces the socket that was registered before.
 
         The object stores a duplicate of the socket, because TLS replaces the original.
         """
@@ -45,7 +45,7 @@ class Interruption:
             held.close()
 
     def now(self) -> None:
-        """Interrupt the present and all later connections: a thread that waits gets an error, or no more data."""
+        """Interrupt the present and all later connections: a waiting thread gets an error, or the end of the data."""
         self._is_over = True
         held = self._held
         if held is not None:

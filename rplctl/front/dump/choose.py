@@ -64,7 +64,7 @@ def _refuse_diverged(wanted: MariadbGtidState, executed: MariadbGtidState) -> No
 
 
 def _refuse_own(wanted: MysqlGtidSet, executed: MysqlGtidSet, own_uuid: str) -> None:
-    """Raise RplError 1236 if the replica has GTIDs with the UUID of this instance that this instance lacks.
+    """Raise RplError 1236 if the replica has more GTIDs with the UUID of this instance than this instance itself.
 
     `wanted`: the GTIDs of the replica. `executed`: the GTIDs of this instance. A MySQL server makes the same check.
     """
