@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from rplctl import mysql_errors as er
-from rplctl.errors import TargetError
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column, TableModel
 from rplctl.sql_text import NO_BYTES, SqlBytes, joined_bytes, row_bytes, written_bytes
-from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of
+from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of, no_record
 from rplctl.target.mysql.values import comparand, is_empty_enum, is_equal, literal, quote
 
 STATEMENT_BYTES = 1 << 20  # a statement that has reached this size gets no more rows
@@ -156,7 +154,7 @@ def where_row(model: TableModel, image: RowSet) -> SqlBytes:
         return by_key(model, tuple(row[at[column]] for column in key_of(model)))
     plain = [(i, model.columns[c]) for i, c in enumerate(image.columns) if model.columns[c].generated is None]
     if not plain:  # the target has none of the columns that identify a row on the source
-        raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
+        raise no_record(image, model)
     return written_bytes(b"%s LIMIT 1", joined_bytes(b" AND ", (is_equal(row[i], column) for i, column in plain)))
 
 

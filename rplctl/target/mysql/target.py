@@ -42,6 +42,7 @@ from rplctl.target.base import (
     inserts_together,
     key_of,
     keyless_mismatch,
+    no_record,
 )
 from rplctl.target.mysql import fence as mysql_fence, rows as rows_sql, statement as mysql_statement
 from rplctl.target.mysql.bulk import BulkLoader
@@ -301,7 +302,7 @@ class MysqlTarget(OneConnection):
         except (err.Error, OSError) as error:
             raise target_error(error) from error
         if found != 1:
-            raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
+            raise no_record(change.before, model)
 
     def _apply_single(self, change: RowChange, model: TableModel) -> int:
         """Apply one change, and return the number of changed rows. If strict mode refuses a value, apply the change
@@ -343,7 +344,7 @@ class MysqlTarget(OneConnection):
         with mapped_errors():
             rows = self._query(sql)
         if len(rows) != 1:
-            raise TargetError(f"Can't find record in '{model.name}'", errno=er.KEY_NOT_FOUND)
+            raise no_record(image, model)
         return cast(Value, rows[0][0])
 
     def roll_back_to(self, savepoint: str) -> None:
