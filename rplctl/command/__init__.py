@@ -1,15 +1,14 @@
-"""One function per verb: it takes a Config and typed arguments, returns a dataclass, prints nothing and never exits.
+"""Implement each verb as one function, which receives a Config and typed arguments and returns a dataclass.
 
-`rplctl VERB` is VERB.py (check: check/verb.py). This is also the Python API: `from rplctl.command.start import start`.
-Every error is an RplError of errors.py. Code that is not a verb is in a package:
+A verb such as `rplctl start` is in the module of that name, start.py (`check` is in check/verb.py). The functions print
+nothing and never exit. They are also the Python API: `from rplctl.command.start import start`. Every error that they
+raise is an RplError of errors.py. Code that is not a verb is in a package:
 
-channel    the records of a channel
-cloning    the steps of `clone` before and after the copy itself
-check      the findings about a channel
-instance   files and locks of the whole instance folder
-process    the processes of a channel's threads
-selftest   the inside of `crash-test`
+channel    the records of a channel cloning    the steps of `clone` before and after the copy itself check      the
+findings about a channel instance   files and locks of the whole instance folder process    the processes of a channel's
+threads selftest   the inside of `crash-test`
 
-Modules that load Spark, SQLAlchemy or Numba are imported inside the functions that need them, unless every call needs
-them. So the help and the status of a FILE repository are fast (design D16; tests/house/test_imports.py checks this).
+Spark, SQLAlchemy and Numba take long to load. So a function imports the modules that load them only when it runs,
+except where every call of the module needs them. This keeps the help and the status of a FILE repository fast (design
+D16; tests/house/test_imports.py checks this).
 """

@@ -71,8 +71,11 @@ class BackupResult:
 
 
 def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupResult:
-    """Copy the instance into an empty or new folder. Raises UsageError if the folder is not empty or a target cannot
-    be copied in step with its position, LockBusy 1205 if the instance is locked, and the errors of log-status.
+    """Copy the instance into `folder`, which is new or empty. `with_key=False` leaves out the key of the stored
+    passwords.
+
+    Raises UsageError if the folder is not empty, or if a target cannot be copied at the moment of its position. Raises
+    LockBusy 1205 if the instance is locked, and the errors of `log-status`.
     """
     options = config("")
     if not options.datadir.is_dir():
@@ -127,8 +130,8 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
 
 
 def _snapshots(logs: list[TargetLog], folder: Path) -> dict[str, tuple[str, ...]]:
-    """Copy each target that is a SQLite file. Return the name of each copy in the backup, with the channels whose
-    target it is.
+    """Copy each target that is a SQLite file, and return the name of each copy with the channels that write to this
+    target.
     """
     found = {}
     for target in logs:
@@ -145,8 +148,11 @@ def refuse_filled(folder: Path, hint: str = "name a folder that does not exist y
 
 
 def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
-    """Raise UsageError if the applier of one of these channels runs, its RelayLogInfo is a FILE, and no lock stops the
-    applier: a dump of the target would not match the position in the FILE.
+    """Raise UsageError for a channel with RelayLogInfo in a FILE whose applier runs, because the applier may commit at
+    any time.
+
+    The operator copies the target with a separate tool. The rows in that copy would not match the position in the FILE.
+    If `rplctl lock-tables` stops the applier's commits, nothing is raised.
     """
     datadir = config("").datadir
     for log in channels:
@@ -166,10 +172,10 @@ def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
 
 
 def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | None) -> dict[str, str]:
-    """Copy the files of one channel. Return each folder of the backup that replaces a folder outside of the instance,
-    with the path of this folder.
+    """Copy the files of one channel into the backup `folder`.
 
-    `target`: the snapshot of the channel's target, or None.
+    `target` is the copy of the channel's SQLite target; None if there is no such copy. The returned dictionary is empty
+    unless the binary logs are outside of the instance folder. It then maps their folder in the backup to their path.
     """
     here, there = Channel(log.name, config.datadir), Channel(log.name, folder)
     for name in log.relay_logs:
@@ -199,8 +205,9 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | 
 
 
 def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Path) -> dict[str, str]:
-    """Copy the binary logs that were collected, the last one up to the collected position. Raises RplError if a log is
-    removed in the meantime.
+    """Copy the binary logs of a channel, the last log up to the position that was collected with the coordinates.
+
+    The returned dictionary is the one of `_copy_channel`. Raises RplError if a log is removed before it is copied.
     """
     files = binary_log_files(config, here)
     if files is None or not log.binary_logs:
@@ -221,8 +228,12 @@ def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Pa
 
 
 def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
-    """Return RelayLogInfo at the position that the channel's marker has in the snapshot. If the marker is in step with
-    the file, no applier has run since, and `info` is returned unchanged.
+    """Return RelayLogInfo with the position of the rows in the copied target, which the channel's marker in the copy
+    names.
+
+    `info` is the record of the FILE. It is returned unchanged if the copy has no marker for the channel. The same holds
+    if
+    the marker is in step with the file: then the applier stopped orderly, and has not run since.
     """
     from sqlalchemy import inspect
 
@@ -240,8 +251,10 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
 
 
 def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
-    """Copy at most `size` bytes of a file, fewer if the file is shorter. `_described` makes the copy durable later.
-    False if there is no such file.
+    """Copy the first `size` bytes of a file, or the whole file if it is shorter or `size` is None. False if it does not
+    exist.
+
+    The copy is not durable yet; `_described` makes it durable later.
     """
     try:
         reader = open_plain(source, follow=False)

@@ -28,9 +28,10 @@ class FilterResult:
 def change_filter(
     config: Config, channel_name: str, rules: Mapping[str, object], *, dry_run: bool = False
 ) -> FilterResult:
-    """Replace the rule lists of a channel that are in `rules`, by option name. Raises ConfigError if a value is not
-    valid (3067: a pattern without a dot), NotConfigured if there is no such channel, and UsageError 3085 if the applier
-    runs.
+    """Replace rule lists of a channel. `rules` maps the name of a filter option to its new list.
+
+    Raises ConfigError if a list is not valid (3067: a pattern without a dot), NotConfigured if the channel does not
+    exist, and UsageError 3085 if the applier runs.
     """
     if not rules:
         raise UsageError(

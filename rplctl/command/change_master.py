@@ -1,14 +1,18 @@
-"""CHANGE MASTER TO: set the source of a channel, its position and its connection (with MySQL's order of checks).
+"""CHANGE MASTER TO: set the source of a channel, its position and its connection.
+
+The order of the checks is MySQL's. Each row names the errors that a check raises:
 
     1. channel name                        3076
     2. running threads                     3081, 3021, 3085
     3. values and their dependencies       1210 … 1776
     4. stored records                      1201, 1872, REQ-6
-    5. relay logs purged (if both threads are stopped and the changes make the logs useless:
-       channel/change_plan.py), both records flushed, journal
 
-Neither rplctl nor a server raises 3075 or 3078. MySQL 9, too, lets two channels read one host and port. The reasons
-that prevent the removal of a channel have errors of their own (3081, 1205, or an error of the operating system).
+After the checks, the command purges the relay logs if both threads are stopped and the changes make the logs useless
+(channel/change_plan.py). Then it writes both records, and an entry in history.jsonl.
+
+rplctl never raises 3075 and 3078, and no server does. MySQL 9, too, lets two channels read one host and port. The
+reasons that prevent the removal of a channel have errors of their own (3081, 1205, or an error of the operating
+system).
 
 Invariant: both records change together (channel/change_store.py). The record of a running thread is not written,
 because the thread changes it at the same time.
@@ -48,8 +52,10 @@ _POSITION = ("master_log_file", "master_log_pos")
 
 
 def change_master(config: Config, channel_name: str, changes: MasterChanges, *, dry_run: bool = False) -> ChangeResult:
-    """Carry out CHANGE MASTER TO. Raises UsageError or RplError with MySQL's number if the change is refused,
-    ConfigError if an option file is not valid, and TargetError if the target is needed and does not answer.
+    """Carry out CHANGE MASTER TO for one channel. `dry_run` returns the same result and changes nothing.
+
+    Raises UsageError or RplError with MySQL's number if the change is refused. Raises ConfigError if an option file is
+    not valid, and TargetError if the target is needed and does not answer.
     """
     check_channel_name(channel_name)
     changes = without_zeros(changes)
@@ -74,12 +80,12 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
                 relay = repositories.relay_log_info.read()
         except TargetError as error:
             stays = (_applier_stays(changes, master, error, channel_name),)
-            threads |= {APPLIER: 0}  # as if the applier ran: its record and its relay logs are unchanged
+            threads |= {APPLIER: 0}  # treat the applier as running, so that its record and relay logs stay unchanged
         relay = _as_the_operator_says(repositories, changes, relay)
         plan.check_way(changes, master, relay)
         purges = not threads and plan.purges_relay_logs(changes, master)
         executed = _executed(channel, relay, by_gtid=master.uses_gtid) if purges else relay.exec_position
-        stored = replace(changes, password=None) if dry_run else changes  # the key of passwords may not exist yet
+        stored = replace(changes, password=None) if dry_run else changes  # a dry run must not create the key
         new_master = plan.new_master_info(config, stored, master, executed, purges)
         notes = [
             *plan.change_notes(config, changes, master, new_master),
@@ -106,8 +112,10 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
 
 
 def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
-    """Return RelayLogInfo without `left_at` if the operator names a position and the target is lost. Then the position
-    needs no marker until a transaction is committed (design D29).
+    """Return RelayLogInfo without `left_at` if the operator names a position and the target is lost.
+
+    While `left_at` is set, the position is valid only with a marker in the target. Without it, the position needs no
+    marker until a transaction is committed (design D29).
     """
     is_given = plan.names_position(changes) or changes.relay_log_pos is not None
     if not relay.left_at or not is_given or APPLIER in running(repositories.channel):
@@ -118,8 +126,10 @@ def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, re
 def _lost(
     repositories: Repositories, changes: MasterChanges, master: MasterInfo, *, dry_run: bool
 ) -> RelayLogInfo | None:
-    """Return RelayLogInfo with the position of the marker, because the stored record is lost. Raises RplError 1201 if
-    there is no marker either and the changes name neither a position nor another source.
+    """Return a new RelayLogInfo in place of the lost record, with the position of the marker; None if there is no
+    marker.
+
+    Raises RplError 1201 if there is no marker and the changes name neither a position nor another source.
     """
     found = made_again(repositories, master, dry_run=dry_run)
     if found is None and not (plan.names_position(changes) or plan.names_other_source(changes, master)):
@@ -128,8 +138,9 @@ def _lost(
 
 
 def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> BinlogPosition:
-    """Return the position up to which the source's log is applied or, if nothing is applied, the position at which
-    fetching began.
+    """Return the executed position in the source's log.
+
+    If nothing is applied yet, return the position at which the receiver began to fetch events.
     """
     index = RelayLogIndex(channel)
     begun = None
@@ -141,9 +152,10 @@ def _executed(channel: Channel, relay: RelayLogInfo, *, by_gtid: bool) -> Binlog
 
 
 def _applier_stays(changes: MasterChanges, master: MasterInfo, error: TargetError, channel: str) -> Note:
-    """Return the note that the applier continues in the present relay logs, because the target does not answer: only
-    the receiver changes its source, as if the applier ran. Raises TargetError if the changes move the applier's
-    position, because only the target knows the position of its rows.
+    """Return the note that the applier continues in its present relay logs, because the target does not answer.
+
+    The change then concerns only the receiver, as if the applier ran. Raises TargetError if the changes move the
+    applier's position, because only the target knows the position of its rows.
     """
     moved = [row.name for row in changes.given() if row.concerns != RECEIVE or row.name in _POSITION]
     is_other = plan.names_other_source(changes, master)

@@ -1,8 +1,8 @@
-"""`change-target`: let channels write to their target at a new address, after the target was moved.
+"""`change-target`: set the new address of a target that was moved, for the channels that write to it.
 
-Invariant: the options name the new target only after a check of each of these channels: the target holds rows of this
-instance and of the channel's source, at the recorded position or a later one. The only change is one atomic write of
-rplctl.toml, so after a kill the options name the old target or the new one.
+Before the command stores the address, it checks each of these channels. The target at the new address must have the
+rows of this instance and of the channel's source. Its position must be the recorded one or a later one. The only change
+is one atomic write of rplctl.toml. So after a kill, the options name either the old address or the new one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _AGAIN = "run: rplctl change-target URL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeTargetResult:
-    """The result of change-target. `channels`: the channels that use the new target → their positions in it."""
+    """The result of change-target. `channels` maps each channel that uses the new target to its position there."""
 
     target: str = field(metadata={"column": "Target"})
     previous: str = field(metadata={"column": "Previous_Target"})
@@ -66,10 +66,11 @@ class ChangeTargetResult:
 def change_target(
     config: Config, url: str, channel_name: str | None = None, password: str | None = None, *, dry_run: bool = False
 ) -> ChangeTargetResult:
-    """Set the URL of the target. `channel_name`: change only this channel's own section.
+    """Set the URL of the target for every channel that has no target of its own.
 
-    Raises UsageError 3081 if a thread runs, TargetError if the new target does not answer, lacks the rows of a channel,
-    or is older than the recorded position.
+    If `channel_name` is given, only the section of this channel is changed. `password` is the new password of the
+    target; None keeps the stored one if the server is the same. Raises UsageError 3081 if a thread runs. Raises
+    TargetError if the new target does not answer, lacks the rows of a channel, or is older than the recorded position.
     """
     datadir = config.datadir
     config = load_config(datadir, channel_name, config_file=config.config_file)  # None: channels without a section
@@ -80,7 +81,7 @@ def change_target(
     if password is not None:
         given["target_password"] = protect(password, datadir, makes_key=not dry_run)
     elif authority(str(given["target"])) != authority(config.target):
-        given["target_password"] = ""  # the stored password is for another server and is not sent to this one
+        given["target_password"] = ""  # the stored password belongs to another server: never send it to this one
     with one_engine(), ExitStack() as held:
         held.enter_context(files_may_change(datadir))
         held.enter_context(channels_stay(datadir))
@@ -106,12 +107,15 @@ def change_target(
 
 
 def _moved(config: Config, name: str | None, given: dict[str, Value]) -> Config:
-    """Return the channel's options as they will be after the change."""
+    """Return the options of channel `name` with the new values in `given`. None means the options of all channels."""
     return load_config(config.datadir, name, given, config_file=config.config_file)
 
 
 def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -> None:
-    """Raise UsageError for changes that are invalid whatever the targets hold."""
+    """Raise UsageError for a change that is invalid for every content of the two targets.
+
+    Examples are a lake, another kind of target, the present address, and an address that rplctl.toml does not set.
+    """
     hint = f"To write a new lake from the source's first log, run: {NEW_TARGET}; rplctl start"
     refuse_lake(config, hint)
     refuse_lake(replace(config, target=str(given["target"])), hint)
@@ -136,8 +140,9 @@ def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -
 
 
 def _channels(config: Config, given: dict[str, Value]) -> list[str]:
-    """Return every channel that has no target of its own. Some channels may have their records only as rows of the new
-    target.
+    """Return the name of every channel that has no target of its own.
+
+    The new target is searched, too, because a channel may have its records only as rows of this target.
     """
     moved = replace(config, target=str(given["target"]), target_password=str(given.get("target_password", "")))
     names = {name.casefold(): name for name in channels_of_folder(config.datadir)}
@@ -148,8 +153,9 @@ def _channels(config: Config, given: dict[str, Value]) -> list[str]:
 
 
 def _position_there(moved: Config, name: str) -> BinlogPosition:
-    """Return the channel's position in the new target. Raises TargetError if it is older than the recorded position, or
-    if the rows do not belong to the channel.
+    """Return the channel's executed position in the new target. `moved` has the options with the new target.
+
+    Raises TargetError if this position is older than the recorded one, or if the rows do not belong to the channel.
     """
     repositories = open_repositories(moved, name)
     shown = url_without_password(moved.target_place)
@@ -186,7 +192,7 @@ def _why(belonging: Belonging, shown: str, name: str) -> str:
 
 
 def _recorded(repositories: Repositories) -> RelayLogInfo:
-    """Return RelayLogInfo with the channel's position, from the records outside of the target."""
+    """Return the position that is recorded outside of the target: in the FILE, or else in the applier's status file."""
     if repositories.relay_log_info.kind is RepositoryKind.FILE:
         return repositories.relay()
     said = read_status(repositories.channel.status_path(APPLIER))

@@ -1,6 +1,7 @@
-"""The channel's applied transactions, for `verify` and `repair`: which positions are applied, and with which tables.
+"""Report the transactions that a channel has applied, and the table definitions at this point, to `verify` and
+`repair`.
 
-Invariant: the executed position is never newer than the rows. A marker in the target is exact; a file may be older.
+Invariant: the reported position is never newer than the rows. A marker in the target is exact; a file may be older.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ _RESTART_S: Final = 20.0  # seconds that a killed applier has to come back
 
 
 class ChannelTransactions:
-    """The transactions that the channel has applied, as `resolve.AppliedTransactions` needs them."""
+    """The state of one channel, in the form of the protocol `AppliedTransactions` in rplctl/verify/resolve.py.
+
+    `threads` are the threads that `verify` has started for its own run; None if it has started none.
+    """
 
     def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
         self._repositories, self._threads, self._ran_at = repositories, threads, float("-inf")
@@ -33,7 +37,9 @@ class ChannelTransactions:
         return is_applied(self._repositories, position)
 
     def executed(self) -> BinlogPosition:
-        """Return the executed position. A marker in the target is exact, but a file may be older than the rows."""
+        """Return the executed position: from the marker in the target if there is one, because a file may be older than
+        the rows.
+        """
         position = self._repositories.relay().exec_position
         if self._repositories.relay_log_info.kind is RepositoryKind.TABLE:
             return position
@@ -41,7 +47,7 @@ class ChannelTransactions:
         return marker.exec_position if marker is not None else position
 
     def runs(self) -> bool:
-        """True if both threads run, or ran within the last seconds. Raises the error of a thread started by verify."""
+        """True if both threads run, or ran within the last 20 s. Raises the error of a thread that `verify` started."""
         now = time.monotonic()
         if {RECEIVER, APPLIER}.issubset(running(self._repositories.channel)):
             self._ran_at = now
@@ -50,14 +56,19 @@ class ChannelTransactions:
         return now - self._ran_at < _RESTART_S
 
     def model(self, side: TargetSide, name: TableName) -> TableModel | None:
-        """Return the definition with which the applier uses the target's table; None if there is none."""
+        """Return the definition by which the applier writes the table; None if the table is unknown.
+
+        A target that is a MySQL or MariaDB server is asked for its own definition. Other targets store the source's.
+        """
         server = statement_target(side.target)
         if server is not None:
             return server.table_model(*name)
         return self.models().get(name)
 
     def models(self) -> Mapping[TableName, TableModel]:
-        """Return all definitions of a target that is not a server."""
+        """Return the stored definitions of all tables at the executed position, for a target that is not a MySQL or
+        MariaDB server.
+        """
         engine = self._repositories.engine()
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
             return load_models(connection, self._repositories.channel.name, self.executed()).tables

@@ -1,4 +1,5 @@
-"""REQ-6 for every verb that writes a record: if two repositories hold data, neither of them may be chosen."""
+"""Refuse a record that is in two repositories, before a command writes it: rplctl must not choose one of them (REQ-6).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from rplctl.repository.switch import RECORDS, SwitchAction, conflict, is_cut_off
 
 
 def refuse_both_places(repositories: Repositories) -> None:
-    """Raise RepositoryConflict if a record, such as RelayLogInfo, is in its file and also in its table.
+    """Raise RepositoryConflict if a record, for example RelayLogInfo, is in its file and also in its table.
 
-    An interrupted switch may leave a record in both; this is permitted, because the next start finishes the switch. A
-    target that does not answer is ignored.
+    After an interrupted `switch-repo`, the record may be in both. This is permitted, because the next start finishes
+    the command. If the target does not answer, its tables are not checked.
     """
     config, channel = repositories.config, repositories.channel
     if is_held_by_applier(config, channel):

@@ -1,8 +1,8 @@
-"""The options of CHANGE MASTER TO as one table: name, thread that they concern, type and range (MySQL manual).
+"""Define the options of CHANGE MASTER TO in one table, with name, type, range and the thread that each option concerns.
 
-A value that MySQL refuses is refused here with MySQL's error number. Invariant: no option is stored and then ignored.
-An option that rplctl does not support is refused with the reason (`refused`), unless its value turns it off. `None`
-always means that the option was not given.
+rplctl refuses each value that MySQL refuses, with MySQL's error number. Invariant: no option is stored and then
+ignored. An option that rplctl does not support has the reason in `refused`. Only the value that turns it off is
+accepted. `None` always means that the option was not given.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ RECEIVE, EXECUTE, BOTH = "receive", "execute", "both"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeOption:
-    """One option of CHANGE MASTER TO, a row of the table. `stores`: the field `master.FIELD` or `relay.FIELD`; '' if
-    the command computes the fields.
+    """One option of CHANGE MASTER TO, a row of the table.
+
+    `stores` names the field of a record that takes the value: `master.FIELD` or `relay.FIELD`. It is '' if the command
+    computes the fields.
     """
 
     name: str  # field of MasterChanges
@@ -66,8 +68,10 @@ class ChangeOption:
 
 
 def _row(kind: str, stores: str, help: str, **rest: Any) -> Any:
-    """Return a field of MasterChanges for one option. The option concerns the thread whose record stores it, unless
-    `rest` differs.
+    """Return a field of MasterChanges for one option, with the attributes of its ChangeOption as metadata.
+
+    By default, the option concerns the thread whose record stores the value. `rest` can set `concerns` and other
+    attributes.
     """
     concerns = RECEIVE if stores.startswith("master.") else EXECUTE
     return field(default=None, metadata={"concerns": concerns, "kind": kind, "stores": stores, "help": help, **rest})
@@ -227,16 +231,19 @@ CHANGE_OPTIONS: dict[str, ChangeOption] = {
 
 
 def parse_changes(texts: dict[str, str], password: str | None = None, reference: str | None = None) -> MasterChanges:
-    """Return the changes with typed values from the texts that the operator typed. Raises UsageError if a text is not a
-    value of its option.
+    """Return the changes with typed values. `texts` maps the name of each given option to the text that the operator
+    typed.
+
+    Raises UsageError if a text is not a value of its option.
     """
     parsed: dict[str, Any] = {name: parse_value(CHANGE_OPTIONS[name], text) for name, text in texts.items()}
     return MasterChanges(**parsed, password=password, password_reference=reference)
 
 
 def parse_value(row: ChangeOption, text: str) -> object:
-    """Return the text as a value of the option's type. `check_changes` checks the ranges that have a MySQL error of
-    their own.
+    """Return the text as a value of the option's type. Raises UsageError 1210 if the text does not have this type.
+
+    The range is not checked here. `check_changes` does this later, because some ranges have a MySQL error of their own.
     """
     if any(ord(c) < 0x20 or ord(c) == 0x7F for c in text):
         raise incorrect(row, "control characters are not allowed")
@@ -292,15 +299,17 @@ def incorrect(row: ChangeOption, why: str) -> UsageError:
 
 
 def without_zeros(changes: MasterChanges) -> MasterChanges:
-    """Return the changes without a port or pause of 0: MySQL and MariaDB treat 0 as not given, so the stored value is
-    kept.
+    """Return the changes without a port or connect retry of 0.
+
+    MySQL and MariaDB treat 0 as "not given" for these two options, so that the stored value is kept.
     """
     return replace(changes, **{name: None for name in ZERO_IS_NOT_GIVEN if getattr(changes, name) == 0})
 
 
 def check_changes(changes: MasterChanges) -> None:
-    """Check the ranges and forms of single values. Raises UsageError, with MySQL's number if there is one, for a value
-    that is not permitted.
+    """Check the range and the form of each given value, independently of the other values.
+
+    Raises UsageError for a value that is not permitted, with MySQL's number if MySQL has one.
     """
     for row in changes.given():
         value = getattr(changes, row.name)
@@ -326,8 +335,9 @@ def check_changes(changes: MasterChanges) -> None:
 
 
 def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[ChangeOption]:
-    """Yield the options whose stored value has no effect in rplctl. The files of a server, or an older rplctl, may have
-    set them.
+    """Yield the options that rplctl does not support and whose stored value still turns them on.
+
+    Such values come from the files of a server, or from an older rplctl.
     """
     records = {"master": master, "relay": relay}
     for row in CHANGE_OPTIONS.values():
@@ -337,7 +347,7 @@ def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[Change
 
 
 def _is_off(row: ChangeOption, value: Any) -> bool:
-    """True if the value turns the option off, so that it requests only the behaviour that rplctl always has."""
+    """True if the value turns the option off: it requests only the behaviour that rplctl always has."""
     if row.name == "master_compression_algorithms":
         return not value or "uncompressed" in [name.strip().lower() for name in value.split(",")]
     record, _, name = row.stores.partition(".")

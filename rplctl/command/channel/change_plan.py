@@ -1,11 +1,15 @@
-"""CHANGE MASTER TO as a pure function: it computes the new records from the stored records and the given options.
+"""Compute the new records of CHANGE MASTER TO from the stored records and the given options, as a pure function.
 
-The semantics are MySQL's (MySQL manual), except for options that move a position (design D22). Invariant: an option
-moves the executed position, or the position to fetch from, only if it names a position, another source or another way
-to find the position (GTID on or off). Only such options remove the relay logs. A stopped MySQL removes its relay logs
-at every CHANGE MASTER and fetches them again, but its source may have purged them by then. If the given host, port and
-folder equal the stored ones, the source is the same: its server id, its UUID and the heartbeat period are reset, the
-position is not.
+The semantics are those of the MySQL manual, except for options that move a position (design D22). Invariant: a change
+moves the executed position or the position to fetch from only if one of these is given:
+
+* a position
+* another source
+* another way to find the position (GTID on or off)
+
+Only these changes remove the relay logs. A stopped MySQL removes its relay logs at every CHANGE MASTER and fetches the
+events again, but its source may have purged them by then. If the given host, port and folder equal the stored ones, the
+source is the same. Then its server id, its UUID and the heartbeat period are reset, and the position is kept.
 """
 
 from __future__ import annotations
@@ -47,8 +51,9 @@ def default_heartbeat(config: Config) -> float:
 
 
 def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
-    """Check the given options against each other and against the stored ones, in MySQL's order. Raises UsageError if
-    they contradict each other.
+    """Check the given options against each other and against the stored ones, in MySQL's order.
+
+    Raises UsageError if two of them contradict each other, or if the channel would have no source.
     """
     _check_gtid_options(changes, master, relay)
     do, ignore = changes.do_domain_ids, changes.ignore_domain_ids
@@ -118,8 +123,9 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
 
 
 def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
-    """Return the value of MasterInfo.using_gtid after the change. As with MariaDB, a position without MASTER_USE_GTID
-    turns GTIDs off (4190).
+    """Return the value of MasterInfo.using_gtid after the change.
+
+    If a position is given without MASTER_USE_GTID, the channel stops using GTIDs, as in MariaDB (warning 4190).
     """
     if changes.master_use_gtid is not None:
         return USE_GTID.index(str(changes.master_use_gtid))
@@ -127,8 +133,10 @@ def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
 
 
 def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
-    """Check that the channel can continue at the same position if GTIDs replace a file position or vice versa. Raises
-    UsageError if the GTIDs or the file position are unknown, or if the GTIDs are of the other vendor.
+    """Check that the channel can continue at the same position if it starts or stops using GTIDs.
+
+    Raises UsageError if the channel does not know its GTIDs, or its file position, or if its GTIDs are of the other
+    vendor.
     """
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
     if any(after):
@@ -150,8 +158,10 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
 
 
 def _refuse_other_vendors(executed: str, *, by_mysql: bool) -> None:
-    """Raise UsageError if the applied GTIDs are of the other vendor: MySQL and MariaDB cannot use each
-    other's GTIDs.
+    """Raise UsageError if the applied GTIDs are of the other vendor, because MySQL and MariaDB cannot use each other's
+    GTIDs.
+
+    `executed` contains the applied GTIDs; '' means none. `by_mysql` is True if the new source uses MySQL's GTIDs.
     """
     if executed and (":" in executed) is not by_mysql:
         raise UsageError(
@@ -186,7 +196,11 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
 
 
 def _unknown_gtids(executed: str) -> str:
-    """Return a text about a gap in these GTIDs; '' if no gap is visible. They should be all GTIDs before a position."""
+    """Return a text about missing GTIDs in `executed`; '' if none are visibly missing.
+
+    `executed` should contain all GTIDs before the channel's position. A set that does not begin with 1 lacks earlier
+    ones.
+    """
     if not executed:
         return "the applied GTIDs are unknown"
     begun = [part for part in executed.split(",") if ":" in part and not re.search(r":1(-|:|$)", part.strip())]
@@ -194,8 +208,10 @@ def _unknown_gtids(executed: str) -> str:
 
 
 def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> None:
-    """Raise UsageError 1650 if IGNORE_SERVER_IDS contains the channel's own id, which would undo
-    replicate_same_server_id.
+    """Raise UsageError 1650 if IGNORE_SERVER_IDS contains the channel's own server id and replicate_same_server_id is
+    on.
+
+    The two settings contradict each other, because the option asks for the events with this id.
     """
     if not (config.replicate_same_server_id and changes.ignore_server_ids):
         return
@@ -208,7 +224,7 @@ def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> No
 
 
 def names_position(changes: MasterChanges) -> bool:
-    """True if a position in the source's log is given."""
+    """True if the changes name a file or an offset in the source's log."""
     return changes.master_log_file is not None or changes.master_log_pos is not None
 
 
@@ -223,8 +239,10 @@ def names_other_source(changes: MasterChanges, master: MasterInfo) -> bool:
 
 
 def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo:
-    """Return `master`, an empty record, with the given source. The old MasterInfo was lost, but the position in
-    RelayLogInfo was not, so the source counts as the same.
+    """Return the empty record `master` with the host, port and folder of the changes.
+
+    This is for a channel that lost MasterInfo but still has RelayLogInfo with a position. The given source then counts
+    as the same, so that the position stays valid.
     """
     folder = os.path.realpath(changes.master_binlog_dir) if changes.master_binlog_dir else ""
     return replace(
@@ -233,7 +251,7 @@ def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo
 
 
 def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
-    """True if the change makes the relay logs useless, so that they are removed if both threads are stopped."""
+    """True if the change makes the relay logs useless. The caller then removes them, if both threads are stopped."""
     if changes.relay_log_file is not None or changes.relay_log_pos is not None:
         return False
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
@@ -241,15 +259,18 @@ def purges_relay_logs(changes: MasterChanges, master: MasterInfo) -> bool:
 
 
 def _ways(changes: MasterChanges, master: MasterInfo) -> tuple[bool, bool]:
-    """Return two bools for the way in which the channel will find its position: by MySQL's GTIDs, and by MariaDB's
-    GTIDs. If both are False, the channel uses file and position.
+    """Return how the channel will find its position: (True, False) by MySQL's GTIDs, (False, True) by MariaDB's GTIDs.
+
+    (False, False) means by file and offset.
     """
     auto = changes.master_auto_position
     return master.enabled_auto_position if auto is None else auto, bool(_use_gtid(changes, master))
 
 
 def _moves(changes: MasterChanges, record: str) -> dict[str, Any]:
-    """Return the fields of the record `record` that the options set, with their new values."""
+    """Return the fields of one record that the given options set, with their new values. `record` is 'master' or
+    'relay'.
+    """
     stores = ((row.name, *row.stores.split(".")) for row in changes.given())
     return {field: getattr(changes, name) for name, owner, field in stores if owner == record}
 
@@ -257,8 +278,10 @@ def _moves(changes: MasterChanges, record: str) -> dict[str, Any]:
 def new_master_info(
     config: Config, changes: MasterChanges, master: MasterInfo, executed: BinlogPosition, purges: bool
 ) -> MasterInfo:
-    """Return MasterInfo after the change. `executed`: the position to fetch from if relay logs are removed and no
-    option names a position.
+    """Return MasterInfo after the change.
+
+    `purges` is True if the relay logs will be removed. If also no option names a position, the receiver fetches from
+    `executed`.
     """
     moves = _moves(changes, "master")
     moves["using_gtid"] = _use_gtid(changes, master)
@@ -273,12 +296,12 @@ def new_master_info(
         moves.setdefault("heartbeat", default_heartbeat(config))
     is_other = names_other_source(changes, master)
     if is_other or names_position(changes):
-        # the read position no longer matches the relay logs; relay logs that are kept continue at another position
+        # The read position no longer matches the end of the relay logs. If they are kept, SET_BY_COMMAND records this.
         moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0 if purges else SET_BY_COMMAND}
         if not names_position(changes):
             moves |= {"master_log_name": "", "master_log_pos": FIRST_EVENT_POSITION}
     elif purges:
-        # received transactions that are not applied are removed with the relay logs, so they are fetched again
+        # The removed relay logs contain transactions that are not applied yet, so the receiver fetches them again.
         moves |= {"master_log_name": executed.log_name, "master_log_pos": executed.log_pos}
         moves |= {"flushed_relay_log_name": "", "flushed_relay_log_pos": 0}
     if any(_ways(changes, master)) and (purges or not master.uses_gtid):
@@ -295,7 +318,7 @@ def new_master_info(
 def new_relay_log_info(
     channel: Channel, changes: MasterChanges, relay: RelayLogInfo, masters: tuple[MasterInfo, MasterInfo], purges: bool
 ) -> RelayLogInfo:
-    """Return RelayLogInfo after the change. `masters`: MasterInfo before and after the change."""
+    """Return RelayLogInfo after the change. `masters` contains MasterInfo before and after the change."""
     before, master = masters
     moves = _moves(changes, "relay")
     if changes.privilege_checks_user is not None:
@@ -307,7 +330,7 @@ def new_relay_log_info(
     if purges and master.uses_gtid and not names_other_source(changes, before):
         relay = relay.at(first, relay.exec_position)  # used only if the channel stops using GTIDs
     elif purges:
-        # RelayLogInfo holds the read position, too: a second CHANGE MASTER without a start reads it from here
+        # Store the read position in RelayLogInfo, too, for a second CHANGE MASTER before the next start.
         relay = relay.at(first, master.read_position)
     elif changes.relay_log_file is not None or changes.relay_log_pos is not None:
         rest = {name: value for name, value in moves.items() if name not in ("relay_log_name", "relay_log_pos")}
@@ -318,8 +341,10 @@ def new_relay_log_info(
 
 
 def _given_relay_position(channel: Channel, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
-    """Return `relay` with the position RELAY_LOG_FILE and RELAY_LOG_POS, and the source position to which it
-    corresponds. Raises UsageError unless it is the end of a transaction in an existing relay log.
+    """Return `relay` at the position RELAY_LOG_FILE and RELAY_LOG_POS, with the corresponding position in the source's
+    log.
+
+    Raises UsageError if the relay log does not exist, or if no transaction ends at this position.
     """
     from rplctl.relay_log.locate import boundary_at
 
@@ -346,9 +371,10 @@ def _assigned_gtids(value: str) -> dict[str, str]:
 
 
 def repeats(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo) -> bool:
-    """True if the applier would apply transactions again, because the given position is before the executed one.
+    """True if the applier would apply transactions a second time, because the given position is before the executed
+    one.
 
-    With MySQL's GTIDs the applier skips them, as in MySQL (applier/feed/skip.py).
+    With MySQL's GTIDs the result is False: the applier skips executed transactions, as in MySQL (applier/feed/skip.py).
     """
     executed = relay.exec_position
     if not executed.log_name or ":" in relay.gtid_executed or names_other_source(changes, previous):
@@ -364,8 +390,8 @@ def repeats(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo) -
 
 
 def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLogInfo, purges: bool) -> Iterator[Note]:
-    """Yield notes about the channel's position if the change may surprise the operator. `relay`: RelayLogInfo before
-    the change.
+    """Yield notes about a change of the position that may surprise the operator. `relay` is RelayLogInfo before the
+    change.
     """
     after, executed = any(_ways(changes, previous)), relay.exec_position
     if names_other_source(changes, previous) and not (after or names_position(changes)) and executed.log_name:
@@ -384,7 +410,9 @@ def position_notes(changes: MasterChanges, previous: MasterInfo, relay: RelayLog
 
 
 def change_notes(config: Config, changes: MasterChanges, previous: MasterInfo, master: MasterInfo) -> Iterator[Note]:
-    """Yield notes about the change. `previous`, `master`: MasterInfo before and after the change."""
+    """Yield MySQL's warnings about the given options. `previous` and `master` are MasterInfo before and after the
+    change.
+    """
     if changes.master_log_file is not None and changes.master_log_pos is None:
         yield Note(
             "CHANGE MASTER TO with a MASTER_LOG_FILE clause but no MASTER_LOG_POS clause may not be safe. "

@@ -1,8 +1,9 @@
-"""Writes both records of a channel as one change, for change-master, import-info and every start.
+"""Write both records of a channel as one change, for change-master, import-info and every start.
 
-Invariant: both records are durable when `store_change` returns. A change needs two writes: `change_master.pending` in
-the run folder holds both records until both writes are durable. If the command is killed in between, the next start or
-change finishes it. The record of a running thread is never written, because the thread changes it at the same time.
+Invariant: both records are durable when `store_change` returns. A change needs two writes. Until both are durable, the
+file `change_master.pending` in the channel's run folder has the contents of both records. If the command is killed in
+between, the next start or change finishes it. The record of a running thread is never written, because the thread
+changes it at the same time.
 """
 
 from __future__ import annotations
@@ -66,9 +67,11 @@ class ChangeResult:
 
 
 def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
-    """Bring the stored position of a stopped applier up to date, before a command reads or moves it: the target may
-    have transactions that a crash kept out of a file (modes marker and xa). True if the record may have changed. Raises
-    TargetError if the target reports an error.
+    """Bring the stored position of a stopped applier up to date, before a command reads or moves it. True if it may
+    have moved.
+
+    If the position is in a file, a crash may have prevented its last write. Then the target has transactions after this
+    position (commit modes marker and xa). Raises TargetError if the target reports an error.
     """
     config, channel = repositories.config, repositories.channel
     if APPLIER in running(channel) or not repositories.relay_log_info.exists():
@@ -76,7 +79,7 @@ def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
     if not may_have_target(config):  # a query would create the target's file
         return False
     if dry_run or not repositories.target_has("rplctl_commit_marker") or not repositories.target_is_fit():
-        return False  # the target has no transactions of this channel to resolve
+        return False  # the target has no transactions of this channel
     from rplctl.commit.position_store import resolve
 
     resolve(config, channel, repositories.engine())
@@ -86,7 +89,7 @@ def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
 def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[MasterInfo, RelayLogInfo]:
     """Return the stored records, or the records of a new channel with a Master_id of its own (WL#2775 REQ-2).
 
-    For the first channel the tables are created, except in a dry run.
+    A new channel with a TABLE repository also creates the tables, except in a dry run.
     """
     config, channel = repositories.config, repositories.channel.name
     if repositories.master_info.exists():
@@ -111,8 +114,10 @@ def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[Master
 
 
 def _refuse_a_second_record(repositories: Repositories) -> None:
-    """Raise RepositoryConflict if the other kind of repository already has a record of the channel, after a switch or a
-    change of options. With a second record, REQ-6 could not decide which one counts.
+    """Raise RepositoryConflict if the other kind of repository already has a MasterInfo of the channel.
+
+    This happens after a change of the option master_info_repository. With two records, a later command could not decide
+    which one is valid (REQ-6).
     """
     config, name, here = repositories.config, repositories.channel.name, repositories.master_info
     other = RepositoryKind.FILE if here.kind is RepositoryKind.TABLE else RepositoryKind.TABLE
@@ -125,7 +130,7 @@ def _refuse_a_second_record(repositories: Repositories) -> None:
     except TargetError as error:
         if not error.transient:
             raise
-        return  # the target does not answer: `start` checks both repositories again and refuses to choose (REQ-6)
+        return  # The target does not answer. `start` checks both repositories again, and refuses two records (REQ-6).
     if is_there:
         raise RepositoryConflict(
             f"MasterInfo of channel '{name}' is in {there.where}, and master_info_repository names {here.where}",
@@ -134,8 +139,9 @@ def _refuse_a_second_record(repositories: Repositories) -> None:
 
 
 def store_change(repositories: Repositories, result: ChangeResult, statement: str) -> None:
-    """Write both records durably, by way of the pending file. The caller holds the admin lock, has resolved the
-    position and has refused invalid changes.
+    """Write both records durably, by way of the pending file. `statement` names the command in the history.
+
+    The caller has the admin lock of the channel, has called `resolve_position`, and has refused invalid changes.
     """
     channel = repositories.channel
     master = None if RECEIVER in result.untouched else result.master_info
@@ -163,7 +169,10 @@ def store_change(repositories: Repositories, result: ChangeResult, statement: st
 def _carry_out(
     repositories: Repositories, master: MasterInfo | None, relay: RelayLogInfo | None, *, purges: bool
 ) -> None:
-    """Write the records of the pending file. A record that is None stays unchanged."""
+    """Write the records of the pending file, and then remove this file. A record that is None is not written.
+
+    `purges` also removes the relay logs and the files of an unfinished clone.
+    """
     channel = repositories.channel
     if purges:
         purge_all(channel)
@@ -178,8 +187,10 @@ def _carry_out(
 
 
 def _forget_source(repositories: Repositories, result: ChangeResult) -> None:
-    """Remove the source's identity from the target if the new records do not name it. The removal comes first: until
-    the records are written, an unknown source is treated like the known one (own_tables/owner.py).
+    """Remove the source's identity from the target if the new records have no identity or another one.
+
+    The removal comes before the write of the records. A crash in between does no harm: until the next start, an unknown
+    source is treated like the known one (own_tables/owner.py).
     """
     old, new = result.previous, result.master_info
     is_known = (old.uuid, old.master_server_id) == (new.uuid, new.master_server_id)
@@ -201,8 +212,11 @@ def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:
 
 
 def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
-    """Make the present table definitions valid from the start of the logs, if the source changes, or if the channel
-    goes back to a position from which executed GTIDs are skipped.
+    """Make the present table definitions valid from the start of every log, if the new position is before the executed
+    one.
+
+    This is necessary if the source changes, or if the applier skips the executed transactions after the new position.
+    The definitions that were valid in the past would not match these tables.
     """
     stored = repositories.relay()
     old, new = result.previous, result.master_info
@@ -216,7 +230,7 @@ def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
 
 
 def keep_models(repositories: Repositories, stored: RelayLogInfo) -> None:
-    """Make the table definitions that are valid at the stored position valid from the start of any log."""
+    """Make the table definitions that are valid at the stored position valid from the start of every log."""
     if repositories.target_has("rplctl_table_models"):
         from rplctl.own_tables.models import load_models, rebase_models
 
@@ -226,7 +240,9 @@ def keep_models(repositories: Repositories, stored: RelayLogInfo) -> None:
 
 
 def _in_words(result: ChangeResult, verb: str) -> str:
-    """Return the change in the words of MySQL's error log. It contains no password."""
+    """Return a text about the change for the history, in the form that MySQL writes to its error log, without the
+    password.
+    """
     channel = f" FOR CHANNEL '{result.channel}'" if result.channel else ""
     return (
         f"'{verb}{channel} executed'. Previous state {_state(result.previous)}. New state {_state(result.master_info)}."
@@ -246,7 +262,9 @@ def _pending_path(channel: Channel) -> Path:
 
 
 def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
-    """Return the content of the pending file. Raises RplError if it is damaged, because the change is then unknown."""
+    """Return the content of the pending file. Raises RplError if it is damaged, because the interrupted change is then
+    unknown.
+    """
     try:
         record = parsed_json(read_plain(path))
         is_whole = isinstance(record, dict) and {"master_info", "relay_log_info", "purge"} <= record.keys()
@@ -261,8 +279,9 @@ def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
 
 
 def finish_pending_change(config: Config, channel: Channel) -> bool:
-    """Complete a CHANGE MASTER that was killed in the middle. True if there was one. The caller holds the
-    admin lock.
+    """Complete a CHANGE MASTER that was killed in the middle. True if there was one.
+
+    The caller has the admin lock of the channel.
     """
     found = _pending_change(channel)
     if found is None:
@@ -272,8 +291,9 @@ def finish_pending_change(config: Config, channel: Channel) -> bool:
 
 
 def after_pending_change(repositories: Repositories, *, dry_run: bool) -> tuple[Repositories, tuple[Note, ...]]:
-    """Finish an interrupted CHANGE MASTER, and return the repositories and a note about it. A dry run changes nothing,
-    and returns repositories that show the finished change.
+    """Finish an interrupted CHANGE MASTER, and return the repositories and a note about it; no note if there was none.
+
+    A dry run finishes nothing. It returns repositories that show the records as they will be.
     """
     found = _pending_change(repositories.channel)
     if found is None:
@@ -325,7 +345,7 @@ class _Foreseen(Generic[Info]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PendingChange:
-    """The content of the pending file. A record that is None stays unchanged."""
+    """The content of the pending file: the records to write. A record that is None is not written."""
 
     master: MasterInfo | None
     relay: RelayLogInfo | None
@@ -333,8 +353,9 @@ class _PendingChange:
 
 
 def _pending_change(channel: Channel) -> _PendingChange | None:
-    """Return the pending change, or None if there is none or if the thread of a record in it runs. Raises RplError if
-    the file of the change is damaged.
+    """Return the change in the pending file; None if there is no such file.
+
+    The result is also None if the thread of one of its records runs. Raises RplError if the file is damaged.
     """
     path = _pending_path(channel)
     if not path.exists():

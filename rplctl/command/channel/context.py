@@ -1,8 +1,11 @@
-"""The first steps of every verb: the channel's repositories, the running threads, and the stored records.
+"""Provide the first steps of every command: the channel's repositories, the running threads, and the stored records.
 
-Invariant: a verb changes things only inside `administer`. There, no backup lock is held (LOCK INSTANCE FOR BACKUP), no
-command collects the state of the logs (WL#9452 F-2.3), no rename of the channel is unfinished, and the verb holds the
-channel's `admin` lock.
+Invariant: a command changes a channel only inside `administer`. Inside this block:
+
+* No backup lock is held (LOCK INSTANCE FOR BACKUP).
+* No command collects the state of the logs (WL#9452 F-2.3).
+* No rename of the channel is unfinished.
+* The command holds the channel's `admin` lock.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Repositories:
-    """Both repositories of one channel. `engine`: connects to the target at its first call."""
+    """Both repositories of one channel. `engine` connects to the target when it is called for the first time."""
 
     config: Config
     channel: Channel
@@ -76,8 +79,9 @@ class Repositories:
     engine: Callable[[], Engine]
 
     def master(self) -> MasterInfo:
-        """Return the channel's connection record. Raises NotConfigured 3074 or 1200 if CHANGE MASTER never ran for the
-        channel.
+        """Return MasterInfo. Raises NotConfigured 3074 or 1200 if CHANGE MASTER never ran for the channel.
+
+        Raises UnfitTarget instead if the record was in a target that is lost.
         """
         info = self.master_info.stored()
         if info is None or not info.is_configured:
@@ -92,31 +96,38 @@ class Repositories:
             self.refuse_unfit_target()
 
     def refuse_unfit_target(self) -> None:
-        """Raise UnfitTarget if the target does not belong to the stored position (design D29). Raises TargetError if
-        the target does not answer.
+        """Raise UnfitTarget if the target is not the one to which the stored position belongs (design D29).
+
+        Raises TargetError if the target does not answer.
         """
         from rplctl.commit.belonging import refuse_unfit
 
         refuse_unfit(self.config, self.channel, self.engine)
 
     def target_is_fit(self) -> bool:
-        """True if the target belongs to the stored position. Raises TargetError if the target does not answer."""
+        """True if the stored position belongs to this target. Raises TargetError if the target does not answer."""
         return self.belonging().error is None
 
     def belonging(self) -> Belonging:
-        """Return whether the target belongs to the stored position, with the error if it does not. Raises TargetError
-        if the target does not answer.
+        """Return the answer to the question whether the stored position belongs to this target, with the error if it
+        does not.
+
+        Raises TargetError if the target does not answer.
         """
         from rplctl.commit.belonging import belonging_of
 
         return belonging_of(self.config, self.channel, self.engine)
 
     def relay(self) -> RelayLogInfo:
-        """Return RelayLogInfo, or a new one if none is stored. After RESET, it has only settings."""
+        """Return RelayLogInfo. If none is stored, return a new one without a position. After RESET, it has only
+        settings.
+        """
         return self.relay_log_info.stored() or RelayLogInfo(channel_name=self.channel.name)
 
     def target_has(self, table: str) -> bool:
-        """True if the target has this internal table. It has none before the applier's first start."""
+        """True if the target has this internal table of rplctl. Before the applier's first start, there are no internal
+        tables.
+        """
         from rplctl.repository.table import is_file_missing, mapped_errors
         from rplctl.repository.tables import own_table_exists
 
@@ -127,8 +138,9 @@ class Repositories:
             return own_table_exists(connection, table)
 
     def marker(self) -> tuple[RelayLogInfo | None, bool]:
-        """Return the position that the transactions themselves have written to the target, as commit.marker.read_marker
-        does. Raises TargetError if the target reports an error.
+        """Return the position of the marker, and True if the file had the same position at the last orderly stop.
+
+        Without a marker, return (None, False). Raises TargetError if the target reports an error.
         """
         if not self.target_has("rplctl_commit_marker"):
             return None, False
@@ -143,11 +155,12 @@ class Repositories:
 def administer(
     config: Config, channel_name: str, *, makes: bool = False, dry_run: bool = False
 ) -> Iterator[Repositories]:
-    """Lock the channel for changes within the block, and yield its repositories. The block must use the options in
-    them.
+    """Lock the channel for changes within the block, and yield its repositories, whose `config` the block must use.
 
-    `makes`: the instance folder need not exist. `dry_run`: refuse an interrupted rename instead of finishing it.
-    Raises LockBusy if another command changes the channel (1205: the instance is locked for a backup), NotConfigured
+    `makes` permits that the instance folder does not exist. `dry_run` refuses an interrupted rename instead of
+    finishing
+    it. Raises LockBusy if another command changes the channel (1205: the instance is locked for a backup),
+    NotConfigured
     if the instance folder is missing, and RplError for an error of the operating system.
     """
     channel, datadir = Channel(channel_name, config.datadir), config.datadir
@@ -171,8 +184,9 @@ def administer(
 
 
 def kinds_now(config: Config, channel: str) -> Config:
-    """Return the options with the present kinds of the repositories. A `switch-repo` may have changed them since the
-    options were read. Raises ConfigError if an option file is not valid.
+    """Return the options with the present kinds of both repositories: FILE or TABLE.
+
+    A `switch-repo` may have changed them after `config` was read. Raises ConfigError if an option file is not valid.
     """
     path = config.datadir / INSTANCE_FILE
     _, section = read_options(path, channel) if path.exists() else ({}, {})
@@ -191,7 +205,9 @@ _END_CONNECTION = "or, if a client of serve --mysql holds the lock, run in that 
 
 @contextmanager
 def files_may_change(datadir: Path) -> Iterator[None]:
-    """Prevent backup locks within the block. Raises LockBusy 1205 if one is held."""
+    """Prevent other programs from locking the instance for a backup within the block. Raises LockBusy 1205 if it is
+    locked.
+    """
     with closing(InstanceLock(datadir)) as lock:
         if not lock.acquire_verb(BACKUP_PATIENCE_S):
             raise lock_wait_timeout("the instance is locked for a backup", f"rplctl unlock-instance\n{_END_CONNECTION}")
@@ -200,8 +216,9 @@ def files_may_change(datadir: Path) -> Iterator[None]:
 
 @contextmanager
 def channels_stay(datadir: Path) -> Iterator[None]:
-    """Prevent the collection of the state of the logs within the block (WL#9452 F-2.3). Raises LockBusy 1205 if a
-    collection does not end in time.
+    """Prevent other commands from collecting the state of the logs within the block (WL#9452 F-2.3).
+
+    Raises LockBusy 1205 if a running collection does not end in time.
     """
     with closing(channel_map(datadir)) as lock:
         if not lock.acquire_shared(PATIENCE_S):
@@ -213,8 +230,11 @@ _shared: ContextVar[dict[str, Engine] | None] = ContextVar("_shared", default=No
 
 
 def engine_of(config: Config) -> Callable[[], Engine]:
-    """Return a function that connects to the target at its first call. It raises TargetError if the server is silent.
-    Inside `one_engine`, all options with the same target share one engine.
+    """Return a function that connects to the target when it is called for the first time, and then returns the same
+    engine.
+
+    The function raises TargetError if the server does not answer. Inside a `one_engine` block, all options with the
+    same target share one engine.
     """
     shared = _shared.get()
     opened: dict[str, Engine] = {} if shared is None else shared
@@ -243,7 +263,10 @@ def source_shown(master: MasterInfo) -> str:
 
 
 def reach_engine(engine: Engine) -> None:
-    """Check that the target answers. An error message from the target counts as an answer."""
+    """Return when the target has answered. An error message from the target counts as an answer.
+
+    Without an answer the function waits, so the caller sets a deadline.
+    """
     from sqlalchemy.exc import SQLAlchemyError
 
     with suppress(RplError, SQLAlchemyError, OSError), engine.connect() as connection:
@@ -252,8 +275,9 @@ def reach_engine(engine: Engine) -> None:
 
 @contextmanager
 def ask_source(config: Config, master: MasterInfo) -> Iterator[Ask]:
-    """Yield a function that runs queries on the source with the channel's account. Opening the session and each query
-    raise SourceError if the source does not answer or refuses.
+    """Yield a function that runs queries on the source, with the channel's account.
+
+    Opening the session raises SourceError if the source does not answer or refuses. So does each query.
     """
     from rplctl.source.survey import survey
 
@@ -265,28 +289,31 @@ def ask_source(config: Config, master: MasterInfo) -> Iterator[Ask]:
 
 
 def refuse_lake(config: Config, hint: str) -> None:
-    """Raise UsageError if the target is a lake, for commands that themselves write rows of the target."""
+    """Raise UsageError if the target is a lake. Commands that themselves write rows to the target call this first."""
     if dialect_of(target_kind(config.target_place)).commits_per_table:
         raise UsageError("a lake accepts rows only from the binary log", hint=hint)
 
 
 def refuse_changes(config: Config) -> None:
-    """Raise UsageError if the target is a lake of changes, for commands that read the target's rows."""
+    """Raise UsageError if the target is a lake of changes. Commands that read rows of the target call this first."""
     if not dialect_of(target_kind(config.target_place)).has_rows(config.target_place):
         hint = "To list the changes of a table, run: rplctl show-changes --table DB.TABLE; a Delta mirror has rows"
         raise UsageError("a lake stores changes, not rows that could be compared", hint=hint)
 
 
 def no_engine() -> Engine:
-    """Raise AssertionError, because a repository that is a FILE needs no engine."""
+    """Raise AssertionError. This function replaces the one that connects to the target where every repository is a
+    FILE.
+    """
     raise AssertionError("a FILE needs no engine")
 
 
 @contextmanager
 def one_engine() -> Iterator[None]:
-    """Share one engine for each target within the block, for commands that read many channels or repeat their queries.
-    So 256 channels do not need 256 connections, and no connection stays open. A nested block uses the engines of the
-    outer block.
+    """Share one engine for each target within the block, and close the engines at its end.
+
+    Commands that read many channels, or that repeat their queries, use this block. So 256 channels do not need 256
+    connections. A nested block uses the engines of the outer block.
     """
     if _shared.get() is not None:
         yield
@@ -303,7 +330,7 @@ def one_engine() -> Iterator[None]:
 
 
 def _close_at_return(engine: Engine) -> None:
-    """Close a connection of the engine when it is returned after the block, because its query was slow."""
+    """Close each connection that a slow query still uses at the end of the block, as soon as the query returns it."""
     from sqlalchemy import event
 
     event.listen(engine.pool, "checkin", lambda _, record: record.invalidate())
@@ -311,16 +338,19 @@ def _close_at_return(engine: Engine) -> None:
 
 @contextmanager
 def one_look() -> Iterator[None]:
-    """Share engines and answers within the block, for a reading of many channels that takes seconds. Queries that do
-    not depend on the channel run once.
+    """Share engines and answers within the block, for a command that reads many channels.
+
+    A query whose answer is the same for all channels runs only once. The block must take only seconds, because the
+    answers are not renewed.
     """
     with one_engine(), asked_once():
         yield
 
 
 def open_repositories(config: Config, name: str) -> Repositories:
-    """Return the repositories of the channel. Raises ConfigError if an option is not valid, and TargetError if a TABLE
-    cannot be reached.
+    """Return the repositories of channel `name`.
+
+    Raises ConfigError if an option is not valid, and TargetError if a repository in a table cannot be reached.
     """
     engine = engine_of(config)
     channel = Channel(name, config.datadir)
@@ -329,13 +359,15 @@ def open_repositories(config: Config, name: str) -> Repositories:
 
 
 def known_channels(config: Config, says: Callable[[Note], None] = lambda note: None) -> list[str]:
-    """Return the names of all channels, as `list_channels` does. If the target does not answer, return the channels
-    that the options and the folder name, and report this by `says`: viewing or stopping channels needs no target.
+    """Return the names of all channels, sorted. Commands that show or stop channels use it, because they need no
+    target.
+
+    If a target does not answer, the names come from the options and the folder, and `says` receives a note about this.
     Raises TargetError if there are no such names.
     """
     found = find_channels(config, engine_of)
     known = {name.casefold() for name in (*found.names, *found.perhaps)}
-    # channels whose records were in a lost target: the folder still shows them
+    # The folder still shows the channels whose records were in a lost target.
     lost = [
         name
         for name in channels_of_folder(config.datadir)
@@ -357,8 +389,10 @@ def _has_applied(config: Config, name: str) -> bool:
 
 
 def one_channel(config: Config, given: str | None) -> str:
-    """Return the channel that a command means: `given`, else the only channel. Raises UsageError 3079 if there are
-    several channels and no name is given.
+    """Return the name of the channel that a command means: the `given` name, or else the only channel ('' if none
+    exists).
+
+    Raises UsageError 3079 if there are several channels and no name is given.
     """
     if given is not None:
         return given
@@ -384,7 +418,7 @@ def not_configured(channel: Channel) -> NotConfigured:
 
 
 def refuse_unknown(config: Config, channel: str) -> None:
-    """Raise NotConfigured 3074 or 1200 unless the channel exists: one of its records is in one of the repositories."""
+    """Raise NotConfigured 3074 or 1200 if the channel does not exist: none of the repositories has a record of it."""
     for kind in ("FILE", "TABLE", "FILE"):  # a simultaneous switch writes the new record before it removes the old one
         if kind == "TABLE" and not may_have_table(config):  # a query would create the target's file
             continue
@@ -397,21 +431,21 @@ def refuse_unknown(config: Config, channel: str) -> None:
 
 
 def running(channel: Channel) -> dict[str, int]:
-    """Return the pids of the threads that run now, by role. A thread counts as running while a process
-    holds its lock.
-    """
+    """Return the process ids of the threads that run now, by role. A thread runs while a process holds its lock."""
     pids = {role: lock_holder(channel, role) for role in ROLES}
     return {role: pid for role, pid in pids.items() if pid is not None}
 
 
 def is_held_by_applier(config: Config, channel: Channel) -> bool:
-    """True if only the channel's running applier can read the target."""
+    """True if the channel's applier runs and the target permits only one process, so that no other process can read it.
+    """
     return dialect_of(target_kind(config.target_place)).is_held and APPLIER in running(channel)
 
 
 def refuse_while_running(channel: Channel, role: str = "") -> None:
-    """Raise UsageError if the thread runs: 3021 for the receiver, 3085 for the applier; 3081 if no role is given and
-    any thread runs.
+    """Raise UsageError if the thread `role` runs: 3021 for the receiver, 3085 for the applier.
+
+    Without a role, raise UsageError 3081 if any thread runs.
     """
     if any(role in ("", thread) for thread in running(channel)):
         raise must_stop(channel.name, role)

@@ -1,8 +1,8 @@
-"""Handle a lost RelayLogInfo: its file or row was deleted or emptied, by hand or by a damaged disk.
+"""Handle a lost RelayLogInfo: somebody or a damaged disk deleted or emptied its file or row.
 
-Invariant: the executed position is never guessed. The transactions themselves write the marker in the target, so the
-record is created again from the marker. Without a marker, the error lists the known positions and the command that
-continues at the last position that the applier has reported (design D22).
+Invariant: rplctl never guesses the executed position. If the target has a marker, the record is created again from it,
+because each transaction writes the marker itself. Without a marker, the error lists the known positions. Its hint is
+the command that continues at the last position that the applier has reported (design D22).
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from rplctl.status import read_status
 
 
 def is_lost(repositories: Repositories, master: MasterInfo) -> bool:
-    """True if RelayLogInfo is missing although logs were received. False for a new channel, and after RESET SLAVE."""
+    """True if the channel has received events but has no RelayLogInfo. False for a new channel, and after RESET SLAVE.
+    """
     received = master.flushed_relay_log_name or RelayLogIndex(repositories.channel).names()
     return bool(received) and not repositories.relay_log_info.exists()
 
 
 def made_again(repositories: Repositories, master: MasterInfo, *, dry_run: bool = False) -> RelayLogInfo | None:
-    """Create RelayLogInfo from the target's marker, and return it; it is stored unless this is a dry run. Return None
-    if there is no marker. Raises TargetError if the target reports an error.
+    """Create RelayLogInfo from the target's marker, store it except in a dry run, and return it. None if there is no
+    marker.
+
+    Raises TargetError if the target reports an error.
     """
     if not may_have_target(repositories.config):
         return None

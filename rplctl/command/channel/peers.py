@@ -1,7 +1,7 @@
 """Query the source and the target of a channel within one deadline.
 
-A server that SIGSTOP has frozen accepts a query and never answers; a server behind a firewall that drops packets looks
-the same. Invariant: these queries change nothing, so an abandoned query has no effect.
+A server that is frozen (SIGSTOP) accepts a query and never answers. The same happens if a firewall drops the packets.
+Invariant: these queries change nothing, so an abandoned query has no effect.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """The servers that a command queries, all within one deadline. After the deadline, a query raises TargetError or
-    SourceError.
+    """The source and the target, which a command queries within one deadline.
+
+    A query that has no answer at the deadline raises SourceError or TargetError.
     """
 
     config: Config
@@ -46,10 +47,11 @@ class Peers:
 
 
 def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool = True) -> None:
-    """Raise TargetError or SourceError if a server accepts a connection and does not answer within the deadline.
+    """Raise TargetError or SourceError if a server does not answer within the deadline. Commands call this before their
+    work.
 
-    An error message of a server, a refused sign-in for example, counts as an answer: the command that needs the server
-    reports it.
+    An error message of a server, for example a refused sign-in, counts as an answer. The command reports it when it
+    uses the server.
     """
     peers = Peers(config)
     if authority(config.target_place):  # files do not hang
@@ -60,12 +62,12 @@ def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool 
 
 
 def reach_target(config: Config) -> None:
-    """Check that the target answers. An error message from the target counts as an answer."""
+    """Return when the target has answered. An error message from the target counts as an answer."""
     with suppress(RplError):
         reach_engine(engine_of(config)())
 
 
 def reach_source(config: Config, master: MasterInfo) -> None:
-    """Check that the source answers. An error message from the source counts as an answer."""
+    """Return when the source has answered. An error message from the source counts as an answer."""
     with suppress(RplError, OSError), ask_source(config, master) as query:
         query(written("SELECT 1"))

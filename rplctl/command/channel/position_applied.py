@@ -1,9 +1,10 @@
-"""Test whether a position of the source is applied, even directly after a failover by GTID.
+"""Test whether the channel has applied a position of its source, even directly after a failover by GTID.
 
-The executed position belongs to the old source until the first transaction of the new source is applied, and positions
-of two sources cannot be compared. The relay log shows to which source a position belongs: before it there is a
-FORMAT_DESCRIPTION with the server id of the source. At the begin of another source, or of another connection by GTID,
-the position may move back.
+After a failover, the executed position belongs to the old source until the first transaction of the new source is
+applied. Positions of two sources cannot be compared. The relay log shows the source of each position, because a
+FORMAT_DESCRIPTION with the source's server id comes before its events. Where another source begins, or another
+connection by GTID, the positions in the relay log may move back.
+
 Invariant: the test is never True too early. If the relay log cannot be read, it is False.
 """
 
@@ -24,7 +25,7 @@ IDLE = "Slave has read all relay log"
 
 
 def is_applied(repositories: Repositories, position: BinlogPosition) -> bool:
-    """True if everything up to `position` of the current source is in the target."""
+    """True if everything before `position` in the present source's log is applied to the target."""
     if not repositories.relay_log_info.exists():
         return False
     channel, relay, master = repositories.channel, repositories.relay(), repositories.master_info.read()
@@ -42,15 +43,18 @@ def is_applied(repositories: Repositories, position: BinlogPosition) -> bool:
 
 
 def _read_position(channel: Channel, master: MasterInfo) -> BinlogPosition:
-    """Return the read position in the present source; log_name '' before its first answer."""
+    """Return the read position in the present source's log. Its log_name is '' before the first answer of the source.
+    """
     receiver = read_status(channel.status_path(RECEIVER))
     is_live = master.master_log_name and receiver.connected and receiver.read_log_name and RECEIVER in running(channel)
     return receiver.read_position if is_live else master.read_position
 
 
 def _look(channel: Channel, master: MasterInfo, relay: RelayLogInfo) -> tuple[bool, bool]:
-    """Return two bools: True if the executed position belongs to the present source, and True if no transaction follows
-    it in the relay log. Raises RelayLogError if the relay log is damaged.
+    """Read the relay log from the executed position on, and return two bools.
+
+    The first is True if the executed position belongs to the present source. The second is True if no transaction
+    follows this position in the relay log. Raises RelayLogError if the relay log is damaged.
     """
     from rplctl.event.scan import GroupKind
     from rplctl.relay_log.reader import RelayLogReader

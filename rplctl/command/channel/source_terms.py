@@ -1,4 +1,4 @@
-"""Replace MySQL's old words by those since 8.0.22: master → source, slave → replica."""
+"""Replace MySQL's old words by the ones that it has used since 8.0.22: master → source, slave → replica."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def to_source(text: str) -> str:
 
 
 def to_source_text(column: str, value: object) -> object:
-    """Return a text of rplctl, such as a state, in the new words. Errors, file names and host names are not
-    translated.
+    """Return the value of a status column with MySQL's new words, if rplctl itself composes the text in this column.
+
+    Errors, file names and host names are returned unchanged.
     """
     return to_source(value) if column in _TEXT_COLUMNS and isinstance(value, str) else value

@@ -1,14 +1,15 @@
-"""The lag of a channel by the source's own clock, and the time at which the source purges the log that it needs.
+"""Compute the lag of a channel by the source's own clock, and the time at which the source purges the log that it
+needs.
 
-Both come from the last reports of the channel's threads, without a query to a server.
+Both come from the last reports of the channel's threads, without a query to a server. The lag has one of two origins:
 
-    heartbeat   the age of the newest pt-heartbeat row in the target. It includes every delay after the row was written,
-                even an applier that does not run. Its precision is the interval of the heartbeats
-    source      0 if everything is applied that the receiver saw at the source, else the age of the transaction that is
-                applied or received now, in whole seconds like the log's timestamps. It includes the delay of a slow
-                receiver, which Seconds_Behind_Master does not see
+    heartbeat   the age of the newest pt-heartbeat row in the target. It includes every delay after the row was
+                written, and also grows while the applier is stopped. Its precision is the interval of the heartbeats.
+    source      0 if the channel has applied everything that the receiver saw at the source. Otherwise the age of the
+                transaction that is applied or received now, in whole seconds like the timestamps in the log. It
+                includes the delay of a slow receiver, which Seconds_Behind_Master does not include.
 
-Invariant: the difference of the two clocks is measured and subtracted, and no lag is negative.
+Invariant: the difference between the two clocks is measured and subtracted, and no lag is negative.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ class TrueLag:
 
 
 def true_lag(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> TrueLag:
-    """Return the channel's lag, and whether it is from a heartbeat or from the source's log. `now`: Unix seconds by the
-    local clock.
+    """Return the channel's lag and its origin: a heartbeat or the source's log.
+
+    `now` is the local time in Unix seconds.
     """
     said, applied = threads.receiver.status, threads.applier.status
     there = now + said.clock_difference
@@ -61,8 +63,10 @@ def _whole_seconds(value: float) -> float:
 
 
 def heartbeats(text: str) -> dict[int, float]:
-    """Return the newest heartbeat of each server in Unix seconds, by server id, from `ThreadStatus.heartbeats`. Damaged
-    entries are skipped.
+    """Return the time of each server's newest heartbeat by server id, in Unix seconds by the source's clock.
+
+    `text` is `ThreadStatus.heartbeats`, the list of `SERVER_ID:SECONDS` that the applier reports. Damaged entries are
+    skipped.
     """
     found = {}
     for row in text.split(","):
@@ -73,9 +77,10 @@ def heartbeats(text: str) -> dict[int, float]:
 
 
 def purge_moment(receiver: ThreadReport) -> float:
-    """Return the time at which the source purges the log that the receiver needs, in Unix seconds by the local clock; 0
-    if it is unknown. For a disconnected receiver this is the earliest possible time: its last log was written at least
-    until the time of the last event.
+    """Return the local time, in Unix seconds, at which the source purges the log that the receiver needs; 0 if unknown.
+
+    A disconnected receiver does not know when its last log was closed. The log was written at least until the last
+    received event, so the result is then the earliest possible time.
     """
     said = receiver.status
     if receiver.is_connected:

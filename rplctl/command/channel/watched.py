@@ -1,8 +1,8 @@
-"""Detects servers that become silent while a command reads their rows.
+"""Detect a server that becomes silent while a command reads its rows.
 
-A query may take hours, so the reading sessions have no timeout. Invariant: a server that answers on another connection
-is working, however long its query takes. If the server does not answer on the other connection, it is silent, and the
-command ends with an error that names the server.
+A query may take hours, so it has no timeout. Instead, a second connection asks the server every few seconds. Invariant:
+a server that answers on the second connection is working. If it does not answer there, it is silent. The command then
+ends with an error that names the server.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from rplctl.target.aborted import cut_off_target
 from rplctl.target_url import authority
 
 PAUSE_S: Final = 5.0  # seconds between two checks
-ANSWER_S: Final = 9.0  # shorter than the drivers' timeouts of 10 s, whose error would count as an answer
-MOST_LATE: Final = 3  # failed checks in a row: a busy server may need long to accept a connection
+ANSWER_S: Final = 9.0  # shorter than the drivers' timeouts of 10 s, because their error would count as an answer
+MOST_LATE: Final = 3  # checks in a row without an answer, because a busy server may accept a connection late
 
 
 @contextmanager
 def watched_peers(config: Config, channel_name: str, *, asks_source: bool = True) -> Iterator[None]:
-    """Watch the target, and the source if `asks_source`, during the block. If one of them becomes silent, end the block
-    with a TargetError or SourceError that names it.
+    """Watch the target during the block, and also the source if `asks_source`.
+
+    If one of them becomes silent, the queries in the block fail. The block then ends with a TargetError or SourceError
+    that names the server.
     """
     master = open_repositories(config, channel_name).master()
     asks_source = asks_source and not master.master_binlog_dir
@@ -53,7 +55,7 @@ def watched_peers(config: Config, channel_name: str, *, asks_source: bool = True
 
 
 class _Watch:
-    """Checks the servers in a thread until the block ends."""
+    """The thread of `watched_peers`, which asks the servers until the block ends."""
 
     def __init__(self, config: Config, master: MasterInfo | None, *, asks_target: bool) -> None:
         self._config, self._master, self._asks_target = config, master, asks_target

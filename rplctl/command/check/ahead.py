@@ -1,6 +1,6 @@
-"""`check`, forecasts: the source will purge a log that is needed next, a disk will be full.
+"""Find problems that will occur soon: the source purges a log that the channel needs next, or a disk becomes full.
 
-There are also findings about the reasons for wrong values: clocks that differ, and heartbeats that are not written.
+Two more findings are about the measurement itself: clocks that differ, and a missing program that writes heartbeats.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60))
 
 
 def check_ahead(status: SlaveStatus, threads: Threads, critical_s: int) -> Iterator[Finding]:
-    """Yield forecasts from the threads' last reports. `critical_s`: a lag in seconds that is critical."""
+    """Yield the forecasts from the last reports of the threads. A lag of `critical_s` seconds counts as critical."""
     if status.Source_Purge_In is not None and purge_moment(threads.receiver):
         yield from judge_purge(status.Source_Purge_In, status.Master_Log_File, threads.receiver.status.source_keeps_s)
     full = status.Relay_Disk_Full_In
@@ -38,8 +38,11 @@ def check_ahead(status: SlaveStatus, threads: Threads, critical_s: int) -> Itera
 
 
 def judge_purge(left_s: float, log_name: str, keeps_s: float) -> Iterator[Finding]:
-    """Yield a finding if the source purges the log soon. If the source keeps its logs for less than a day, the warning
-    comes later. `keeps_s`: how long the source keeps its logs, in seconds; 0 if their size decides.
+    """Yield a finding if the source purges the log `log_name`, which is read next, in `left_s` seconds, and this is
+    soon.
+
+    `keeps_s` is the number of seconds for which the source keeps its logs; 0 if their size decides. If it is short, the
+    warning comes later.
     """
     critical, warning = (
         min(bound, keeps_s * share) if keeps_s else bound
@@ -54,8 +57,11 @@ def judge_purge(left_s: float, log_name: str, keeps_s: float) -> Iterator[Findin
 
 
 def judge_skew(difference: float | None, error: float | None) -> Iterator[Finding]:
-    """Yield a finding if the clocks differ. `difference`: the source's clock minus the local clock, in seconds;
-    `error`: half of the round-trip time of the measurement.
+    """Yield a finding if the clocks differ by more than a second.
+
+    `difference` is the source's clock minus the local clock, in seconds; None if it was not measured. `error` is half
+    of
+    the round-trip time of the measurement.
     """
     if difference is None or abs(difference) <= SKEW_S + (error or 0.0):
         return

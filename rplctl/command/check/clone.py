@@ -1,4 +1,4 @@
-"""`check`, copy of tables (rplctl clone): its progress by the clone state, whether it moves, and cancelled tables.
+"""Find the problems of a copy of tables (rplctl clone): unfinished, without progress, or with cancelled tables.
 
 An unfinished copy is a warning, because the channel does not have all tables of its filters yet. It is critical if both
 threads run and no row was copied for STUCK_S seconds. If a thread is stopped, the findings about threads report this.
@@ -28,8 +28,8 @@ _MOST_NAMED: Final = 10
 
 
 def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
-    """Yield the findings about a copy of tables. There are none if the target does not answer, because another finding
-    reports that.
+    """Yield the findings about a copy of tables. If the target does not answer, yield none: another finding reports
+    that.
     """
     try:
         with one_engine():
@@ -58,7 +58,7 @@ def check_clone(config: Config, channel: Channel) -> Iterator[Finding]:
 
 
 def _channels(repositories: Repositories) -> frozenset[str]:
-    """Return the channels that have rows in the clone state, in lower case."""
+    """Return the channels that have rows in the table `rplctl_clone`, with their names in lower case."""
     if not repositories.target_has("rplctl_clone"):
         return frozenset()
     with repositories.engine().connect() as connection:

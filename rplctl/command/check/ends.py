@@ -1,5 +1,6 @@
-"""`check`, target and source: whether the target accepts writes and has the tables, and whether the source has the log
-that is needed next.
+"""Find the problems of the target and the source of a channel.
+
+The target must accept writes and have the tables. The source must have the log that the channel needs next.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ UNFIT = frozenset({"target_lost", "target_of_another"})
 
 
 def check_belonging(config: Config, channel: Channel) -> Iterator[Finding]:
-    """Yield a finding if the target does not belong to the stored position. Yield none if the target or the stored
-    position cannot be read, because other findings report this failure.
+    """Yield a finding if the stored position does not belong to this target.
+
+    If the target or the stored position cannot be read, yield none, because other findings report this failure.
     """
     with suppress(RplError):
         if is_missing_file(config.target_place) and not _has_applied(config, channel):
@@ -63,8 +65,9 @@ def _has_applied(config: Config, channel: Channel) -> bool:
 
 
 def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
-    """Yield findings about the tables whose definitions are known at the executed position, and about a write that is
-    rolled back.
+    """Yield findings about the target: whether it answers, accepts a write, and has the tables of the channel.
+
+    The checked tables are those whose definitions are known at the executed position. The write changes no row.
     """
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -101,8 +104,9 @@ def check_target(config: Config, channel: Channel, stored: Stored) -> Iterator[F
 
 
 def _channels_with_models(engine: Engine) -> frozenset[str] | None:
-    """Return the channels whose table definitions the target has, in lower case; None if it lacks the internal table
-    for them.
+    """Return the channels whose table definitions the target stores, with their names in lower case.
+
+    None means that the target does not have the internal table of definitions yet.
     """
     from sqlalchemy import inspect
 
@@ -137,7 +141,8 @@ def _version(engine: Engine) -> Iterator[Finding]:
 
 
 def _write(engine: Engine) -> Iterator[Finding]:
-    """Yield findings from the test of a write that changes no row: it shows missing privileges and read-only modes."""
+    """Yield a finding if an UPDATE that changes no row fails: the account lacks privileges, or the target is read-only.
+    """
     from sqlalchemy import false, update
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -157,7 +162,7 @@ def _reason(error: BaseException) -> str:
 
 
 def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[Finding]:
-    """Query the source, or read its folder, and yield the findings. Without a source there are none."""
+    """Query the source, or read its folder, and yield the findings. If no source is configured, yield none."""
     master, relay = stored.master, stored.relay or RelayLogInfo()
     if master is None or not master.is_configured:
         return
@@ -193,7 +198,7 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
         yield from judge_beginning(kept.logs)
     elif master.uses_gtid:
         yield from judge_gtids(purged, relay.gtid_executed, said.retrieved_gtid_set)
-        if not [*judge_identity(kept.variables, master, 0)]:  # positions of another server cannot be compared
+        if not [*judge_identity(kept.variables, master, 0)]:  # positions of two servers cannot be compared
             begun_anew = judge_position(kept.logs, next_event)
             yield from (finding for finding in begun_anew if finding.code == "source_past_end")
     else:
@@ -212,7 +217,11 @@ def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
 
 
 def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: int) -> Iterator[Finding]:
-    """Yield a finding if the source is not the server from which the channel has replicated."""
+    """Yield findings about the server ids of the source.
+
+    One reports that the source is another server than before. The other reports that `server_id`, the id of this
+    instance, is also the source's id; 0 skips this check.
+    """
     seen_id, seen_uuid = master.master_server_id, master.uuid
     now_id, now_uuid = variables.get("server_id", ""), variables.get("server_uuid", "")
     differs = (seen_id and now_id and str(seen_id) != now_id) or (seen_uuid and now_uuid and seen_uuid != now_uuid)
@@ -229,8 +238,10 @@ def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: 
 
 
 def judge_beginning(sizes: Mapping[str, int]) -> Iterator[Finding]:
-    """Yield a finding if the channel has never begun, and the source's logs do not contain the creation of
-    its tables.
+    """Yield a finding if the source has purged its first logs. The caller has found that the channel has not begun to
+    read.
+
+    The remaining logs then do not contain the older rows. `sizes` maps the source's logs to their sizes in bytes.
     """
     if sizes and (first := min(sizes, key=log_number)) and log_number(first) > 1:
         text = f"the channel never began, and the source's logs begin with {first}: they do not contain the older rows"
@@ -238,8 +249,9 @@ def judge_beginning(sizes: Mapping[str, int]) -> Iterator[Finding]:
 
 
 def judge_gtids(purged: str, executed: str, retrieved: str) -> Iterator[Finding]:
-    """Yield a finding if the channel lacks GTIDs that the source has purged. `purged`: the GTIDs that are in none of
-    the source's logs.
+    """Yield a finding if the source has purged GTIDs that the channel has neither executed nor retrieved.
+
+    `purged` has the GTIDs that are in none of the source's logs. All three texts are GTID sets; '' is the empty set.
     """
     have_any = executed or retrieved
     if not purged or have_any and (":" in purged) != (":" in have_any):  # GTIDs of the other vendor: start reports it
@@ -256,8 +268,10 @@ def judge_gtids(purged: str, executed: str, retrieved: str) -> Iterator[Finding]
 
 
 def judge_position(sizes: Mapping[str, int], position: BinlogPosition, repair: str = COPY_AGAIN) -> Iterator[Finding]:
-    """Yield a finding if the source's logs do not contain the next event any more, or not yet. `sizes`: the source's
-    binary logs and their sizes in bytes.
+    """Yield a finding if the source's logs do not contain `position`, where the channel reads next.
+
+    Either the source has purged this position, or its logs end before it. `sizes` maps the source's logs to their sizes
+    in bytes. `repair` is the advice in the finding.
     """
     if not position.log_name or not sizes:
         return

@@ -1,8 +1,9 @@
-"""The findings of `check`: one row per code, with its level for monitoring. The code is permanent; texts may change.
+"""Define the findings of `check`: one row for each code, with its level for monitoring.
 
-level 0 OK         for information; nothing to do
-level 1 WARNING    the next start repairs it, or a setting is weaker than possible
-level 2 CRITICAL   replication is stopped, or will stop
+A code never changes, but a text may change.
+
+level 0 OK         information that needs no action level 1 WARNING    a problem that the next start repairs, or a
+setting that is weaker than possible level 2 CRITICAL   replication is stopped, or will stop
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ LEVELS: dict[str, int] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One problem: its code, its level, a sentence, and the command that repairs it."""
+    """One problem: its permanent code, its level, a sentence about it, and the command that repairs it."""
 
     code: str
     level: int
@@ -112,5 +113,5 @@ class Finding:
 
 
 def found(code: str, text: str, repair: str) -> Finding:
-    """Return a finding. Several lines in `repair` become one line."""
+    """Return the finding with this code, and with its level from LEVELS. Several lines in `repair` become one line."""
     return Finding(code=code, level=LEVELS[code], text=text, repair=in_one_line(repair))

@@ -1,8 +1,7 @@
-"""Finds the end of a folder of binary logs for a channel: the position after the last complete transaction that the
-channel accepts.
+"""Find the end of a folder of binary logs: the position after the last complete transaction that the channel accepts.
 
-Incomplete transactions of a killed server, and transactions that the channel ignores, do not count, because they will
-never be applied.
+Two kinds of transactions do not count, because the channel will never apply them: incomplete ones, which a killed
+server leaves, and those that the channel ignores.
 """
 
 from __future__ import annotations
@@ -29,14 +28,18 @@ _KIND, _SERVER_ID, _DOMAIN = 4, 5, 27  # offsets in an event; the domain is MARI
 
 
 class LeftOut:
-    """The rules by which the receiver ignores groups of a log: server ids, and domains of MariaDB's GTIDs."""
+    """The rules by which the receiver ignores transactions: their server ids, and the domains of their MariaDB GTIDs.
+    """
 
     def __init__(self, master: MasterInfo) -> None:
         self.servers = list(master.ignored_server_ids)
         self._only, self._never = master.do_domain_ids, master.ignore_domain_ids
 
     def of(self, data: ByteArray, scan: GroupScan) -> NDArray[np.bool_]:
-        """Return an array with one value per group of the scan: True if the receiver ignores the group."""
+        """Return an array with one value for each transaction in `scan`: True if the receiver ignores it.
+
+        `data` is the mapped log to which the offsets in the scan refer.
+        """
         found = np.isin(_u32(data, scan.start + _SERVER_ID), self.servers)
         if self._only or self._never:
             has_gtid = np.flatnonzero(scan.gtid_offset >= 0)
@@ -52,7 +55,10 @@ def _u32(data: ByteArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def folder_end(folder: Path, left_out: LeftOut | None = None) -> BinlogPosition:
-    """Return the position after the last complete transaction of the newest log; log_name '' if there is no log."""
+    """Return the position after the last complete transaction of the newest log that `left_out` does not ignore.
+
+    If the folder has no log, log_name is ''. If the newest log has no such transaction, the position is its start.
+    """
     names = log_names(folder)
     if not names:
         return BinlogPosition("", FIRST_EVENT_POSITION)
@@ -65,8 +71,10 @@ def folder_end(folder: Path, left_out: LeftOut | None = None) -> BinlogPosition:
 
 
 def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
-    """Yield the complete groups of the log in scans, each with the boundary after them. Raises SourceError if the file
-    is not a binary log.
+    """Yield the complete transactions of a log, many in each scan, with the bytes of the log and the boundary after
+    them.
+
+    Raises SourceError if the file is not a binary log.
     """
     read_head(log)  # raises a clear error for an encrypted or foreign file
     with mapped_file(log) as data:
@@ -76,8 +84,10 @@ def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
 
 
 def gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: LeftOut) -> str:
-    """Return the executed GTIDs, and those GTIDs of the folder's logs that the channel accepts, as one set. Raises
-    SourceError 1236 if the folder lacks transactions that follow the executed GTIDs.
+    """Return one set of the executed GTIDs and the GTIDs in the folder's logs, without the transactions that `left_out`
+    ignores.
+
+    Raises SourceError 1236 if the folder lacks transactions that follow the executed GTIDs.
     """
     is_mariadb = not master.enabled_auto_position
     names = log_names(folder)

@@ -1,7 +1,8 @@
-"""Find the end of a folder of binary logs from the events' headers, if its newest log ends with a commit.
+"""Find the end of a folder of binary logs quickly, from the headers of the events, if its newest log ends with a
+commit.
 
-Most logs end with a commit. For them, `start` need not load the compiled scan of `folder_end`, which takes a second of
-CPU time. If the headers are not enough, `folder_end` finds the end.
+Most logs end with a commit. Then `start` does not load the compiled scan of folder_end.py, which takes a second of CPU
+time. For other logs, folder_end.py finds the end.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ _HEADER: Final = Struct("<4xBIII2x")  # type code, server id, length, end_log_po
 
 
 def last_commit(folder: Path, left_out: Collection[int]) -> BinlogPosition | None:
-    """Return the position at the end of the newest log, if the log ends with a commit.
+    """Return the position at the end of the newest log, if the log ends with a commit; otherwise None.
 
-    Events of the log itself, which a server writes when it stops, may follow the commit. Return None if the log ends
-    otherwise, if the commit is of a server in `left_out`, or if the log is too large. Raises SourceError if a file is
-    not a binary log.
+    After the commit, the log may have events about the log itself, which a server writes when it stops. The result is
+    also None if the log is larger than LARGEST, or if the commit has a server id in `left_out`. Raises SourceError if a
+    file is not a binary log.
     """
     names = log_names(folder)
     if not names:
@@ -40,7 +41,7 @@ def last_commit(folder: Path, left_out: Collection[int]) -> BinlogPosition | Non
     while len(data) <= LARGEST and at + HEADER_LENGTH <= len(data):
         type_code, server_id, length, end_log_pos = _HEADER.unpack_from(data, at)
         if length < HEADER_LENGTH or type_code == EventType.ROTATE:
-            return None  # damaged, or its positions are in another log
+            return None  # the event is damaged, or the log ends with a ROTATE, so the next position is in another log
         at += length
         ends = type_code == EventType.XID or (end and type_code in LOG_EVENTS)
         end = at if ends and end_log_pos == at and server_id not in left_out else 0

@@ -1,7 +1,8 @@
-"""`check --online`: compare the end of the source's binary log with the read position.
+"""Test whether the receiver keeps up with the source's binary log, for `check --online`.
 
-Seconds_Behind_Master uses only events that were read: it is 0 while a receiver hangs or is too slow to read anything.
-A busy source always has newer events. So the check is whether the receiver soon reads the end that was seen first.
+Seconds_Behind_Master uses only events that were read. It is 0 while a receiver hangs, or is too slow to read anything.
+The receiver cannot reach the end of a busy source's log, which moves on. So the test notes the end once, and waits
+until the receiver has read up to this end.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _POLL_S = 0.1
 
 
 def known_end(config: Config, stored: Stored) -> SourceEnd | None:
-    """Return the end of the source's log, or None if it is unknown; another finding then reports the reason."""
+    """Return the end of the source's log. None if it is unknown; another finding then reports the reason."""
     if stored.master is None or not stored.master.is_configured:
         return None
     try:
@@ -39,7 +40,7 @@ def _relay(stored: Stored, master: MasterInfo) -> RelayLogInfo:
 
 
 def check_progress(channel: Channel, stored: Stored, end: SourceEnd | None) -> Iterator[Finding]:
-    """Yield a finding unless the receiver reads `end` within PATIENCE_S seconds."""
+    """Yield a finding if the receiver does not read up to `end` within PATIENCE_S seconds."""
     master = stored.master
     if master is None or end is None:
         return
@@ -69,7 +70,7 @@ def _has_read(receiver: ThreadReport, master: MasterInfo, relay: RelayLogInfo, e
 
 
 def _is_within(gtids: str, retrieved: str, executed: str) -> bool:
-    """True if the channel has received or executed all of `gtids`."""
+    """True if the channel has received or executed every GTID in the set `gtids`."""
     if ":" in gtids:
         return is_executed(gtids, str(MysqlGtidSet.parse(retrieved).union(MysqlGtidSet.parse(executed))))
     return is_executed(gtids, str(MariadbGtidState.parse(retrieved).union(MariadbGtidState.parse(executed))))

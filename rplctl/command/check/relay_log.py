@@ -1,8 +1,8 @@
-"""`check`, relay log: whether index, files and both stored positions agree. The check only reads.
+"""Find problems of the relay log: the index, the files and both stored positions must agree. Nothing is changed.
 
-The next start repairs nearly all of these findings (WL#4621), and the texts say how. The logs of a running thread are
-not read: the thread checked them when it started, and writes to them now. So for a running channel no relay log is
-read, and the modules that read relay logs are not loaded.
+The next start repairs nearly all of these findings (WL#4621), and each text says how. The log of a running thread is
+not read, because the thread checked it at its start and is using it. So the check of a running channel loads none of
+the modules that read relay logs.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _FETCHES = "rplctl start (fetches it again)"
 def check_relay_log(
     channel: Channel, master: MasterInfo, relay: RelayLogInfo | None, *, deep: bool
 ) -> Iterator[Finding]:
-    """Yield the findings about a channel's relay logs. `deep`: also check the checksum of every event, which reads
-    every byte.
+    """Yield the findings about a channel's relay logs. `deep` also checks the checksum of every event and reads every
+    byte.
     """
     index = RelayLogIndex(channel)
     names, files = index.names(), _files(index)
@@ -48,7 +48,7 @@ def check_relay_log(
 
 
 def _files(index: RelayLogIndex) -> list[str]:
-    """Return the channel's relay log files. The folder is read once for all channels."""
+    """Return the names of the channel's relay log files. The folder is read only once for all channels."""
     folder = index.channel.datadir
     found = answer(folder, "relay logs", lambda: files_by_base(folder))
     return found.get(index.channel.relay_log_base, [])
@@ -142,5 +142,5 @@ def _intact(index: RelayLogIndex, name: str, relay: RelayLogInfo | None) -> Iter
 
 
 def _set_position(position: BinlogPosition) -> str:
-    """Return the command that removes the relay logs and fetches everything from this position on again."""
+    """Return the command that removes the relay logs and fetches all events from `position` on again."""
     return f"rplctl change-master --master-log-file {position.log_name} --master-log-pos {position.log_pos}"

@@ -1,6 +1,6 @@
-"""`check`, repositories: whether each record exists once, is complete and safe, and will be used by the next start.
+"""Find problems of the stored records: each must exist once, be complete and safe, and be in the configured repository.
 
-The check only reads. A record that cannot be read is a finding, and no other finding uses this record.
+Nothing is changed. If a record cannot be read, this is a finding, and no other finding is based on the record.
 """
 
 from __future__ import annotations
@@ -29,15 +29,18 @@ from rplctl.target.registry import dialect_of
 
 @dataclass(slots=True)
 class Stored:
-    """The channel's records. A record that could not be read is None."""
+    """The records of a channel, MasterInfo and RelayLogInfo. A record that could not be read is None."""
 
     master: MasterInfo | None = None
     relay: RelayLogInfo | None = None
 
 
 def check_repositories(config: Config, channel: Channel, stored: Stored, *, is_fit: bool = True) -> Iterator[Finding]:
-    """Yield findings about the repositories. Records that can be read are stored in `stored` for the checks that
-    follow. `is_fit`: True if the target belongs to the stored position.
+    """Yield findings about the repositories, and store each readable record in `stored`, for the checks that follow.
+
+    `is_fit` is True if the stored position belongs to this target. If it is False, missing records are not reported,
+    and
+    nothing is compared with the marker.
     """
     yield from _interrupted(channel)
     repositories = open_repositories(config, channel.name)
@@ -94,7 +97,9 @@ def _interrupted(channel: Channel) -> Iterator[Finding]:
 
 
 def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:
-    """Yield findings about settings, from a server's files, that have no effect in rplctl."""
+    """Yield a finding for each stored setting that has no effect in rplctl. Such settings come from the files of a
+    server.
+    """
     where = f" --channel {channel.name}" if channel.name else ""
     for row in ignored_settings(stored.master or MasterInfo(), stored.relay or RelayLogInfo()):
         off = "0" if row.kind == "switch" else "''"
@@ -106,7 +111,7 @@ def _ignored(channel: Channel, stored: Stored) -> Iterator[Finding]:
 
 
 def _one_record(record: Record[Any], repositories: Repositories, stored: Stored) -> Iterator[Finding]:
-    """Yield the findings about one record, and set it in `stored` if it can be read."""
+    """Yield the findings about one record, and assign it to `stored` if it can be read."""
     config, channel = repositories.config, repositories.channel
     wanted = record.kind(config)
     places: dict[RepositoryKind, Any] = {}
@@ -156,7 +161,9 @@ def _engine(place: Any, repositories: Repositories) -> Iterator[Finding]:
 
 
 def _marker(repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding]:
-    """Yield a finding if file and marker differ in commit mode `marker`, while no applier moves them."""
+    """Yield a finding if the position in the file differs from the marker, while no applier runs (commit mode
+    `marker`).
+    """
     from rplctl.commit.marker import file_counts
 
     if lock_holder(repositories.channel, APPLIER):
