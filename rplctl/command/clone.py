@@ -1,9 +1,9 @@
-"""`clone`: copy tables of a running source, and let the channel continue from the copy.
+"""`clone`: start to copy tables of a running source. The channel then continues from the copy.
 
-This module only chooses the tables and writes them to the clone state in the target. The receiver's process reads the
-rows (clone/cloner.py). The applier loads them (applier/apply/clone_load.py), and skips the events of a table until its
-rows are loaded; a running applier is notified (clone/throttle.py). A channel without a position begins at the source's
-end. Invariant: only `replace` changes a table that already exists in the target.
+This module only chooses the tables and adds them to the clone state, a table in the target. The receiver's process then
+reads the rows (clone/cloner.py), and the applier loads them (applier/apply/clone_load.py). The applier skips the events
+of a table until its rows are loaded. A running applier is notified of new tables (clone/throttle.py). A channel without
+a position begins at the source's end. Invariant: a table that already exists in the target changes only with `replace`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneRequest:
-    """The parameters of clone. `max_load` and the later fields are those of SourceLimits; None: unchanged."""
+    """The parameters of `clone`. `max_load` and the fields after it are limits of the copy; None keeps the stored
+    limit.
+    """
 
     choice: Choice = field(default_factory=Choice)
     max_load: int | None = None
@@ -86,7 +88,7 @@ class CloneRequest:
 
 @dataclass(frozen=True, slots=True)
 class CloneResult:
-    """The result of clone. `refusal`: for a dry run, the error that the command itself would raise."""
+    """The result of `clone`. In a dry run, `refusal` is the error that the command without `dry_run` would raise."""
 
     channel: str
     listed: tuple[TableToClone, ...] = field(metadata={"column": ""})
@@ -99,8 +101,10 @@ class CloneResult:
 
 @one_engine()
 def clone(config: Config, channel_name: str, request: CloneRequest | None = None) -> CloneResult:
-    """Start the copy of tables. Raises UsageError if a table cannot be copied (3081: a channel without a position
-    runs), SourceError if the source and TargetError if the target does not answer or reports an error.
+    """Start the copy of the chosen tables, and start the channel if no thread of it runs.
+
+    Raises UsageError if a table cannot be copied, or if a channel without a position runs (3081). Raises SourceError or
+    TargetError if a server does not answer or reports an error.
     """
     request = request or CloneRequest()
     if request.dry_run:
@@ -178,8 +182,9 @@ def _wishes(plan: ClonePlan) -> tuple[Note, ...]:
 
 
 def _not_copied(plan: ClonePlan, *, is_listed: bool) -> Iterator[Note]:
-    """Yield a note about the views, triggers and other objects that clone does not copy. `is_listed`: True for their
-    names, False for their numbers.
+    """Yield notes about the views, triggers and other objects that `clone` does not copy.
+
+    The notes contain the names if `is_listed`, and otherwise only the number of objects of each kind.
     """
     if plan.source.objects and not is_listed:
         text = f"clone does not copy {in_words(plan.source.objects)}; to list them, run: rplctl clone --dry-run"
@@ -191,8 +196,9 @@ def _not_copied(plan: ClonePlan, *, is_listed: bool) -> Iterator[Note]:
 
 
 def _foreign_keys(config: Config, plan: ClonePlan) -> Iterator[Note]:
-    """Yield a note with the GRANT that the target's account lacks. Without it, the copy of a child table may fail
-    because the parent table is not copied yet (error 1452).
+    """Yield a note with the GRANT that the target's account lacks to disable foreign keys.
+
+    Without this privilege, the copy of a child table fails if its parent table is not copied yet (error 1452).
     """
     if not any(model.foreign_keys for model in plan.models.values()):
         return
@@ -206,8 +212,10 @@ def _foreign_keys(config: Config, plan: ClonePlan) -> Iterator[Note]:
 
 
 def _note_objects(config: Config, channel: Channel, plan: ClonePlan) -> str:
-    """Record the objects that the target will lack because it cannot execute the source's DDL. Return the text for the
-    history.
+    """Record the objects that the target will not have, because it cannot execute the source's DDL. Return a text about
+    them.
+
+    The text is for the history; '' if the target can execute the DDL.
     """
     objects = plan.source.objects
     if not objects or dialect_of(target_kind(config.target_url)).executes_statements:
@@ -217,7 +225,9 @@ def _note_objects(config: Config, channel: Channel, plan: ClonePlan) -> str:
 
 
 def _brought_up(config: Config, channel: Channel) -> tuple[Note, ...]:
-    """Start both threads if neither runs. If the operator has stopped one thread, return a note about it."""
+    """Start both threads if neither runs. If only one of them runs, start nothing, and return a note about the stopped
+    one.
+    """
     threads = running(channel)
     if not threads:
         start(config, channel.name, StartRequest())
@@ -240,8 +250,9 @@ def _refuse(config: Config, master: MasterInfo) -> None:
 
 
 def _refuse_purged(config: Config, channel: Channel, stored: Stored) -> None:
-    """Raise SourceError if the source has purged the events that the channel needs next. The copy of a channel with a
-    position would wait for them.
+    """Raise SourceError if the source has purged the events that the channel needs next.
+
+    The channel has a position. It would wait for these events and never reach the position of the copy.
     """
     findings = check_source(config, channel, stored)
     if purged := next((finding for finding in findings if finding.code == "source_purged"), None):
@@ -254,8 +265,10 @@ def _refuse_purged(config: Config, channel: Channel, stored: Stored) -> None:
 
 
 def _refuse_unseen(config: Config, master: MasterInfo, request: CloneRequest) -> None:
-    """Raise UsageError or SourceError if a limit in the request depends on a value that cannot be read: the copy would
-    wait forever.
+    """Raise UsageError or SourceError if the request sets a limit by a value that cannot be read, such as the lag of a
+    replica.
+
+    The copy would wait for this value forever.
     """
     password = reveal(master.user_password, config.datadir)
     if request.max_history:
@@ -266,8 +279,10 @@ def _refuse_unseen(config: Config, master: MasterInfo, request: CloneRequest) ->
 
 
 def _begin(config: Config, channel_name: str, position: BinlogPosition, gtids: str) -> None:
-    """Set the position of a new channel to the source's end. With GTIDs the log position is stored, too, so that the
-    channel can continue if GTIDs are turned off.
+    """Set the position of a new channel to the source's end.
+
+    If the channel uses GTIDs, the file and offset are stored, too. With them, the channel can continue without GTIDs
+    later.
     """
     with administer(config, channel_name) as repositories:
         master, relay = stored_records(repositories, dry_run=False)
@@ -319,8 +334,10 @@ def _store_models(
     sequences: dict[TableName, TableModel],
     databases: dict[str, DatabaseModel],
 ) -> None:
-    """Store the definitions of sequences and databases; those of tables come with their first rows. Raises UsageError
-    3081 if an applier runs, because it has its definitions in memory.
+    """Store the definitions of sequences and databases in the target. The definition of a table comes with its first
+    rows.
+
+    Raises UsageError 3081 if the applier runs and a sequence is new, because the applier has its definitions in memory.
     """
     known = load_models(connection, channel.name, position).tables
     new = {name: model for name, model in sequences.items() if name not in known}
@@ -339,7 +356,7 @@ def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: Replicat
             table_groups({name: model for name, model in plan.models.items() if name not in alone}),
             lambda name: facts[name].bytes,
         ),
-        *([name] for name in sorted(alone)),  # a group of its own, so that the lock on each ends sooner
+        *([name] for name in sorted(alone)),  # each is a group of its own, so that its lock ends sooner
     ]
     return [
         ClonedTable(
@@ -354,8 +371,12 @@ def _rows(connection: Connection, channel: str, plan: ClonePlan, rules: Replicat
 def _create_sequences(
     made_by: dict[TableName, str], rules: ReplicationFilter, wanted: Container[TableName]
 ) -> Iterator[Sql]:
-    """Yield the CREATE SEQUENCE statements. The next event of each sequence sets its value. Raises RplError if the
-    source's text is more than a CREATE SEQUENCE.
+    """Yield the statements that create the `wanted` sequences in the target. The next event of a sequence sets its
+    value.
+
+    `made_by` maps each sequence of the source to its text from SHOW CREATE. Raises RplError if such a text contains
+    more
+    than one CREATE SEQUENCE.
     """
     for (database, name), text in made_by.items():
         if ((ours := rules.rewritten(database)), name) in wanted:

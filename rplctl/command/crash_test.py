@@ -1,18 +1,19 @@
 """`crash-test`: kill rplctl at every crash point on a scratch instance, and compare the state with the expected one.
 
-This is the test matrix of WL#3970. A recorded log is received and applied. The receiver, the applier or a command is
-killed at the crash point and started again. The rows that the source held at each position are recorded with the log,
-so the expected rows come from the source.
+This is the test matrix of WL#3970. In each case, a recorded binary log is received and applied. The receiver, the
+applier or a command is killed at a crash point and started again. The expected rows come from the source: they were
+recorded together with the log, for each position. These are the expected states after the kill:
 
     rolled back     position and rows are as before the transaction, which is applied again
-    committed       position and rows are those after the transaction, including cases that recovery committed
-    decided         the rows are those after the transaction, the position is before it: the restart finds by the note
-                    in the target which part of the transaction is committed, and continues
-    fetched once    the relay log holds every transaction of the source once, byte for byte
-    finished        the purge or switch is complete; `undone`: the state is as if the switch had never begun
+    committed       position and rows are those after the transaction, perhaps because the recovery committed it
+    decided         the rows are those after the transaction, and the position is before it. By the note in the target,
+                    the restart finds which part of the transaction is committed, and continues after it.
+    fetched once    the relay log contains every transaction of the source exactly once, byte for byte
+    finished        the purge or switch is complete
+    undone          the state is as if the switch had never begun
 
-Afterwards every case runs to the end of its log. There rows and position must equal the source's, and no temporary
-files or prepared transactions may exist.
+After the comparison, every case runs to the end of its log. There, rows and position must equal the source's, and no
+temporary files or prepared transactions may exist.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from rplctl.target.registry import DEFAULT_KIND, target_kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrashLine:
-    """One line of the report, about one case. The field names are the column names."""
+    """The result of one case. The field names are the column names of the report."""
 
     Crash_point: str
     Commit_mode: str
@@ -62,12 +63,12 @@ def crash_test(
     modes: Sequence[str] = (),
     kinds: Sequence[str] = (),
 ) -> list[CrashLine]:
-    """Run all cases, or the selected ones, and return one line per case. The target must not have the scratch database
-    yet.
+    """Run all cases, or the selected ones, and return one line per case. `points`, `modes` and `kinds` select by name.
 
-    `target`: the target's URL; '' is a SQLite file. `target_password`: the option of this name. Raises UsageError if a
-    name is unknown or no case is selected, TargetError if the target reports an error, and RplError if the preparation
-    fails.
+    `target` is the URL of a target without the scratch database; '' means a SQLite file. `target_password` is the value
+    of
+    the option with this name. Raises UsageError if a name is unknown or no case is selected, TargetError if the target
+    reports an error, and RplError if the preparation fails.
     """
     kind = target_kind(target or DEFAULT_KIND)
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]
@@ -75,7 +76,7 @@ def crash_test(
     if not cases:
         hint = "To run all cases, run: rplctl crash-test"
         raise UsageError(f"there is no such case on a target of kind {kind}", hint=hint)
-    interrupted = signals_to(signal.default_int_handler, *INTERRUPTIONS)  # so that SIGTERM, too, removes the scratch
+    interrupted = signals_to(signal.default_int_handler, *INTERRUPTIONS)  # SIGTERM, too, must remove the scratch files
     with interrupted, tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:
         walk = CrashWalk(Path(name), target, target_password)
         lines = []
@@ -106,11 +107,11 @@ def crash_test(
 
 
 def clone_crash_test(config: Config, channel_name: str, tables: str, points: Sequence[str] = ()) -> list[CrashLine]:
-    """Copy tables of the channel's source into scratch targets, and kill each copy at a point of `points`, or at all
-    points.
+    """Copy tables of the channel's source into scratch targets, one copy for each crash point, and kill the copy there.
 
-    Raises UsageError for an unknown point, and NotConfigured if there is no such channel. A failure at one point is
-    reported in the line of that point.
+    `points` selects crash points; () means all. A failure is reported in the line of its point. Raises UsageError for
+    an
+    unknown point, and NotConfigured if the channel does not exist.
     """
     from rplctl.command.selftest.clone_walk import COPIED, POINTS, walk_clone
 
@@ -135,8 +136,9 @@ def clone_crash_test(config: Config, channel_name: str, tables: str, points: Seq
 
 
 def arm(config: Config, channel_name: str, text: str) -> ArmResult:
-    """Make a running thread of the channel kill itself when it next reaches the crash point `text`; '' cancels this.
-    Raises ConfigError if the text is not valid, and NotRunning if no thread runs.
+    """Make a running thread of the channel kill itself when it next reaches the crash point in `text`.
+
+    '' cancels this. Raises ConfigError if the text is not valid, and NotRunning if no thread runs.
     """
     failpoint.parse_failpoints(text)
     with administer(config, channel_name) as repositories:

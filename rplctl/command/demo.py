@@ -23,8 +23,9 @@ from rplctl.errors import RplError, UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoTable:
-    """The comparison of one table. The field names are the column names. Checksums are the first 12 digits of SHA-256
-    over all rows in key order.
+    """The comparison of one table in the source and in the target. The field names are the column names of the output.
+
+    A checksum is the first 12 digits of SHA-256 over all rows in key order.
     """
 
     Table: str
@@ -50,7 +51,10 @@ class DemoResult:
 
 
 def demo(folder: Path | None, progress: Progress | None = None) -> DemoResult:
-    """Run the demo in a new folder. Raises UsageError if the folder is not empty, and all errors of replication."""
+    """Run the demo in a new folder, and return the comparison of its tables. None creates a temporary folder.
+
+    Raises UsageError if the folder is not empty, and all errors of replication.
+    """
     datadir = Path(tempfile.mkdtemp(prefix="rplctl-demo-")) if folder is None else folder.absolute()
     if datadir.exists() and any(datadir.iterdir()):
         raise UsageError(

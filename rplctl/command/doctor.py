@@ -1,14 +1,16 @@
-"""`doctor`: check that everything replication needs is in place. It changes nothing and starts neither Spark nor a
+"""`doctor`: check that everything replication needs is in place. It changes nothing, and starts neither Spark nor a
 thread.
 
-Invariant: doctor reports each finding of `check` about a channel, too, with its repair (design D22).
+Invariant: doctor also reports each finding of `check` about a channel, with its repair (design D22).
 
-The target's settings show what a power cut can lose (design D3, WL#5125). Except in commit mode `xa`, rows and position
-are in one transaction of the target. A target that loses its last commits loses both: the channel continues from the
-older position and fetches the lost transactions again, if the source still has them. In mode `xa` the position is
-durable in a file as soon as the target reports the commit: rows that the target loses then are lost. A target that a
-power cut may damage is reported as such. The settings are read on a new connection, which has the server's defaults.
-PostgreSQL's synchronous_commit is ignored, because rplctl's sessions turn it on. rplctl itself sets SQLite's settings.
+The target's settings show what a power cut can destroy (design D3, WL#5125). Rows and position are in one transaction
+of the target, except in commit mode `xa`. If the target loses its last commits, it loses both. Then the channel
+continues from the older position, and fetches these transactions again if the source still has them. In mode `xa`, the
+position is durable in a file as soon as the target reports the commit. Rows that the target loses later are then lost.
+Another line reports a target that a power cut may damage.
+
+The settings are read on a new connection, which has the server's defaults. PostgreSQL's synchronous_commit is ignored,
+because rplctl's sessions turn it on. SQLite's settings are those that rplctl itself sets.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ _LADDER = {  # snapshot method of source.snapshot → its reason
     "share lock": "the server has no GTIDs and reports no position of a snapshot, so a changed row is share-locked",
 }
 _VARIABLES = ("%bin%", "server\\_id", "lower\\_case\\_table%", "version")  # patterns for the variables of a source
-_LOGS_NO_GENERATED = "11.8.9-MariaDB"  # its UPDATE events lack generated columns, whatever binlog_row_image is
+_LOGS_NO_GENERATED = "11.8.9-MariaDB"  # its UPDATE events lack generated columns with every binlog_row_image
 _GENERATED = written("""
 SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.COLUMNS
 WHERE GENERATION_EXPRESSION <> '' AND TABLE_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema') ORDER BY 1, 2
@@ -90,9 +92,11 @@ _MODULES = ("pyspark", "numba", "sqlalchemy", "alembic", "pymysql", "psycopg", "
 def doctor(
     config: Config, channel_names: list[str] | None = None, config_of: Callable[[str], Config] | None = None
 ) -> list[DoctorLine]:
-    """Return the result of every check, in order. A check that fails is a line with its error, never an RplError.
+    """Return the result of every check, in order. A check that fails adds a line with its error and never raises
+    RplError.
 
-    `config_of`: returns a channel's own options; without it all channels have those of `config`.
+    `config_of` returns the options of a channel. Without it, all channels have the options in `config`. `channel_names`
+    selects channels; None means all.
     """
     options_of, deadline = config_of or (lambda _: config), Deadline()
     findings = [
@@ -119,8 +123,9 @@ def doctor(
 
 
 def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]:
-    """Return the lines about one channel, including the findings of `check`. If the source does not answer, `check`
-    does not query it again.
+    """Return the lines about one channel, including the findings of `check`.
+
+    If the source did not answer to the first lines, `check` does not query it again.
     """
     what = f"channel '{name}'"
     seen = _in_time(deadline, f"the source of {what}, or its target,", what, lambda: _channel(config, name))
@@ -139,8 +144,9 @@ def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]
 
 
 def _result(finding: Finding) -> str:
-    """Return the result (OK, WARN or FAIL) for a finding of `check`. A channel that was never started is OK; a stopped
-    thread is a warning at most.
+    """Return OK, WARN or FAIL for a finding of `check`.
+
+    `doctor` is milder than `check`: a channel that was never started is OK, and a stopped thread is only a warning.
     """
     if finding.code in _RESULTS:
         return _RESULTS[finding.code]
@@ -152,7 +158,11 @@ def _shown(config: Config) -> str:
 
 
 def _in_time(deadline: Deadline, peer: str, check: str, run: Callable[[], Iterator[DoctorLine]]) -> list[DoctorLine]:
-    """Run a check like `_guarded`, within the remaining time of the deadline for all servers."""
+    """Run a check and return its lines. An error, or the end of the deadline for all servers, becomes a line that
+    fails.
+
+    `peer` names the server in the error.
+    """
     try:
         return deadline.ask(peer, TargetError, lambda: _guarded(check, run))
     except TargetError as late:
@@ -292,7 +302,9 @@ def _beside(config: Config) -> Iterator[DoctorLine]:
 
 
 def _is_our_applier(config: Config, error: TargetError) -> bool:
-    """True if the process that has the target's file open is an applier of this instance."""
+    """True if `error` says that another process has the target's file open, and this process is an applier of this
+    instance.
+    """
     if not isinstance(error, TargetInUse):
         return False
     return any(
@@ -301,7 +313,7 @@ def _is_our_applier(config: Config, error: TargetError) -> bool:
 
 
 def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine]:
-    """Check that the connection to a remote target would detect an impostor."""
+    """Yield a line that says whether the connection to the target is encrypted and would detect a false server."""
     found = dialect.protection(connection)
     if found is None:
         return
@@ -314,8 +326,9 @@ def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine
 
 
 def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
-    """Yield one finding for each setting with which a power cut can lose something, or one finding which says that no
-    setting can.
+    """Yield a line for each setting with which a power cut loses data of the target, or one line that no setting does.
+
+    A last line is about the relay log.
     """
     together = "rows and position together: the rows are fetched and applied again"
     separate = "rows without their position (commit_mode=xa): these rows are lost"
@@ -331,7 +344,9 @@ def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
 
 
 def _two_phases(config: Config, engine: Engine) -> Iterator[DoctorLine]:
-    """If an option needs two-phase commit, check that the target can prepare transactions."""
+    """Yield lines that say whether the target can prepare transactions. There are none if no option needs two-phase
+    commit.
+    """
     if wants_two_phases(config):
         weaknesses = two_phases_for(config, engine)
         yield from (DoctorLine(Check=TWO_PHASES, Result=WARN, Detail=text) for text in weaknesses)
@@ -370,8 +385,10 @@ def _channel(config: Config, name: str) -> Iterator[DoctorLine]:
 
 
 def _binary_log(config: Config, name: str, check: str) -> Iterator[DoctorLine]:
-    """Check the channel's binary log of applied transactions. Without log_bin there is no line. Raises ConfigError if
-    `log_bin` is not valid, and BinlogFormatError if the log is damaged.
+    """Yield a line about the channel's own binary log, in which it logs applied transactions. Without log_bin, yield
+    none.
+
+    Raises ConfigError if `log_bin` is not valid, and BinlogFormatError if the log is damaged.
     """
     files = binary_log_files(config, Channel(name, config.datadir))
     if files is None:
@@ -426,7 +443,7 @@ def _source(config: Config, master: MasterInfo, check: str) -> Iterator[DoctorLi
 
 
 def _time_zones(config: Config, zone: SystemZone, check: str) -> Iterator[DoctorLine]:
-    """Check that the target can execute the source's statements in the source's time zone SYSTEM."""
+    """Yield a line that says whether the target can execute statements in the time zone SYSTEM of the source."""
     engine = engine_of(config)()
     try:
         with mapped_errors(engine.dialect.name), engine.connect() as connection:
@@ -449,7 +466,7 @@ def _time_zones(config: Config, zone: SystemZone, check: str) -> Iterator[Doctor
 def judge_source(
     variables: dict[str, str], server_id: int, check: str, lower_case_table_names: int = 0
 ) -> Iterator[DoctorLine]:
-    """Check the source's variables: whether they suit a replica that applies rows."""
+    """Yield lines about the source's variables: which of them prevent or hinder a replica that applies rows."""
     if variables.get("log_bin") != "ON":
         yield DoctorLine(
             Check=check,

@@ -1,11 +1,12 @@
-"""`export-info`: write a channel's position and connection as a server's own files, so that the server can continue.
+"""`export-info`: write a channel's position and connection as the files of a server, so that the server can continue.
 
     master.info, relay-log.info       byte for byte as that server writes them (exchange/servers.py)
-    change-master.sql                 the same settings for a running server, or one without files (MySQL ≥ 8.4)
+    change-master.sql                 the same settings as a statement, for a running server or for MySQL ≥ 8.4, which
+                                      has no such files
 
-All three files hold the password in clear text, as on a server, and have mode 0600. The read position is the executed
-position, because the relay logs are not exported. Invariant: the channel does not change, except that a FILE that is
-older than its marker is updated.
+All three files contain the password in clear text, as on a server, and have mode 0600. They name the executed position
+as the read position, because the relay logs are not exported. Invariant: the channel does not change. The only
+exception is a RelayLogInfo file that is older than the marker: it receives the marker's position.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from rplctl.repository.exchange.statement import change_master_statement
 from rplctl.secret import reveal
 
 STATEMENT = "change-master.sql"
-CONNECTIONS = "multi-master.info"  # of MariaDB, with one connection name per line
+CONNECTIONS = "multi-master.info"  # MariaDB's list of channels, with one name per line
 FIRST_RELAY_LOG = "relay-bin.000001"
 
 
@@ -50,8 +51,10 @@ class ExportResult:
 
 
 def export_info(config: Config, channel_name: str, destination: Destination, *, dry_run: bool = False) -> ExportResult:
-    """Write the channel's records as files of a server. Raises UsageError if threads run (3081) or the files already
-    exist, NotConfigured if there is no such channel, and ConfigError if the password cannot be read.
+    """Write the channel's records as files of a server into `destination.folder`.
+
+    Raises UsageError if threads run (3081) or the files already exist. Raises NotConfigured if the channel does not
+    exist, and ConfigError if the password cannot be read.
     """
     server, folder = destination.server, destination.folder
     if server not in set(Server):

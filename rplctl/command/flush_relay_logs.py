@@ -1,4 +1,4 @@
-"""FLUSH RELAY LOGS: the receiver begins a new file."""
+"""FLUSH RELAY LOGS: make the receiver begin a new relay log file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FlushResult:
 
 
 def flush_relay_logs(config: Config, channel_name: str) -> FlushResult:
-    """Make the running receiver begin a new relay log file (SIGHUP). Do nothing if no receiver runs."""
+    """Make the running receiver begin a new relay log file, by the signal SIGHUP. Do nothing if no receiver runs."""
     import signal
 
     repositories = open_repositories(config, channel_name)

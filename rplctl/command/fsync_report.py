@@ -1,9 +1,11 @@
 """`fsync-report`: count the fsyncs that a crash-safe position adds to a transaction (the analysis of WL#5125).
 
-The same small transaction is committed N times without a position, and then N times in each variant. The difference per
-transaction is the cost of the position. durable.py counts the fsyncs of rplctl's files. SQLite runs inside this
-process, so strace counts its fsyncs in a child process. MySQL, MariaDB and PostgreSQL have counters of their own.
-Invariant: every object that is created on a target is removed.
+The same small transaction is committed N times without a position, and then N times in each variant. The difference for
+one transaction is the cost of the position. The fsyncs of rplctl's own files are counted by durable.py. SQLite runs
+inside the process, so strace counts its fsyncs in a child process. MySQL, MariaDB and PostgreSQL have their own
+counters. Invariant: every object that is created on a target is removed.
+
+The last column is the expected number of fsyncs for each transaction, with its source:
 
     variant 1                         RelayLogInfo FILE, commit_mode=xa, only in the binary log       2 (WL#5125)
                                       (prepared_position=binlog): 1 for the engine's prepare, 1 for the log
@@ -52,7 +54,7 @@ CHANNEL = "fsync-report"
 TABLE = "rplctl_fsync_probe"
 BASELINE = "data"
 _POSITIONS = written("rplctl.slave_relay_log_info")
-_MARK = "getpriority"  # a harmless system call that nothing else uses: it marks the range that strace counts
+_MARK = "getpriority"  # a harmless system call that nothing else uses; strace counts between two of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,10 @@ VARIANTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FsyncLine:
-    """One row of the report. The field names are the column names. If Counted is None, Note gives the reason."""
+    """One row of the report. The field names are the column names.
+
+    Counted is None if the variant could not be measured. Then Note gives the reason.
+    """
 
     Variant: str
     Positions: str
@@ -124,8 +129,10 @@ class FsyncLine:
 
 
 def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = False) -> list[FsyncLine]:
-    """Measure all variants on a new SQLite file or, with `on_target`, on the configured target. Raises UsageError if
-    `transactions` is out of range, and TargetError if the target reports an error.
+    """Measure all variants on a new SQLite file or, with `on_target`, on the configured target.
+
+    `transactions` is the number of transactions for each variant. Raises UsageError if it is not 1 to 10000, and
+    TargetError if the target reports an error.
     """
     if not 1 <= transactions <= 10_000:
         raise UsageError(f"--transactions {transactions}: the number must be 1 to 10000")
@@ -138,7 +145,7 @@ def fsync_report(config: Config, transactions: int = 50, *, on_target: bool = Fa
 
 
 def _file_of(kind: str, folder: str) -> str:
-    """Return the URL of a new file in the folder for a target of this kind."""
+    """Return the URL of a target of this kind whose file is in `folder`."""
     return f"{kind}:///{folder}/target.db"
 
 
@@ -189,8 +196,9 @@ def _measured(config: Config, transactions: int, measure: Measure) -> list[Fsync
 
 
 def _prepares_twice(config: Config) -> bool:
-    """True if the target is MySQL, which syncs twice in XA PREPARE (measured on 9.7). MariaDB and
-    PostgreSQL sync once.
+    """True if the target is MySQL, because MySQL syncs its log twice in XA PREPARE (measured on 9.7).
+
+    MariaDB and PostgreSQL sync their logs once.
     """
     if not dialect_of(target_kind(config.target_place)).executes_statements:
         return False
@@ -203,8 +211,9 @@ def _prepares_twice(config: Config) -> bool:
 
 
 def _with_strace(config: Config, variant: str, transactions: int) -> float:
-    """Return the number of fsyncs, by rplctl and by the target, that strace counts in a child process between two
-    marks.
+    """Return the number of fsyncs in `transactions` transactions of a variant, on a SQLite file. strace counts them.
+
+    The transactions run in a child process, between two marks. The number includes the fsyncs of rplctl and of SQLite.
     """
     strace = shutil.which("strace")
     kind = target_kind(config.target_place)
@@ -229,7 +238,10 @@ def _with_strace(config: Config, variant: str, transactions: int) -> float:
 
 
 def _with_engine_counter(config: Config, variant: str, transactions: int) -> float:
-    """Return the number of fsyncs by the engine's own counter and rplctl's, in this process."""
+    """Return the number of fsyncs in `transactions` transactions of a variant, on a server.
+
+    It is the sum of the server's own counter and of rplctl's counter in this process.
+    """
     run = _Run(replace(config, datadir=config.datadir / f"v{variant}"), variant)
     count = dialect_of(run.target.kind).log_syncs
     try:
@@ -242,7 +254,7 @@ def _with_engine_counter(config: Config, variant: str, transactions: int) -> flo
 
 
 def probe(folder: str, variant: str, transactions: int, kind: str) -> None:
-    """Run the transactions in the child process that strace traces, with a mark before and after them."""
+    """Run the transactions of a variant in the child process that strace traces, with a mark before and after them."""
     run = _Run(Config(Path(folder), target=_file_of(kind, folder)), variant)
     run.commit(3)  # open everything before the count begins
     os.getpriority(os.PRIO_PROCESS, 0)
@@ -251,8 +263,9 @@ def probe(folder: str, variant: str, transactions: int, kind: str) -> None:
 
 
 def _logged_insert() -> LoggedEvents:
-    """Return the part of the binary log for one transaction. The events themselves need no fsync, but their position
-    record does.
+    """Return the events of one transaction for the binary log: none.
+
+    The fsyncs that are measured do not depend on the events, but on the position that is written with them.
     """
     from rplctl.applied_log.binary_log import LoggedEvents, no_events
     from rplctl.event.format_description import build_format_description, parse_format_description
@@ -262,7 +275,10 @@ def _logged_insert() -> LoggedEvents:
 
 
 class _Run:
-    """A target with a table of numbers, and the position store of the variant (None: only data)."""
+    """A target with a table of numbers, into which each transaction inserts one row.
+
+    `store` commits the position of the variant; it is None for the measurement without a position.
+    """
 
     def __init__(self, config: Config, variant: str) -> None:
         from rplctl.own_tables.tables import create_own_tables
@@ -309,7 +325,7 @@ class _Run:
         self.store.open()
 
     def _move_table(self, engine: str) -> None:
-        """Change the storage engine of the empty repository table. `remove` restores the old engine."""
+        """Change the storage engine of the empty table of RelayLogInfo. `remove` restores the old engine."""
 
         if not getattr(self.target.engine.dialect, "is_mariadb", False):
             raise RplError(f"not counted: {engine} is an engine of MariaDB")

@@ -1,8 +1,8 @@
-"""`heartbeat`: write the time into a row at the source, as pt-heartbeat does, and report the lag of a channel.
+"""`heartbeat`: write the time into a row at the source, as pt-heartbeat does, or report the lag of a channel.
 
-    update    write the row, which is replicated like any other row: its age in the target is the channel's lag
-    check     report the age of such a row, written by rplctl or by a pt-heartbeat. Without a row, ask the source for
-              its clock and the end of its log, which needs only privileges to read
+    update    write the row. It is replicated like any other row, so its age in the target is the channel's lag.
+    check     report the age of such a row, which rplctl or pt-heartbeat has written. Without a row, ask the source for
+              its clock and the end of its log. This needs only privileges to read.
 
 Invariant: times are those of the source's clock in UTC. The difference of the clocks is measured, subtracted and shown.
 """
@@ -44,7 +44,7 @@ _CONNECTION = range(2000, 2100)  # error numbers of the client: no server answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatLag:
-    """The lag of one channel at one moment. Times are in seconds, positions are FILE:POS or ''."""
+    """The lag of one channel at one moment. Times are in seconds, and positions are FILE:POS or ''."""
 
     Channel_Name: str
     True_Lag: float | None
@@ -59,8 +59,9 @@ class HeartbeatLag:
 
 @one_engine()
 def heartbeat(config: Config, name: str) -> HeartbeatLag:
-    """Return the lag of the channel, after asking the source. Raises SourceError if the source does not answer or
-    refuses, and UsageError if the source is a folder of logs.
+    """Ask the source for its clock and the end of its log, and return the lag of the channel.
+
+    Raises SourceError if the source does not answer or refuses, and UsageError if the source is a folder of logs.
     """
     from rplctl.source.keeps import look
 
@@ -81,7 +82,7 @@ def heartbeat(config: Config, name: str) -> HeartbeatLag:
         lag, how = there - beats[server], "heartbeat"
     elif applied.log_name and not applied.is_before(kept.end):
         lag, how = 0.0, "source"
-    elif last:  # an upper limit, because the source may have had no transactions since
+    elif last:  # an upper limit: the source may have had no transactions since then
         lag, how = there - (threads.applier.status.last_event_timestamp or last), "source"
     return HeartbeatLag(
         Channel_Name=name,
@@ -97,9 +98,11 @@ def heartbeat(config: Config, name: str) -> HeartbeatLag:
 
 
 def update(config: Config, name: str, *, creates: bool, beat: Callable[[], bool]) -> None:
-    """Write the heartbeat row on the channel's source, again and again until `beat` returns False; `beat` waits between
-    two writes. If the source goes away after the first row, wait for it. Raises UsageError if the channel has no
-    server, and SourceError if the source rejects the row: 1044 or 1142 without the privileges, 1146 without the table.
+    """Write the heartbeat row on the channel's source until `beat` returns False. `beat` waits between two writes.
+
+    If the source becomes unreachable after the first row, write again when it answers. `creates` creates the table.
+    Raises UsageError if the source is a folder of logs, and SourceError if the source rejects the row: 1044 or 1142
+    without the privileges, 1146 without the table.
     """
     info, rows_written = _info(config, name), 0
 
@@ -133,18 +136,19 @@ def _write(info: MasterInfo, config: Config, *, creates: bool, beat: Callable[[]
 
 
 def _row(ask: Ask) -> Iterator[Sql]:
-    """Yield the values for the columns of the heartbeat row as SQL. The time is read last, because the lag is measured
-    from it.
+    """Yield the values of the heartbeat row as SQL, one for each column.
+
+    The time is read last, after all other values, because the lag is measured from it.
     """
     end = _end(ask)
     moment, server = ask(written("SELECT DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f'), @@GLOBAL.server_id"))[0]
     yield from (text_literal(str(moment)), written("{}", int(server)))
     yield from (text_literal(end.log_name), written("{}", end.log_pos)) if end else _NULLS
-    yield from _NULLS  # columns of a source that is itself a replica; pt-heartbeat's readers accept NULL
+    yield from _NULLS  # These columns are for a source that is itself a replica. Readers of pt-heartbeat accept NULL.
 
 
 def _end(ask: Ask) -> BinlogPosition | None:
-    """Return the end of the source's log, or None if the account may not read it."""
+    """Return the end of the source's log; None if the account may not read it."""
     from rplctl.source.survey import log_end
 
     try:

@@ -1,4 +1,4 @@
-"""`history`: list the events of the channels, and who caused them (rplctl/history.py writes them)."""
+"""`history`: list the events of the channels, with the programs and users that caused them (written by rplctl/history.py)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from rplctl.history import Event, read_history, stamp
 
 
 def history(config: Config, channel: str | None = None, last: int = 0, since_s: float | None = None) -> list[Event]:
-    """Return the events, oldest first. `channel`: None for all channels and the instance. `last`: the number of newest
-    events, 0 for all. `since_s`: only the events of the last `since_s` seconds.
+    """Return the recorded events, oldest first.
+
+    * `channel`: only the events of this channel; None = all channels and the instance
+    * `last`: only this number of newest events; 0 = all
+    * `since_s`: only the events of the last `since_s` seconds; None = all
 
     Raises UnfitFile if the history is not a regular file, and RplError if the operating system refuses access to it.
     """

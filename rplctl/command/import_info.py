@@ -1,9 +1,9 @@
-"""`import-info`: take over a position, and a connection if there is one, from another replica or tool.
+"""`import-info`: import a position from another replica or tool, and also a connection if the files have one.
 
-The files (or rows) of a server configure a channel like CHANGE MASTER: settings, executed position and password, which
-is stored protected. Its relay logs are not taken over: the receiver fetches again from the executed position (WL#2775
-REQ-4). The position of a tool moves a channel that is already configured. Invariant: both records change or neither, as
-in change_master.py.
+The files or rows of a server configure a channel as CHANGE MASTER does: settings, executed position and password, which
+is stored encrypted. Relay logs are not imported: the receiver fetches the events after the executed position again
+(WL#2775 REQ-4). The files of a tool have only a position, which moves a channel that is already configured. Invariant:
+either both records change or neither, as in change_master.py.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PLACE = ("host", "port", "master_log_name", "master_log_pos")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The files from which to import. `gtids`: the GTIDs applied so far, for a channel that uses GTIDs."""
+    """The files from which to import. `gtids` contains the GTIDs applied so far, for a channel that uses GTIDs."""
 
     kind: str  # one of KINDS
     path: Path
@@ -57,7 +57,9 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The content of the imported files. `is_connection`: True if they hold settings, not only a position."""
+    """The content of the imported files. `is_connection` is True if the files have settings, too, and not only a
+    position.
+    """
 
     master: MasterInfo
     relay: RelayLogInfo
@@ -78,8 +80,10 @@ class ImportResult:
 
 
 def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: bool = False) -> ImportResult:
-    """Import the position and the connection. Raises UsageError if a file is not valid (1201, 1872: the text names
-    file and line) or threads run (3081), and RplError if a file cannot be read.
+    """Import the position, and the connection if the files have one, into a channel.
+
+    Raises UsageError if threads run (3081), or if a file is not valid (1201, 1872; the text names file and line).
+    Raises RplError if a file cannot be read.
     """
     kind, path = origin.kind, origin.path
     check_channel_name(channel_name)
@@ -132,7 +136,9 @@ def import_info(config: Config, channel_name: str, origin: Origin, *, dry_run: b
 
 
 def is_configured(config: Config, channel_name: str) -> bool:
-    """True if an import would overwrite a channel's settings. The command line then asks for confirmation."""
+    """True if the channel already has settings, which an import would overwrite. The command line then asks for
+    confirmation.
+    """
     return open_repositories(config, channel_name).master_info.exists()
 
 
@@ -150,7 +156,9 @@ def _read(kind: str, path: Path, channel: Channel) -> _Found:
 
 
 def _read_folder(folder: Path, channel: Channel) -> _Found:
-    """Read the channel's own files in a server's data folder, else those of its default channel."""
+    """Read the files of the channel in a server's data folder. If there are none, read those of the server's default
+    channel.
+    """
     names = [(channel.master_info_path.name, channel.relay_log_info_path.name), ("master.info", "relay-log.info")]
     present = [pair for pair in names if (folder / pair[0]).exists()]
     if not folder.is_dir() or not present:

@@ -1,6 +1,7 @@
-"""`init`: create an instance folder, write its options to rplctl.toml, protect the target's password, create tables.
+"""`init`: create an instance folder, with its options in rplctl.toml, the target's password and the tables.
 
-A second run changes only the options that it names.
+The password is stored encrypted. Tables are created only for TABLE repositories. If the instance exists, `init` changes
+only the given options.
 """
 
 from __future__ import annotations
@@ -50,13 +51,15 @@ class InitResult:
 def init(
     datadir: Path, options: Mapping[str, Value], target_password: str | None = None, *, config_file: Path | None = None
 ) -> InitResult:
-    """Create or change the instance. Raises UsageError if channels would lose their records, ConfigError if an option
-    is not valid, and TargetError if the target reports an error. After an error, no file is changed.
+    """Create or change the instance in `datadir`. `options` are the values that the operator gives.
+
+    Raises UsageError if channels would lose their records, ConfigError if an option is not valid, and TargetError if
+    the target reports an error. After an error, no file is changed.
     """
     given = from_root(options)
     planned = load_config(datadir, "", given, config_file=config_file)
     if wants_two_phases(planned):
-        verbs_for(planned, target_kind(planned.target_place))  # the refusal of a server shows at start
+        verbs_for(planned, target_kind(planned.target_place))  # only `start` asks the server itself
     if "TABLE" in (planned.master_info_repository, planned.relay_log_info_repository):
         refuse_held_table(planned)
     if "?" in planned.target or _is_lake(planned) or dialect_of(target_kind(planned.target_place)).is_held:
@@ -72,15 +75,16 @@ def init(
         )
     choose_folder(datadir)
     if cache_folder() is not None and not is_compiled():
-        # compile once per machine, so that the first start need not wait some seconds; the process ends by itself
+        # Compile once per machine in another process, so that the first start need not wait some seconds.
         start_beside(["-m", "rplctl.result_set.warm_up"])
     with files_may_change(datadir) if (datadir / "run").is_dir() else nullcontext():  # a new folder has no locks yet
         return _store(datadir, given, planned, target_password, config_file)
 
 
 def from_root(options: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the options with absolute paths, because the threads run in another folder than this command. Raises
-    UsageError for a target's URL with a password.
+    """Return the options with absolute paths, because the threads do not run in the current folder of this command.
+
+    Raises UsageError if the target's URL contains a password.
     """
     given = dict(options)
     if has_password(str(given.get("target", ""))):
@@ -108,7 +112,9 @@ def _store(
     if given:
         shown = (f"{name}={value}" for name, value in given.items() if name != "target_password")
         note_event(datadir, None, "init", ", ".join(shown))
-    own = read_file(path).get("channel", {}).get("", {})  # options that switch-repo set only for the default channel
+    own = (
+        read_file(path).get("channel", {}).get("", {})
+    )  # options that `switch-repo` has set only for the default channel
     if moved := {name: value for name, value in given.items() if name in own}:
         store_options(datadir, "", moved, only_this_channel=True)
     config = load_config(datadir, config_file=config_file)
@@ -146,8 +152,9 @@ def _notes(planned: Config) -> Iterator[Note]:
 
 
 def _refuse_stranding(config: Config, planned: Config) -> None:
-    """Raise UsageError if a new kind of repository or a new target would leave behind the records of existing channels
-    (REQ-6).
+    """Raise UsageError if channels exist and the change names a new kind of repository or a new target (REQ-6).
+
+    The records of the channels would stay in the old repository, where rplctl no longer looks for them.
     """
     moves = [name for name in _REPOSITORIES if getattr(config, name) != getattr(planned, name)]
     moves += [] if is_same_target(config.target, planned.target) else ["target"]

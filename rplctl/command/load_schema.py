@@ -1,9 +1,15 @@
 """`load-schema`: load the table definitions of the source, which its row events do not contain (design D18).
 
-The definitions come from a file of `mysqldump --no-data` or `mariadb-dump --no-data`, for an archive of binary logs, or
-from the source itself. They are valid from the channel's executed position on. Tables that the channel's filters
-exclude are not loaded. Invariant: a table that load-schema creates is empty, and rplctl reports this. `check` reports
-it, too, until the source drops the table, `verify` finds the table equal, or the operator confirms its rows.
+The definitions come from the source itself or from a dump file, for example if the source is an archive of binary logs
+(`mysqldump --no-data` or `mariadb-dump --no-data`). They are valid from the channel's executed position on. Tables that
+the channel's filters exclude are not loaded.
+
+Invariant: if load-schema creates a table, the table is empty, and rplctl reports this. `check` also reports it until
+one of these events:
+
+* The source drops the table.
+* `verify` finds the table equal.
+* The operator confirms that the rows are loaded.
 """
 
 from __future__ import annotations
@@ -57,8 +63,10 @@ class RowsLoadedResult:
 def load_schema(
     config: Config, channel_name: str, dump: Path | None, *, from_source: bool = False, dry_run: bool = False
 ) -> LoadSchemaResult:
-    """Load the table definitions from the file `dump` or from the source. Raises UsageError 3085 if the applier runs,
-    RplError for a statement that cannot be parsed, and SourceError if the source does not answer or refuses.
+    """Load the table definitions from the file `dump`, or from the source. Create the tables that the target lacks.
+
+    Raises UsageError 3085 if the applier runs, RplError for a statement that cannot be parsed, and SourceError if the
+    source does not answer or refuses.
     """
     if (dump is None) == (not from_source):
         raise UsageError("load-schema needs a FILE or --from-source")
@@ -91,8 +99,10 @@ def load_schema(
 
 
 def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResult:
-    """Record that the operator has loaded the rows of tables that were created empty, so that `check` no longer reports
-    them. `names`: `DB.TABLE,…` or `all`. Raises UsageError for a table that `check` does not report.
+    """Record that the operator has loaded the rows of tables that were created empty. `check` no longer reports these
+    tables.
+
+    `names` is `DB.TABLE,…` or `all`. Raises UsageError for a table that `check` does not report.
     """
     with administer(config, channel_name) as repositories:
         repositories.master()
@@ -109,8 +119,9 @@ def rows_loaded(config: Config, channel_name: str, names: str) -> RowsLoadedResu
 
 
 def forget_made_empty(repositories: Repositories, equal: Collection[TableName]) -> None:
-    """Remove the marks of the tables in `equal`, which were created empty and now have the source's rows, so that
-    `check` no longer reports them.
+    """Remove the mark "created empty" from the tables in `equal`, because `verify` has found the source's rows in them.
+
+    `check` no longer reports these tables.
     """
     if repositories.target_has("rplctl_table_models"):
         loaded = {*_made_empty(repositories).values()}.intersection(equal)
@@ -136,8 +147,9 @@ def _keep_marks(engine: Engine, channel: str, loaded: set[TableName]) -> None:
 
 
 def _with_rows(config: Config, master: MasterInfo, names: list[TableName]) -> list[TableName]:
-    """Return those of the tables that have rows on the source, or may have some because they cannot be read. A table
-    without rows on the source is complete although it is empty.
+    """Return those of the tables that have rows on the source. A table that cannot be read also counts.
+
+    The other tables are complete, although they are empty in the target.
     """
     if not names or not master.host:
         return names
@@ -157,7 +169,7 @@ def _shown(names: list[TableName]) -> tuple[str, ...]:
 
 def read_dump(path: Path) -> Catalog:
     try:
-        # rows, and MariaDB's defaults of BINARY columns, may contain bytes that are not text
+        # Rows, and the defaults of BINARY columns on MariaDB, may contain bytes that are not text.
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
@@ -194,16 +206,22 @@ def _catalog_of_source(config: Config, master: MasterInfo) -> Catalog:
 
 
 def _as_replicated(config: Config, catalog: Catalog) -> Catalog:
-    """Return the catalog with the names that the channel's filters produce, without the excluded tables."""
+    """Return the catalog as the channel's filters see it: with the names in the target, and without the excluded
+    tables.
+    """
     return filtered_catalog(catalog, ReplicationFilter.from_config(config))
 
 
 def seed_models(config: Config, channel: Channel, master: MasterInfo, position: BinlogPosition) -> tuple[str, ...]:
-    """At the first start in the middle of a running source's log, load the definitions of tables that the target
-    already has (design D18).
+    """Load the definitions of tables that the target already has, at the first start in the middle of a source's log
+    (D18).
 
-    Nothing is loaded in these cases: the channel begins with the first log, which contains the DDL; the source does not
-    answer, which the receiver will report; the channel already has definitions.
+    The result has the names of these tables. It is empty, and nothing is loaded, in these cases:
+
+    * The channel begins with the first log, which contains the DDL.
+    * The channel already has definitions.
+    * The source does not answer. The receiver will report this.
+    * The target is a server, which has definitions of its own.
     """
     if not position.log_name or not master.host:
         return ()

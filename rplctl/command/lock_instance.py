@@ -1,4 +1,7 @@
-"""LOCK INSTANCE FOR BACKUP: commands cannot change files or channels, or purge logs; replication runs (WL#9452 F-4)."""
+"""LOCK INSTANCE FOR BACKUP: prevent commands from changing files or channels and purging logs (WL#9452 F-4).
+
+The threads of the channels continue.
+"""
 
 from __future__ import annotations
 

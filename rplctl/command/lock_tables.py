@@ -1,4 +1,7 @@
-"""FLUSH TABLES WITH READ LOCK: wait for the current batches, then block all appliers; receivers run (WL#9452 F-4)."""
+"""FLUSH TABLES WITH READ LOCK: wait until the current batches are applied, then block all appliers (WL#9452 F-4).
+
+The receivers continue.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`log-status`: return the row of WL#9452's table log_status, after a check of its privilege."""
+"""`log-status`: return the row of the table log_status of WL#9452, after a check that this user may read it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rplctl.target import open_engine_log
 from rplctl.target.engine_log import EngineLog, access_denied
 from rplctl.target.registry import dialect_of, target_kind
 
-# --format → the names of columns 2 and 3, the key of the relay log position
+# value of --format → the names of columns 2 and 3, and the JSON key of the relay log position
 FORMATS: dict[str, tuple[str, str, str]] = {
     "": ("MASTER", "CHANNELS", "relay_log_position"),  # the sample output of the worklog
     "seed": ("MASTER", "CHANNELS", "relay_log_pos"),  # the text of the worklog
@@ -42,9 +42,10 @@ class LogStatus:
 
 @one_engine()
 def log_status(config: Configs, layout: str = "") -> LogStatus:
-    """Return the row for all channels. `config`: returns a channel's options. Raises RplError 1227 without the
-    privilege, RplError 3722 if a part cannot be collected, LockBusy 1205 if a lock is not free in time, and
-    NotConfigured if there is no instance.
+    """Return the row for all channels. `config` is a function that returns the options of a channel.
+
+    Raises RplError 1227 if this user may not read it, RplError 3722 if a part cannot be collected, LockBusy 1205 if a
+    lock is not free in time, and NotConfigured if the instance does not exist.
     """
     if layout not in FORMATS:
         raise UsageError(f"--format {layout}: the format must be seed or mysql8")
@@ -55,8 +56,10 @@ def log_status(config: Configs, layout: str = "") -> LogStatus:
 
 @contextmanager
 def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]]]:
-    """Yield the collected positions and the logs of the targets. The snapshots of the targets at the moment of the
-    collection exist until the block ends.
+    """Yield the collected positions of all channels, and the logs of their targets.
+
+    Snapshots of the targets at the moment of the collection exist until the block ends. Raises the errors of
+    `log_status`.
     """
     try:
         options = config("")

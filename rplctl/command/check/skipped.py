@@ -1,4 +1,4 @@
-"""`check`: report the triggers, views and other objects of the source that the target lacks, as a note (design D31)."""
+"""Report the triggers, views and other objects of the source that the target does not have, as a note (design D31)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from rplctl.skipped_objects import SkippedObjects, in_words
 
 
 def check_skipped(channel: Channel) -> Iterator[Finding]:
-    """Yield one finding with the number of objects of each kind, if there are any. Raises RplError if the record of
-    them cannot be read.
+    """Yield one finding with the number of such objects of each kind: triggers, views, routines and events.
+
+    If the channel has skipped no object, yield nothing. Raises RplError if the channel's list of skipped objects cannot
+    be read.
     """
     if objects := SkippedObjects(channel).read():
         yield found("not_carried_out", f"not carried out: {in_words(objects)}", "rplctl history --last 0 (names them)")

@@ -1,7 +1,7 @@
-"""Find the present end of the source's binary log, which `--until-synced` has to reach.
+"""Find the present end of the source's binary log. `start --until-synced` stops when the channel has applied it.
 
-A server reports its end. In a folder of binary logs, it is the end of the last complete transaction that the channel
-accepts (folder_end): incomplete and ignored transactions will never be applied.
+A server reports the end of its log. A folder of binary logs ends after the last complete transaction that the channel
+accepts (folder_end.py). Incomplete and ignored transactions do not count, because they will never be applied.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from rplctl.source.replica_id import replica_identity
 
 @dataclass(frozen=True, slots=True)
 class SourceEnd:
-    """The end of the source's log. `gtids`: the executed GTIDs together with those in the log that the channel accepts;
-    '' if the channel does not use GTIDs, or if they are unknown. Positions of two sources cannot be compared, GTIDs
-    can.
+    """The end of the source's log, as a position and, if the channel uses GTIDs, also as a GTID set.
+
+    `gtids` contains the executed GTIDs and those in the log that the channel accepts; '' if they are unknown. The set
+    is
+    needed because GTIDs of two sources can be compared, but their positions cannot.
     """
 
     position: BinlogPosition
@@ -32,8 +34,9 @@ class SourceEnd:
 
 
 def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> SourceEnd:
-    """Return the end of the source's log. Raises SourceError if the source is unreachable, has no binary log or refuses
-    the query.
+    """Return the end of the source's log. `relay` has the channel's executed GTIDs.
+
+    Raises SourceError if the source is unreachable, has no binary log or refuses the query.
     """
     if master.master_binlog_dir:
         return _end_of_folder(config, master, relay)
@@ -41,13 +44,13 @@ def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> Sourc
 
     with ask_source(config, master) as query:
         gtids = ""
-        if master.uses_gtid and not master.ignored_server_ids:  # a GTID set does not show the servers
+        if master.uses_gtid and not master.ignored_server_ids:  # a GTID set does not show the server ids
             gtids = _taken(executed_gtids(query, of_mysql=master.enabled_auto_position), master)
         return SourceEnd(log_end(query), gtids, bool(gtids) or not master.uses_gtid)
 
 
 def _taken(gtids: str, master: MasterInfo) -> str:
-    """Return the GTIDs without those of domains that the channel ignores."""
+    """Return the GTIDs without those in MariaDB's domains that the channel ignores."""
     if ":" in gtids or not gtids:
         return gtids
     domains = {gtid: int(gtid.partition("-")[0]) for gtid in gtids.split(",")}

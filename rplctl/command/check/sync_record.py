@@ -1,7 +1,9 @@
-"""Records the last time at which a channel had everything that its source had, for channels run from cron.
+"""Record the last time at which a channel had everything that its source had, for channels that cron runs.
 
-A successful `start --until-synced` writes the record with the time at which it read the end of the source's log,
-because the rows are as old as this time. A start whose threads stay running removes the mark of cron, not the time.
+A successful `start --until-synced` writes the record. Its time is the time at which the start read the end of the
+source's log, because the rows are as old as this. The record also has a mark: cron runs the channel. A start that
+leaves its threads running removes the mark, but keeps the time.
+
 Invariant: only monitoring uses the record. Positions are only in the repositories (design D22).
 """
 
@@ -26,7 +28,7 @@ class SyncRecord:
 
 
 def read_sync_record(channel: Channel) -> SyncRecord | None:
-    """Return the channel's record; None if there is none or it cannot be read."""
+    """Return the channel's record. None if the channel has no record, or if it cannot be read."""
     try:
         stored = parsed_json(read_plain(_path(channel)))
         return SyncRecord(float(stored["at"]), str(stored["to"]), bool(stored["is_from_cron"]))
@@ -39,24 +41,23 @@ def note_synced(channel: Channel, at: float, to: str) -> None:
 
 
 def note_stays(channel: Channel) -> None:
-    """Note in the channel's record of syncs that a start has left its threads running: from now on `check` reports a
-    stopped thread.
-    """
+    """Note that a start has left the threads of the channel running. From now on, `check` reports a stopped thread."""
     record = read_sync_record(channel)
     if record is not None and record.is_from_cron:
         _write(channel, replace(record, is_from_cron=False))
 
 
 def forget_sync(channel: Channel) -> None:
-    """Remove the channel's record after RESET or CHANGE MASTER to another source, because the channel is not synced
-    then.
+    """Remove the channel's record after RESET, or after CHANGE MASTER to another source: the channel is then not
+    synced.
     """
     _path(channel).unlink(missing_ok=True)
 
 
 def runs_from_cron(config: Config, record: SyncRecord | None) -> bool:
-    """True if cron runs the channel: by the option `run_mode`, or, if this is auto, because the last successful start
-    was one for cron.
+    """True if cron runs the channel. The option `run_mode` decides.
+
+    If it is `auto`, the mark in the record decides: the last successful start was a `start --until-synced`.
     """
     if config.run_mode == "auto":
         return record is not None and record.is_from_cron

@@ -1,7 +1,8 @@
-"""`check`, threads: whether each thread runs and reports, the lag of the channel, and whether an operator stopped it.
+"""Find problems of the threads: each must run and report, and the channel must not lag behind its source.
 
-Age decides (design D22): a status that is not fresh is a finding, a lost connection becomes critical with time, and a
-channel run from cron is judged by the age of its last successful run. A delay by MASTER_DELAY does not count as lag.
+The age of each report counts (design D22). An old status is a finding, and a lost connection becomes critical with
+time. A channel that cron runs is judged by the age of its last successful run. A delay by MASTER_DELAY does not count
+as lag.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from rplctl.status import NO_EXECUTORS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckLimits:
-    """The limits in seconds. `warning_s` and `critical_s`: lag in addition to MASTER_DELAY. `sync_age_s`: age of the
-    last run from cron; twice this age is critical. `verify_age_s`: age of the last verify; 0 = no limit.
+    """The limits of `check`, in seconds.
+
+    * `warning_s`, `critical_s`: the lag in addition to MASTER_DELAY
+    * `sync_age_s`: the age of the last run from cron; twice this age is critical
+    * `verify_age_s`: the age of the last verify; 0 = no limit
     """
 
     warning_s: int
@@ -33,7 +37,7 @@ class CheckLimits:
 def limits_of(
     config: Config, warning_s: int, critical_s: int, sync_age_s: float | None = None, verify_age_s: float | None = None
 ) -> CheckLimits:
-    """Return the limits. For a value of None, the limit is the one in the configuration."""
+    """Return the limits of `check`. For an age that is None, the configured option decides."""
     return CheckLimits(
         warning_s=warning_s,
         critical_s=critical_s,
@@ -43,7 +47,7 @@ def limits_of(
 
 
 def check_running(status: SlaveStatus, threads: Threads, limits: CheckLimits, now: float) -> Iterator[Finding]:
-    """Yield findings about a channel whose threads must run all the time."""
+    """Yield findings about a channel whose threads must always run. `now` is the time in Unix seconds."""
     if not (threads.receiver.has_run or threads.applier.has_run or threads.receiver.runs or threads.applier.runs):
         yield found("never_started", "the channel was never started", "rplctl start")
         return
@@ -62,8 +66,9 @@ def check_running(status: SlaveStatus, threads: Threads, limits: CheckLimits, no
 
 
 def check_cron(record: SyncRecord | None, threads: Threads, limits: CheckLimits, now: float) -> Iterator[Finding]:
-    """Yield findings about a channel that `start --until-synced` runs from time to time. A stopped thread is normal, a
-    thread that ended with an error is not.
+    """Yield findings about a channel that cron runs with `start --until-synced`. `now` is the time in Unix seconds.
+
+    A stopped thread is normal, but a thread that ended with an error is a problem.
     """
     for thread in (threads.receiver, threads.applier):
         yield from _thread(thread)
@@ -87,7 +92,7 @@ def check_skips(status: SlaveStatus) -> Iterator[Finding]:
 
 
 def _thread(thread: ThreadReport) -> Iterator[Finding]:
-    """Yield the problems of a thread, whether the channel runs all the time or from cron."""
+    """Yield the problems of a thread that are the same for a channel that always runs and for one that cron runs."""
     role, status = thread.role, thread.status
     if thread.runs:
         if thread.silent_since is not None:

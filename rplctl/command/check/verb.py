@@ -1,11 +1,15 @@
-"""`check`: a verdict on a channel for monitoring systems (0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN), with its reasons.
+"""`check`: give a verdict on a channel to a monitoring system, with the reasons.
 
-    local      threads and lag; repositories, relay log and index, target      (for a monitoring system)
-    offline    the same without threads and lag, every relay log byte read     (before a start, on a copied instance)
-    online     all of these (relay log bytes only if the channel is stopped), and the source and the end of its log
+The verdict is 0 OK, 1 WARNING, 2 CRITICAL or 3 UNKNOWN. The scope decides what is checked:
 
-Invariants: `check` only reads. Each finding has a permanent code, a sentence and the command that repairs it
-(findings.py). A status that is not fresh is never OK, and a state that cannot be read is reported (design D22).
+    local      threads and lag; repositories, relay log and its index, target. For a monitoring system.
+    offline    the same without threads and lag, but with every byte of the relay logs. For a check before a start, or
+               of a copied instance.
+    online     local and offline together, and the source with the end of its log. The bytes of the relay logs are read
+               only if the channel is stopped.
+
+Invariants: `check` changes nothing. Each finding has a permanent code, a sentence and the command that repairs it
+(findings.py). A status that is too old is never OK, and a state that cannot be read is reported (design D22).
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ __all__ = ["CheckLimits", "Scope", "Verdict", "check", "check_each", "limits_of"
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 UNKNOWN = 3
 ASKED_TOO = ("clock_skew", "source_purges_soon", "source_purges_now")
-LEAST_FREE_BYTES = 16 << 20  # less does not suffice for a batch, a relay log and a record
+LEAST_FREE_BYTES = 16 << 20  # a batch, a relay log and a record together need this space
 
 
 class Scope(StrEnum):
@@ -64,7 +68,7 @@ class Verdict:
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """The findings as JSON values."""
+        """The findings as dictionaries for JSON, each with its level as a word."""
         return [{**asdict(finding), "level": WORDS[finding.level]} for finding in self.findings]
 
 
@@ -74,7 +78,10 @@ def check_each(
     scope: Scope = Scope.LOCAL,
     deadline: Deadline | None = None,
 ) -> list[Verdict]:
-    """Return the result of `check` for each channel. Queries that do not depend on the channel run once per target."""
+    """Return the result of `check` for each channel. `limits` returns the limits for the options of a channel.
+
+    Queries whose answer does not depend on the channel run only once for each target.
+    """
     deadline = deadline or Deadline()
     with one_look():
         return [check(config, name, limits(config), scope, deadline) for name, config in channels]
@@ -87,8 +94,9 @@ def check(
     scope: Scope = Scope.LOCAL,
     deadline: Deadline | None = None,
 ) -> Verdict:
-    """Return the verdict on a channel. An error is never raised as RplError: an unknown state is UNKNOWN. `deadline`:
-    for all queries to servers.
+    """Return the verdict on a channel. All queries to servers must end before `deadline`.
+
+    RplError is never raised. If the state cannot be read, the verdict is UNKNOWN, or a finding reports the error.
     """
     channel, now = Channel(channel_name, config.datadir), time.time()
     peers = _Peers(config, deadline or Deadline())
@@ -110,7 +118,7 @@ def check(
             findings += check_skips(status)
             findings += check_ahead(status, threads, limits.critical_s)
     findings += _find(config, channel, scope, limits, peers)
-    if scope is Scope.ONLINE:  # the findings of a query to the source are newer than those of the threads' reports
+    if scope is Scope.ONLINE:  # a query to the source is newer than the reports of the threads
         last = {finding.code: finding for finding in findings}
         findings = [f for f in findings if f.code not in ASKED_TOO or last[f.code] is f]
     if purged := next((each for each in findings if each.code == "source_purged"), None):
@@ -127,7 +135,9 @@ def check(
 
 
 def _live(status: SlaveStatus) -> Verdict:
-    """Return the verdict for a channel that must run all the time."""
+    """Return a verdict without findings for a channel that must always run. Its text shows the lag, or the stopped
+    threads.
+    """
     name, lag, delay = status.Channel_Name, status.Seconds_Behind_Master, status.SQL_Delay
     threads = f"io {status.Slave_IO_Running}, sql {status.Slave_SQL_Running}"
     if (status.Slave_IO_Running, status.Slave_SQL_Running) != ("Yes", "Yes"):
@@ -147,7 +157,9 @@ def _live(status: SlaveStatus) -> Verdict:
 
 
 def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verdict:
-    """Return the verdict for a channel that runs from cron. `record`: when it was last synced."""
+    """Return a verdict without findings for a channel that cron runs. `record` has the time of its last sync; None if
+    never.
+    """
     if record is None:
         return Verdict(channel=status.Channel_Name, level=0, text="never synced", lag_s=None)
     age = max(0, int(now - record.at))
@@ -161,13 +173,13 @@ def worst(levels: Iterable[int]) -> int:
 
 
 def worst_first(level: int) -> int:
-    """Return a rank for the level: the higher, the worse. As in monitoring plugins, CRITICAL is worse than UNKNOWN."""
+    """Return the rank of a level: a higher rank is worse. As in monitoring plugins, CRITICAL is worse than UNKNOWN."""
     return (0, 1, 3, 2)[level]
 
 
 @dataclass(frozen=True, slots=True)
 class _Peers(Peers):
-    """The servers that `check` queries; the queries yield findings."""
+    """The source and the target during a check. An error of a query becomes a finding."""
 
     def of_target(self, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
         return self.ask_target(lambda: list(_or_finding(look)))
@@ -177,8 +189,8 @@ class _Peers(Peers):
 
 
 def _find(config: Config, channel: Channel, scope: Scope, limits: CheckLimits, peers: _Peers) -> Iterator[Finding]:
-    """Yield findings about the stored state. If one part cannot be read, the findings of the others are still
-    reported.
+    """Yield findings about the stored state. If one part of it cannot be read, the findings of the other parts still
+    follow.
     """
     stored = Stored()
     is_asked = not is_held_by_applier(config, channel)

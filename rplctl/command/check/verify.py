@@ -1,4 +1,4 @@
-"""`check`, the last verify: its age, and its differences that are not repaired."""
+"""Report the age of the last verify, and the differing rows that it found and nobody has repaired."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from rplctl.verify.report_file import read_report
 
 
 def check_verify(channel: Channel, max_age_s: int) -> Iterator[Finding]:
-    """Yield the findings about the last verify. `max_age_s`: the maximum age in seconds; 0: no limit, and a missing
-    verify is not reported. Raises UsageError if the report is damaged.
+    """Yield the findings about the last verify. `max_age_s` is the maximum age in seconds.
+
+    With 0, there is no maximum, and a channel that was never verified is not reported. Raises UsageError if the report
+    of the verify is damaged.
     """
     try:
         report = read_report(channel.verify_report_path)

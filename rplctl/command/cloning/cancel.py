@@ -1,9 +1,10 @@
 """`clone --cancel`: remove the tables whose copy is not complete. Copied tables are kept and replicated.
 
-Events for a removed table would stop the channel. So they are still skipped, and the clone state records this until
-the table is copied (`check` reports it). Invariant: chunk files are removed first, then tables, and the clone state is
-changed last. After a kill in between, a start continues the copy, which begins such a table again, and another cancel
-completes this one.
+Later events of a removed table would stop the channel. So the clone state records the table as left out. The applier
+then skips its events until the table is copied again, and `check` reports it.
+
+Invariant: chunk files are removed first, then tables, and the clone state is changed last. After a kill in between, a
+start begins the copy of these tables again, and another `clone --cancel` completes this one.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ from rplctl.target.base import Target, committed
 
 @dataclass(frozen=True, slots=True)
 class CancelResult:
-    """The result of `clone --cancel`. `kept`: the number of completely copied tables, which stay replicated.
-    `taken_back`: the tables whose copy was cancelled, and whose events are skipped.
+    """The result of `clone --cancel`.
+
+    `kept` is the number of completely copied tables, which stay replicated. `taken_back` names the tables whose copy is
+    cancelled and whose events are skipped from now on.
     """
 
     channel: str
@@ -43,8 +46,10 @@ class CancelResult:
 
 @one_engine()
 def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> CancelResult:
-    """Cancel the unfinished part of the copy. Raises UsageError 3081 if a thread runs, NotConfigured if there is no
-    such channel, and TargetError if the target reports an error.
+    """Cancel the copy of all tables that are not completely copied.
+
+    Raises UsageError 3081 if a thread runs, NotConfigured if the channel does not exist, and TargetError if the target
+    reports an error.
     """
     with administer(config, channel_name, dry_run=dry_run) as repositories:
         channel = repositories.channel
@@ -62,15 +67,16 @@ def cancel(config: Config, channel_name: str, *, dry_run: bool = False) -> Cance
 
 
 def _forget_progress(channel: Channel) -> None:
-    """Remove the progress of the copy from the applier's status until the next applier reports one."""
+    """Remove the progress of the copy from the applier's status file. The next applier writes a new one."""
     said = read_status(channel.status_path("applier"))
     said.clone_tables = 0
     said.write(channel.status_path("applier"))
 
 
 def _take_back(target: Target, channel: str, position: BinlogPosition, taken: list[ClonedTable]) -> None:
-    """Remove the tables whose copy has begun from the target. A table that is not copied yet has no rows of the copy:
-    an older table of that name in the target is kept.
+    """Remove the tables whose copy has begun from the target, and record all tables in `taken` as left out.
+
+    If the copy of a table has not begun, the target may have an older table of the same name. This table is kept.
     """
     made = [row for row in taken if row.State is CopyState.COPYING]
     server = statement_target(target)

@@ -1,8 +1,8 @@
-"""Chooses the tables of a copy, by the target's names, from those that the channel's filters accept.
+"""Choose the tables of a copy, by their names in the target, from those that the channel's filters accept.
 
 Invariant: a table that the target already has is copied only with `replace`, and together with all tables that
-reference it: foreign keys change their rows when its rows change, but its events are skipped during the copy. Tables
-that the account may not see are not excluded: clone refuses, and names the missing GRANT.
+reference it. Otherwise, foreign keys would change the rows of these tables, while the events of the copied table are
+skipped. If the account may not see a table, it is not silently excluded: clone refuses and names the missing GRANT.
 """
 
 from __future__ import annotations
@@ -30,16 +30,19 @@ from rplctl.sql_text import backticked, written
 from rplctl.target import dialect_of, open_target, statement_target
 
 SNAPSHOT_ENGINE = "innodb"
-_LOCKED_ENGINES = ("myisam", "aria", "memory")  # a statement locks the table, and is visible when it is logged
+_LOCKED_ENGINES = ("myisam", "aria", "memory")  # a lock on the table shows exactly the changes that are logged
 DUMP = "to see how to copy the tables with a dump (INITIAL COPY), run: man 1 rplctl"
 _MOST_NAMED = 10
-_ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # measured with MariaDB on two cores that both servers share
+_ROWS_A_SECOND, _BYTES_A_SECOND = 120_000, 20 << 20  # measured with two MariaDB servers that share two cores
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The operator's choice of tables to copy. `databases`, `tables`: their names in the target; if both are empty, all
-    tables that the target lacks are copied. `replace`: tables that the target already has are copied, too.
+    """The operator's choice of tables to copy.
+
+    `databases` and `tables` contain names in the target. If both are empty, all tables that the target lacks are
+    copied.
+    With `replace`, tables that the target already has are copied, too.
     """
 
     databases: tuple[str, ...] = ()
@@ -48,8 +51,9 @@ class Choice:
 
     @classmethod
     def of(cls, databases: str, tables: str, *, replace: bool) -> Choice:
-        """Return the choice for lists in the format of the filters. Raises UsageError if a table is not named as
-        db.table.
+        """Return the choice for two lists in the format of the filters: names, separated by commas.
+
+        Raises UsageError if a table is not named as db.table.
         """
         names = []
         for name in split_list(tables):
@@ -69,9 +73,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableToClone:
-    """One row of the list of tables to copy. The field names are the column names. `Row_count` and `Byte_count` are the
-    source's estimates, and `Seconds` an estimate for a machine with two cores. They are None for tables that the
-    account may not see.
+    """One row in the list of tables to copy. The field names are the column names of the output.
+
+    `Row_count` and `Byte_count` are estimates of the source. `Seconds` is an estimate for a machine with two cores.
+    These
+    three are None for a table that the account may not see.
     """
 
     Database_name: str
@@ -85,8 +91,10 @@ class TableToClone:
 
 @dataclass(frozen=True, slots=True)
 class ClonePlan:
-    """The plan of a copy. `models`: the definitions of the tables to copy, by the source's names; `refusal`: the reason
-    why they cannot be copied.
+    """The plan of a copy: the tables to copy, and the reason for a refusal.
+
+    `models` maps the source's name of each table to its definition. `refusal` is the error that forbids the copy, or
+    None.
     """
 
     source: SourceTables
@@ -97,7 +105,10 @@ class ClonePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A table of the source that the filters accept. `ours`: its definition with the target's name."""
+    """A table of the source that the filters accept.
+
+    `model` is its definition with the source's name, `ours` the one with the target's name.
+    """
 
     model: TableModel
     ours: TableModel
@@ -110,12 +121,12 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Chosen:
-    """The source's tables, and the tables to copy. All names are the target's."""
+    """The source's tables, the chosen ones among them, and the state of each. All names are the target's."""
 
     choice: Choice
     tables: Mapping[TableName, _Found]
     taken: Mapping[TableName, _Found]
-    there: Collection[TableName]  # in the target
+    there: Collection[TableName]  # tables that exist in the target
     begun: Collection[TableName]  # tables that are already being copied
     names: Collection[TableName]  # all names, including sequences
     is_new: bool  # True for a channel without a position
@@ -123,13 +134,17 @@ class _Chosen:
 
     @property
     def stay(self) -> set[TableName]:
-        """The tables that have rows already and keep them: they are not part of this copy."""
+        """The tables that keep their present rows, because this copy does not include them.
+
+        They exist in the target, or another copy of them has begun.
+        """
         return {*self.there, *self.begun}
 
 
 def make_plan(repositories: Repositories, master: MasterInfo, choice: Choice, *, is_new: bool) -> ClonePlan:
-    """Return the plan for the chosen tables. Raises SourceError if the source and TargetError if the target reports an
-    error, and UsageError for a table that cannot be copied.
+    """Return the plan for the chosen tables. `is_new` is True for a channel without a position.
+
+    Raises SourceError or TargetError if a server reports an error, and UsageError for a table that cannot be read.
     """
     config = repositories.config
     rules = ReplicationFilter.from_config(config)
@@ -187,7 +202,7 @@ def wanted(rules: ReplicationFilter, choice: Choice) -> Wanted:
 
 
 def _sources(database: str, rules: ReplicationFilter) -> list[str]:
-    """Return the names that the target's database has on the source."""
+    """Return the names that a database of the target has on the source, by the rules of `replicate_rewrite_db`."""
     return [old for old in (*(o for o, new in rules.rewrite_db if new == database), database)
             if rules.rewritten(old) == database]  # fmt: skip
 
@@ -195,8 +210,9 @@ def _sources(database: str, rules: ReplicationFilter) -> list[str]:
 def _in_target(
     config: Config, tables: Mapping[TableName, _Found], begun: Collection[TableName]
 ) -> tuple[set[TableName], list[list[TableName]]]:
-    """Return the tables that exist in the target, and groups of tables whose names the target cannot distinguish,
-    because it ignores letter case.
+    """Return which of `tables` exist in the target, and groups of tables that would become one table there.
+
+    Such a group exists if the target ignores letter case in names. Tables in `begun` do not count as existing.
     """
     with closing(open_target(config.target_url)) as target:
         server = statement_target(target)
@@ -217,7 +233,7 @@ def _in_target(
 
 
 def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
-    """Return the error for missing privileges, or None."""
+    """Return the error that names the missing privileges and their GRANTs; None if no privilege is missing."""
     if not missing:
         return None
     lacking = dict.fromkeys(m.right if not m.database else f"SELECT on {m.database}.{m.table or '*'}" for m in missing)
@@ -234,7 +250,7 @@ def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
 
 
 def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Missing]) -> Iterator[RplError]:
-    """Yield the reasons why the chosen tables cannot be copied, the most important reason first."""
+    """Yield the reasons for which the chosen tables cannot be copied, the most important reason first."""
     choice, there = chosen.choice, sorted(_shown(name) for name in chosen.there if chosen.choice.takes(name))
     if left_out := [_shown(name) for name in choice.tables if not rules.accepts_rows(*name)]:
         text = f"the channel's filters exclude {some(left_out)}"
@@ -287,7 +303,7 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
         )
     yield from _of_children(chosen)
     rest = [_shown(name) for name in chosen.tables if name not in chosen.taken and name not in chosen.stay]
-    if rest and chosen.is_new:  # a channel that begins here would stop at their first event
+    if rest and chosen.is_new:  # a channel that begins at the source's end would stop at their first event
         yield UsageError(
             f"the channel also replicates {some(rest)}, which the target lacks and this copy does not include",
             hint=_filter_to(choice),
@@ -295,7 +311,7 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
 
 
 def _filter_to(choice: Choice) -> str:
-    """Return the command that makes the channel replicate only the chosen tables."""
+    """Return the hint with the command that makes the channel replicate only the chosen tables."""
     if choice.databases and choice.tables:
         return "exclude the other tables with rplctl change-filter, or name all of them"
     what, rule = ("--databases", "--replicate-do-db") if choice.databases else ("--tables", "--replicate-do-table")
@@ -308,8 +324,9 @@ def _filter_to(choice: Choice) -> str:
 
 
 def _of_children(chosen: _Chosen) -> Iterator[RplError]:
-    """Yield an error for each child table that is not copied together with its parent. This includes tables whose copy
-    already runs, because they have another snapshot.
+    """Yield an error for each table that is not in this copy but references a table that is.
+
+    A table whose copy already runs also counts as not in this copy, because it has another snapshot.
     """
     for name in sorted(chosen.stay):
         for key in chosen.tables[name].ours.foreign_keys if name in chosen.tables and name not in chosen.taken else ():

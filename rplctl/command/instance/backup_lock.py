@@ -1,9 +1,13 @@
-"""The locks of a backup (WL#9452 F-4): the common code of `lock-instance`, `lock-tables` and the unlock commands.
+"""Take and release the two locks of a backup (WL#9452 F-4), for `lock-instance`, `lock-tables` and the unlock commands.
 
-The holder of a lock is a command that runs under it, a separate process that ends by `unlock-…` or after a timeout, or
-a connection to `serve --mysql`.
-Invariant: the lock is an flock that this process takes and passes on to the holder, so it is held without a gap, and a
-killed holder frees it. log-status and backup work with and without these locks.
+A lock has one of these holders:
+
+* a command that runs under the lock
+* a separate process, which ends by `unlock-instance` or `unlock-tables`, or after a timeout
+* a connection to `serve --mysql`
+
+Invariant: the lock is an flock that this process acquires and passes on to the holder. So it is held without a gap, and
+the death of the holder releases it. log-status and backup work with and without these locks.
 """
 
 from __future__ import annotations
@@ -32,13 +36,13 @@ _HOLDER = "import sys, time; time.sleep(float(sys.argv[2]))"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupLock:
-    """One of the two locks, which lock_instance.py and lock_tables.py define."""
+    """The properties of one of the two locks. lock_instance.py and lock_tables.py define the two instances."""
 
     kind: str  # as in the verb's name
     statement: str
-    waited_for: str  # the reason while the lock cannot be taken
-    open: Callable[[Path], InstanceLock | RwLock]  # of the instance folder
-    acquire: Callable[[Any, float], bool]  # (lock, seconds) → whether it is held
+    waited_for: str  # the reason for which the lock may be busy
+    open: Callable[[Path], InstanceLock | RwLock]  # instance folder → the lock, not yet held
+    acquire: Callable[[Any, float], bool]  # (lock, seconds to wait) → True if it is now held
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,10 @@ class ReleasedLock:
 
 
 def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:
-    """Take the lock and pass it on to a separate process. Raises LockBusy 1205 if the lock is not free in time, and
-    LockBusy if a separate process already holds it.
+    """Take the lock and pass it on to a separate process, which holds it for at most `timeout_s` seconds.
+
+    Raises LockBusy 1205 if the lock is not free within `wait_s` seconds, and LockBusy if such a process already holds
+    it.
     """
     check_folder(config)
     with closing(_seat(config, lock)) as seat:
@@ -74,7 +80,7 @@ def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: fl
 
 
 def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Sequence[str]) -> int:
-    """Run the command under the lock and return its exit code. SIGTERM is passed on to the command."""
+    """Run the command while this process holds the lock, and return its exit code. SIGTERM is passed on to the command."""
     check_folder(config)
     children: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
@@ -97,8 +103,9 @@ def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Seq
 
 
 def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
-    """End the process that `lock_detached` started. Raises LockBusy if that process does not end in time, and RplError
-    if it cannot be signalled.
+    """End the process that `lock_detached` started, which releases the lock.
+
+    Raises LockBusy if the process does not end in time, and RplError if it cannot be signalled.
     """
     check_folder(config)
     with closing(_seat(config, lock)) as seat:
@@ -117,8 +124,10 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
 
 
 def hold_backup_lock(config: Config, lock: BackupLock, wait_s: float) -> InstanceLock | RwLock:
-    """Take the lock until its `close`. Raises LockBusy 1205 after `wait_s` seconds, NotConfigured if the folder is not
-    an instance folder, and RplError 1227 if this user may not access it.
+    """Take the lock and return it. The caller releases it by `close`.
+
+    Raises LockBusy 1205 after `wait_s` seconds, NotConfigured if the folder is not an instance folder, and RplError
+    1227 if this user may not access it.
     """
     check_folder(config)
     taken = lock.open(config.datadir)
@@ -134,8 +143,9 @@ def _taken(config: Config, lock: BackupLock, wait_s: float) -> closing[InstanceL
 
 
 def _seat(config: Config, lock: BackupLock) -> FileLock:
-    """Return the lock file of the separate process: this process holds it, and its pid is in it. At most one process
-    holds it.
+    """Return the file lock that allows only one separate process for each backup lock.
+
+    The process of `lock_detached` holds it, and writes its process id into it. So `unlock` finds the process.
     """
     return FileLock(config.datadir / "run" / f"{lock.kind}.holder")
 

@@ -1,4 +1,4 @@
-"""Choose the folder of compiled code for the instance, on behalf of commands."""
+"""Provide the choice of the folder of compiled code to the commands. rplctl/event/kernel_cache.py implements it."""
 
 from __future__ import annotations
 

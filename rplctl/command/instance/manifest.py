@@ -1,6 +1,6 @@
-"""backup.json: the manifest of a backup, which is checked before it is used.
+"""Read and check backup.json, the manifest of a backup, before `restore` uses it.
 
-Invariant: `restore` writes only into the instance folder and into folders that the operator named. It reads only
+Invariant: `restore` writes only into the instance folder and into folders that the operator has named. It reads only
 regular files of the backup and follows no links. A manifest may be hostile: if a value has a wrong type or exceeds its
 bounds, the backup is refused.
 """
@@ -36,12 +36,14 @@ class Manifest:
     targets: Mapping[str, tuple[str, ...]]  # SQLite file of the backup → its channels
 
     def folder_of(self, name: str) -> str | None:
-        """Return the original folder of the file if it was outside of the instance, else None."""
+        """Return the original folder of a file that was outside of the instance; None if the file was inside. `name`:
+        in the backup.
+        """
         return self.outside.get(str(PurePosixPath(name).parent))
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a folder. Raises UsageError if the folder is not a complete backup."""
+    """Return the checked manifest of a backup folder. Raises UsageError if the folder is not a complete backup."""
     path = folder / MANIFEST
     try:
         stored = parsed_json(read_plain(path, follow=False))

@@ -1,6 +1,4 @@
-"""Determines when an option that `init` changes takes effect: at once, or at the next start of the threads that read
-it.
-"""
+"""Determine when an option that `init` changes takes effect: at once, or at the next start of the threads that read it."""
 
 from __future__ import annotations
 
@@ -40,7 +38,9 @@ OF_BOTH: Final = frozenset(
 
 
 def readers_of(option: str) -> tuple[str, ...]:
-    """Return the threads that read the option when they start; () if a change takes effect at once."""
+    """Return the threads that read the option at their start, and so must start again; () if a change takes effect at
+    once.
+    """
     if option in AT_ONCE:
         return ()
     if option in OF_BOTH:
@@ -49,7 +49,7 @@ def readers_of(option: str) -> tuple[str, ...]:
 
 
 def notes_of_running(datadir: Path, changed: Collection[str]) -> Iterator[Note]:
-    """Yield notes that say when the changed options take effect. There are none if no thread of the instance runs."""
+    """Yield notes that say when the changed options take effect. If no thread of the instance runs, yield none."""
     threads = {name: running(Channel(name, datadir)) for name in channels_of_folder(datadir)}
     if not any(threads.values()):
         return

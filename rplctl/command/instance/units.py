@@ -1,16 +1,16 @@
-"""Write the systemd units of an instance: channels as services, periodic tasks as timers (`init --systemd`).
+"""Write the systemd units of an instance: a service for each channel, and timers for periodic tasks (`init --systemd`).
 
-Invariants: a file that somebody changed is not overwritten, except on request; an up-to-date file is not written again.
+Invariants: a file that somebody has changed is overwritten only on request, and an up-to-date file is not written
+again.
 `_word` and `_argument` make each path one word of a unit, and no shell interprets it. man rplctl describes the units.
-The reasons for their settings are:
+Their settings have these reasons:
 
 Type=notify       the main process is `start --foreground`; it feeds the watchdog while its threads live (service.py)
-WatchdogSignal    KILL: a frozen process handles no other signal, and a kill loses nothing (D1)
-KillMode=mixed    TERM to the main process, which stops the threads like `stop`; KILL to all only after the timeout
-OOMPolicy         continue: if a task runs out of memory, the applier reports this with a hint
-StartLimit        a permanent error is retried five times; waiting for an unreachable target does not count as an error
-no MemoryDenyWriteExecute: the JVM and Numba compile at run time
-no PrivateUsers, no empty CapabilityBoundingSet: a folder of binary logs may belong to another user
+WatchdogSignal    KILL: a frozen process handles no other signal, and a kill loses nothing (D1) KillMode=mixed    TERM
+to the main process, which stops the threads like `stop`; KILL to all only after the timeout OOMPolicy         continue:
+if a task runs out of memory, the applier reports this with a hint StartLimit        a permanent error is retried five
+times; waiting for an unreachable target does not count as an error no MemoryDenyWriteExecute: the JVM and Numba compile
+at run time no PrivateUsers, no empty CapabilityBoundingSet: a folder of binary logs may belong to another user
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ def user_folder() -> Path:
 
 
 def unit_folder(given: Path | None) -> Path:
-    """Return the folder for the units: `given`, or systemd's folder for this user. It is created if needed. Raises
-    UsageError if it cannot be created.
+    """Return the folder for the units: the `given` one, or systemd's folder for this user. A missing folder is created.
+
+    Raises UsageError if it cannot be created.
     """
     folder = given or (SYSTEM_FOLDER if os.geteuid() == 0 else user_folder())
     if not is_clean(str(folder)):
@@ -98,8 +99,9 @@ def unit_folder(given: Path | None) -> Path:
 
 
 def write_units(config: Config, folder: Path, *, force: bool) -> Units:
-    """Write the units. Raises UsageError before the first write if an existing file has other contents, and RplError
-    if a unit cannot be written.
+    """Write the units into `folder`. `force` overwrites files that somebody has changed.
+
+    Otherwise such a file raises UsageError before the first write. Raises RplError if a unit cannot be written.
     """
     is_system = folder != user_folder()
     wanted = dict(_units(config, is_system=is_system))
@@ -128,7 +130,7 @@ def write_units(config: Config, folder: Path, *, force: bool) -> Units:
 
 
 def _units(config: Config, *, is_system: bool) -> Iterator[tuple[str, str]]:
-    """Yield (file name, content) of each unit."""
+    """Yield the file name and the content of each unit. `is_system`: for the system's manager, not for that of a user."""
     datadir = config.datadir.resolve()
     program = f"{_program()} -q --datadir {_argument(datadir)}"
     metrics = "/var/lib/prometheus/node-exporter" if is_system else str(datadir)
@@ -170,15 +172,19 @@ def _timed(name: str, what: str, rest: str, when: str, is_system: bool) -> Itera
 
 
 def _head(what: str, *, is_system: bool) -> str:
-    """Return the head of a unit. Only the system's manager can wait for the network, not the manager of a user."""
+    """Return the head of a unit: its comment, description and dependencies.
+
+    The system's manager waits for the network and the database servers. The manager of a user cannot do this.
+    """
     online = "Wants=network-online.target\nAfter=network-online.target\n" if is_system else ""
     after = "After=mariadb.service mysql.service postgresql.service\n" if is_system else ""
     return f"{_WRITTEN}[Unit]\nDescription={what}\nDocumentation=man:rplctl(1)\n{online}{after}"
 
 
 def _writable(config: Config, datadir: Path, home: str) -> str:
-    """Return the folders that the unit writes in addition to the instance folder: those of a file target, of a binary
-    log in another folder, and of compiled code.
+    """Return the settings that let a unit write the instance folder and the folders of other files.
+
+    These are the files of a SQLite target, of a binary log in another folder, and of compiled code.
     """
     found = {datadir, (datadir / config.log_bin).parent if config.log_bin else datadir}
     if (target := sqlite_file(config)) is not None:
@@ -188,13 +194,17 @@ def _writable(config: Config, datadir: Path, home: str) -> str:
 
 
 def _argument(word: Path | str) -> str:
-    """Return the word as one argument of a command, in which systemd would expand variables."""
+    """Return `word` as one argument of a command in a unit. A `$` is doubled, so that systemd does not expand
+    variables.
+    """
     return _word(str(word)).replace("$", "$$")
 
 
 def _word(word: str) -> str:
-    """Return the word as one word of a setting. Raises UsageError for characters that no setting can hold: some
-    settings do not interpret a backslash, so a quotation mark or a line end cannot be escaped.
+    """Return `word` as one word of a setting, with quotes if they are needed.
+
+    Raises UsageError for a quotation mark, a backslash or a control character. Some settings of systemd do not
+    interpret a backslash, so these characters cannot be escaped.
     """
     if not word.isprintable() or set(word) & set('"\\'):
         raise UsageError(
