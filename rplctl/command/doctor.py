@@ -1,5 +1,4 @@
-"""`doctor`: check that everything replication needs is in place. It changes nothing, and starts neither Spark nor a
-thread.
+"""`doctor`: check that everything replication needs is in place. It changes nothing and starts no thread and no Spark.
 
 Invariant: doctor also reports each finding of `check` about a channel, with its repair (design D22).
 
@@ -7,10 +6,9 @@ The target's settings show what a power cut can destroy (design D3, WL#5125). Ro
 of the target, except in commit mode `xa`. If the target loses its last commits, it loses both. Then the channel
 continues from the older position, and fetches these transactions again if the source still has them. In mode `xa`, the
 position is durable in a file as soon as the target reports the commit. Rows that the target loses later are then lost.
-Another line reports a target that a power cut may damage.
-
-The settings are read on a new connection, which has the server's defaults. PostgreSQL's synchronous_commit is ignored,
-because rplctl's sessions turn it on. SQLite's settings are those that rplctl itself sets.
+Another line reports a target that a power cut may damage. The settings are read on a new connection, which has the
+server's defaults. PostgreSQL's synchronous_commit is ignored, because rplctl's sessions turn it on. SQLite's settings
+are those that rplctl itself sets.
 """
 
 from __future__ import annotations
@@ -302,9 +300,7 @@ def _beside(config: Config) -> Iterator[DoctorLine]:
 
 
 def _is_our_applier(config: Config, error: TargetError) -> bool:
-    """True if `error` says that another process has the target's file open, and this process is an applier of this
-    instance.
-    """
+    """True if the error says that a process has the target's file open, and this is an applier of the instance."""
     if not isinstance(error, TargetInUse):
         return False
     return any(
@@ -344,9 +340,7 @@ def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
 
 
 def _two_phases(config: Config, engine: Engine) -> Iterator[DoctorLine]:
-    """Yield lines that say whether the target can prepare transactions. There are none if no option needs two-phase
-    commit.
-    """
+    """Yield lines that say whether the target can prepare transactions, if an option needs two-phase commit."""
     if wants_two_phases(config):
         weaknesses = two_phases_for(config, engine)
         yield from (DoctorLine(Check=TWO_PHASES, Result=WARN, Detail=text) for text in weaknesses)

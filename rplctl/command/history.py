@@ -1,4 +1,4 @@
-"""`history`: list the events of the channels, with the programs and users that caused them (written by rplctl/history.py)."""
+"""`history`: list the events of the channels, and who caused them. rplctl/history.py writes them."""
 
 from __future__ import annotations
 

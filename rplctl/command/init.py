@@ -112,9 +112,7 @@ def _store(
     if given:
         shown = (f"{name}={value}" for name, value in given.items() if name != "target_password")
         note_event(datadir, None, "init", ", ".join(shown))
-    own = (
-        read_file(path).get("channel", {}).get("", {})
-    )  # options that `switch-repo` has set only for the default channel
+    own = read_file(path).get("channel", {}).get("", {})  # options that switch-repo set only for the default channel
     if moved := {name: value for name, value in given.items() if name in own}:
         store_options(datadir, "", moved, only_this_channel=True)
     config = load_config(datadir, config_file=config_file)

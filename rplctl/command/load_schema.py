@@ -1,8 +1,8 @@
 """`load-schema`: load the table definitions of the source, which its row events do not contain (design D18).
 
-The definitions come from the source itself or from a dump file, for example if the source is an archive of binary logs
-(`mysqldump --no-data` or `mariadb-dump --no-data`). They are valid from the channel's executed position on. Tables that
-the channel's filters exclude are not loaded.
+The definitions come from the source itself, or from a dump file (`mysqldump --no-data` or `mariadb-dump --no-data`). A
+source that is an archive of binary logs needs the file. The definitions are valid from the channel's executed position
+on. Tables that the channel's filters exclude are not loaded.
 
 Invariant: if load-schema creates a table, the table is empty, and rplctl reports this. `check` also reports it until
 one of these events:

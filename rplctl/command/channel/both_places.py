@@ -1,4 +1,6 @@
-"""Refuse a record that is in two repositories, before a command writes it: rplctl must not choose one of them (REQ-6)."""
+"""Refuse a record that is in two repositories, before a command writes it. rplctl must not choose one of them
+(REQ-6).
+"""
 
 from __future__ import annotations
 

@@ -437,7 +437,9 @@ def running(channel: Channel) -> dict[str, int]:
 
 
 def is_held_by_applier(config: Config, channel: Channel) -> bool:
-    """True if the channel's applier runs and the target permits only one process, so that no other process can read it."""
+    """True if the channel's applier runs, and if the target permits only one process, so that no other process can
+    read it.
+    """
     return dialect_of(target_kind(config.target_place)).is_held and APPLIER in running(channel)
 
 

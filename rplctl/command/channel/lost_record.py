@@ -19,7 +19,9 @@ from rplctl.status import read_status
 
 
 def is_lost(repositories: Repositories, master: MasterInfo) -> bool:
-    """True if the channel has received events but has no RelayLogInfo. False for a new channel, and after RESET SLAVE."""
+    """True if the channel has received events, but has no RelayLogInfo. False for a new channel, and after RESET
+    SLAVE.
+    """
     received = master.flushed_relay_log_name or RelayLogIndex(repositories.channel).names()
     return bool(received) and not repositories.relay_log_info.exists()
 

@@ -43,7 +43,7 @@ def is_applied(repositories: Repositories, position: BinlogPosition) -> bool:
 
 
 def _read_position(channel: Channel, master: MasterInfo) -> BinlogPosition:
-    """Return the read position in the present source's log. Its log_name is '' before the first answer of the source."""
+    """Return the read position in the present source's log. Its log_name is '' until the source has answered."""
     receiver = read_status(channel.status_path(RECEIVER))
     is_live = master.master_log_name and receiver.connected and receiver.read_log_name and RECEIVER in running(channel)
     return receiver.read_position if is_live else master.read_position

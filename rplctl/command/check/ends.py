@@ -141,7 +141,7 @@ def _version(engine: Engine) -> Iterator[Finding]:
 
 
 def _write(engine: Engine) -> Iterator[Finding]:
-    """Yield a finding if an UPDATE that changes no row fails: the account lacks privileges, or the target is read-only."""
+    """Yield a finding if an UPDATE that changes no row fails: privileges are missing, or the target is read-only."""
     from sqlalchemy import false, update
     from sqlalchemy.exc import SQLAlchemyError
 

@@ -28,7 +28,9 @@ _KIND, _SERVER_ID, _DOMAIN = 4, 5, 27  # offsets in an event; the domain is MARI
 
 
 class LeftOut:
-    """The rules by which the receiver ignores transactions: their server ids, and the domains of their MariaDB GTIDs."""
+    """The rules by which the receiver ignores transactions: their server ids, and the domains of their MariaDB
+    GTIDs.
+    """
 
     def __init__(self, master: MasterInfo) -> None:
         self.servers = list(master.ignored_server_ids)

@@ -80,7 +80,9 @@ def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: fl
 
 
 def run_under_lock(config: Config, lock: BackupLock, wait_s: float, command: Sequence[str]) -> int:
-    """Run the command while this process holds the lock, and return its exit code. SIGTERM is passed on to the command."""
+    """Run the command while this process holds the lock, and return its exit code. SIGTERM is passed on to the
+    command.
+    """
     check_folder(config)
     children: list[subprocess.Popen[bytes]] = []
     early: list[int] = []

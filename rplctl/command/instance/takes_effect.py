@@ -1,4 +1,4 @@
-"""Determine when an option that `init` changes takes effect: at once, or at the next start of the threads that read it."""
+"""Determine when a changed option takes effect: at once, or at the next start of the threads that read it."""
 
 from __future__ import annotations
 

@@ -130,7 +130,9 @@ def write_units(config: Config, folder: Path, *, force: bool) -> Units:
 
 
 def _units(config: Config, *, is_system: bool) -> Iterator[tuple[str, str]]:
-    """Yield the file name and the content of each unit. `is_system`: for the system's manager, not for that of a user."""
+    """Yield the file name and the content of each unit. `is_system` is False for units that the manager of a user
+    runs.
+    """
     datadir = config.datadir.resolve()
     program = f"{_program()} -q --datadir {_argument(datadir)}"
     metrics = "/var/lib/prometheus/node-exporter" if is_system else str(datadir)
