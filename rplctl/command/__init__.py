@@ -4,9 +4,12 @@ A verb such as `rplctl start` is in the module of that name, start.py (`check` i
 nothing and never exit. They are also the Python API: `from rplctl.command.start import start`. Every error that they
 raise is an RplError of errors.py. Code that is not a verb is in a package:
 
-channel    the records of a channel cloning    the steps of `clone` before and after the copy itself check      the
-findings about a channel instance   files and locks of the whole instance folder process    the processes of a channel's
-threads selftest   the inside of `crash-test`
+channel    the records of a channel
+cloning    the steps of `clone` before and after the copy itself
+check      the findings about a channel
+instance   files and locks of the whole instance folder
+process    the processes of a channel's threads
+selftest   the inside of `crash-test`
 
 Spark, SQLAlchemy and Numba take long to load. So a function imports the modules that load them only when it runs,
 except where every call of the module needs them. This keeps the help and the status of a FILE repository fast (design

@@ -232,8 +232,7 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
     names.
 
     `info` is the record of the FILE. It is returned unchanged if the copy has no marker for the channel. The same holds
-    if
-    the marker is in step with the file: then the applier stopped orderly, and has not run since.
+    if the marker is in step with the file: then the applier stopped orderly, and has not run since.
     """
     from sqlalchemy import inspect
 

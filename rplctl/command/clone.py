@@ -375,8 +375,7 @@ def _create_sequences(
     value.
 
     `made_by` maps each sequence of the source to its text from SHOW CREATE. Raises RplError if such a text contains
-    more
-    than one CREATE SEQUENCE.
+    more than one CREATE SEQUENCE.
     """
     for (database, name), text in made_by.items():
         if ((ours := rules.rewritten(database)), name) in wanted:

@@ -66,9 +66,8 @@ def crash_test(
     """Run all cases, or the selected ones, and return one line per case. `points`, `modes` and `kinds` select by name.
 
     `target` is the URL of a target without the scratch database; '' means a SQLite file. `target_password` is the value
-    of
-    the option with this name. Raises UsageError if a name is unknown or no case is selected, TargetError if the target
-    reports an error, and RplError if the preparation fails.
+    of the option with this name. Raises UsageError if a name is unknown or no case is selected, TargetError if the
+    target reports an error, and RplError if the preparation fails.
     """
     kind = target_kind(target or DEFAULT_KIND)
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]
@@ -110,8 +109,7 @@ def clone_crash_test(config: Config, channel_name: str, tables: str, points: Seq
     """Copy tables of the channel's source into scratch targets, one copy for each crash point, and kill the copy there.
 
     `points` selects crash points; () means all. A failure is reported in the line of its point. Raises UsageError for
-    an
-    unknown point, and NotConfigured if the channel does not exist.
+    an unknown point, and NotConfigured if the channel does not exist.
     """
     from rplctl.command.selftest.clone_walk import COPIED, POINTS, walk_clone
 

@@ -84,8 +84,10 @@ def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]
 
 
 def _targets(config: Configs) -> dict[TargetKey, list[str]]:
-    """Return each target with its channels; without channels, the target of the default channel. Raises RplError 3722
-    if the channels cannot be listed.
+    """Return the channels of each target. If no channel exists, return the target of the default channel with this
+    channel.
+
+    Raises RplError 3722 if the channels cannot be listed.
     """
     targets: dict[TargetKey, list[str]] = {}
     try:
@@ -98,8 +100,10 @@ def _targets(config: Configs) -> dict[TargetKey, list[str]]:
 
 
 def _open_logs(config: Configs, targets: dict[TargetKey, list[str]], opened: ExitStack) -> Iterator[TargetLog]:
-    """Yield the log of each target, the default channel's first. A SQLite file that does not exist yet has no log.
-    Raises RplError 1227 without the privilege, and 3722 if a log cannot be opened.
+    """Yield the log of each target, the one of the default channel first. A SQLite file that does not exist yet has no
+    log.
+
+    Raises RplError 1227 if this user may not read a log, and RplError 3722 if a log cannot be opened.
     """
     default = target_key(config(""))
     for key in sorted(targets, key=lambda key: key != default):
@@ -123,13 +127,13 @@ def _open_log(config: Config, whose: str) -> EngineLog | None:
 
 
 def sqlite_file(config: Config) -> Path | None:
-    """Return the target's file if the target is SQLite, else None."""
+    """Return the path of the target's file if the target is SQLite; otherwise None."""
     is_file = dialect_of(target_kind(config.target_place)).is_one_file
     return Path(config.target_url.partition(":///")[2].partition("?")[0]) if is_file else None
 
 
 def row_of(config: Config, collected: Collected, layout: str) -> dict[str, Any]:
-    """Return the row of log_status with the column names of this layout."""
+    """Return the row of log_status. `layout` is the key of FORMATS that decides the names in it."""
     master, channels, position = FORMATS[layout]
     rows = [
         {"channel_name": log.name, "relay_log_file": log.relay_log_file, position: log.relay_log_position}

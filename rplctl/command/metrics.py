@@ -1,11 +1,11 @@
-"""`metrics`: the state of every channel as Prometheus samples.
+"""`metrics`: return the state of every channel as Prometheus samples.
 
-mysql_*    the names and values that mysqld_exporter derives from SHOW SLAVE STATUS, so that its dashboards and the
-           alerts of mysqld-mixin work unchanged
-rplctl_*   values for which a server has no column
+mysql_*    samples with the names and values that mysqld_exporter derives from SHOW SLAVE STATUS. So its dashboards and
+           the alerts of mysqld-mixin work unchanged.
+rplctl_*   samples of values that a server does not have
 
-Invariant: an unknown value has no sample. A stopped channel has no lag, not even its last known lag. Alerts use
-`absent()`, or mysql_slave_status_slave_sql_running.
+Invariant: an unknown value has no sample. For example, a stopped channel has no lag, not even its last known lag.
+Alerts use `absent()`, or mysql_slave_status_slave_sql_running.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ _OTHERS_MAY_READ = 0o644
 
 
 def metrics(channels: Sequence[Seen], at: float) -> bytes:
-    """Return the state of all channels at that time (Unix seconds) in Prometheus's text format."""
+    """Return the state of the channels in Prometheus's text format. `at` is the time of the reading in Unix seconds."""
     return generate_latest(_OnDemand(channels, at))
 
 
 def samples(channels: Sequence[Seen], at: float) -> list[dict[str, object]]:
-    """Return the samples as rows with Name, Labels (a mapping) and Value."""
+    """Return the samples as rows with the fields Name, Labels (a mapping) and Value. The parameters are those of
+    `metrics`.
+    """
     found = (sample for metric in _metrics_of(channels, at) for sample in metric.samples)
     return [{"Name": s.name, "Labels": s.labels, "Value": s.value} for s in found]
 
@@ -54,8 +56,9 @@ def alert_rules() -> str:
 
 
 def write_textfile(path: Path, text: bytes) -> None:
-    """Write a file for node_exporter's textfile collector, atomically and readable by everyone. Raises UsageError if
-    the name has another suffix than `.prom`, and OSError if the file cannot be written.
+    """Write a file for the textfile collector of node_exporter, atomically and readable by everyone.
+
+    Raises UsageError if the name does not end in `.prom`, and OSError if the file cannot be written.
     """
     if path.suffix != _SUFFIX:
         raise UsageError(
@@ -68,7 +71,9 @@ def write_textfile(path: Path, text: bytes) -> None:
 
 
 class _OnDemand(CollectorRegistry):
-    """A registry of metric families that builds them for each call of `generate_latest`."""
+    """A registry for `generate_latest` that computes the metrics of these channels when they are collected, only
+    once.
+    """
 
     def __init__(self, channels: Sequence[Seen], at: float) -> None:
         self._found = _metrics_of(channels, at)
@@ -190,8 +195,9 @@ def _server_metric(column: str, there: Iterable[SlaveStatus]) -> Iterator[Metric
 
 
 def as_number(value: object) -> float | None:
-    """Return a column's value as the number that mysqld_exporter makes of it: 1 or 0 for words that mean yes or no, a
-    number for digits, else None.
+    """Return a column's value as the number that mysqld_exporter derives from it; None if it derives none.
+
+    The number is 1 or 0 for a word that means yes or no, and the value itself if it consists of digits.
     """
     text = "" if value is None else str(value)
     if text.lower() in _WORDS:
@@ -200,15 +206,18 @@ def as_number(value: object) -> float | None:
 
 
 def _heartbeat_metrics(there: Iterable[tuple[float, Threads]]) -> Iterator[Metric]:
-    """Yield the metrics that mysqld_exporter derives from pt-heartbeat's table. The current time is that of the
-    source's clock.
+    """Yield the two metrics that mysqld_exporter derives from pt-heartbeat's table: the present time and the stored
+    time.
+
+    The present time is that of the source's clock. `there` has the time of the reading and the threads of each channel.
     """
     labels = ["server_id"]
     now = GaugeMetricFamily("mysql_heartbeat_now_timestamp_seconds", "Timestamp of the current server.", labels=labels)
     stored = GaugeMetricFamily(
         "mysql_heartbeat_stored_timestamp_seconds", "Timestamp stored in the heartbeat table.", labels=labels
     )
-    rows: dict[int, tuple[float, float]] = {}  # of the channel with the largest lag, if several have a server's row
+    # If several channels have the row of the same server, the one with the oldest row counts.
+    rows: dict[int, tuple[float, float]] = {}
     for seen_at, threads in there:
         clock = seen_at + threads.receiver.status.clock_difference
         for server, beat in heartbeats(threads.applier.status.heartbeats).items():

@@ -16,12 +16,11 @@ from rplctl.errors import UsageError
 def purge_binary_logs(
     config: Config, channel_name: str, *, to: str = "", before: str = "", dry_run: bool = False
 ) -> RemovedLogs:
-    """Remove the binary logs before the log `to`, or those last written before the time `before`. The last log is never
-    removed.
+    """Remove the binary logs before the log `to`, or those last written before the time `before`. The last log is kept.
 
-    A log that a replica reads from `serve --mysql` and all later logs are not removed (note 1867). rplctl does not know
-    whether a disconnected replica needs a log. Raises UsageError 1381 without `log_bin`, UsageError 1373 if the index
-    does not list `to`, and NotConfigured if there is no such channel.
+    If a replica reads a log from `serve --mysql`, this log and all later ones are kept (note 1867). rplctl does not
+    know whether a disconnected replica needs a log. Raises UsageError 1381 without `log_bin`, UsageError 1373 if the
+    index does not list `to`, and NotConfigured if the channel does not exist.
     """
     if bool(to) == bool(before):
         raise UsageError(
@@ -51,7 +50,7 @@ def _in_use(name: str, removed: int, asked: int) -> Note:
 
 
 def _moment(text: str) -> float:
-    """Return the Unix time of a text in ISO 8601 or MySQL's format. Without a zone it is local time."""
+    """Return the Unix time of a text in ISO 8601 or in MySQL's format. Without a time zone, the text is local time."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:

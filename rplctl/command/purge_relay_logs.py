@@ -13,7 +13,9 @@ from rplctl.relay_log.purge import purge_applied
 
 @dataclass(frozen=True, slots=True)
 class RemovedLogs:
-    """The logs that a command has removed: relay logs, or binary logs of purge-binary-logs."""
+    """The result of a purge: the relay logs or binary logs that the command has removed, or would remove in a dry
+    run.
+    """
 
     channel: str
     removed: tuple[str, ...]
@@ -22,7 +24,10 @@ class RemovedLogs:
 
 
 def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False) -> RemovedLogs:
-    """Remove the relay logs that are completely applied. Raises NotConfigured if there is no such channel."""
+    """Remove the relay logs that are completely applied and, with `log_bin`, also written to the binary log.
+
+    Raises NotConfigured if the channel does not exist.
+    """
     from rplctl.applied_log.end import logged_record
 
     with administer(config, channel_name, dry_run=dry_run) as repositories:
@@ -31,7 +36,7 @@ def purge_relay_logs(config: Config, channel_name: str, *, dry_run: bool = False
         position = repositories.relay().relay_log_position
         record = logged_record(binary_log_files(repositories.config, channel))
         if record is not None and record.after.relay_log_position.is_before(position):
-            position = record.after.relay_log_position  # the binary log lacks the transactions after this position
+            position = record.after.relay_log_position  # the binary log still needs the transactions after it
         names = RelayLogIndex(channel).names()
         if position.log_name not in names:
             return RemovedLogs(channel_name, (), dry_run)

@@ -28,10 +28,10 @@ class RecoverResult:
 
 
 def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run: bool = False) -> RecoverResult:
-    """Run the recovery of the relay logs that each start runs. `refetch`: also remove all relay logs, so that the next
-    start fetches everything that is not executed.
+    """Run the recovery of the relay logs, as each start does.
 
-    Raises UsageError 3021 if the receiver runs; with `refetch`, 3081 if any thread runs.
+    `refetch` also removes all relay logs, so that the next start fetches everything that is not executed. Raises
+    UsageError 3021 if the receiver runs and, with `refetch`, UsageError 3081 if any thread runs.
     """
     from rplctl.recovery import recover_relay_log
 
@@ -67,8 +67,9 @@ def recover(config: Config, channel_name: str, *, refetch: bool = False, dry_run
 
 
 def _at_its_beginning(channel: Channel, relay: RelayLogInfo) -> RelayLogInfo:
-    """Return `relay` with its source position set to the first one that the relay logs contain, because nothing is
-    executed yet. Raises UsageError if this position is unknown.
+    """Return `relay` with the first source position in the relay logs as its position, because nothing is executed yet.
+
+    Raises UsageError if this position is unknown.
     """
     from rplctl.relay_log.locate import first_fetched
 

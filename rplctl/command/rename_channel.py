@@ -1,7 +1,7 @@
-"""`rename-channel`: give a stopped channel another name. rplctl.renaming defines the steps.
+"""`rename-channel`: give a stopped channel another name. rplctl/renaming.py carries out the steps.
 
-Invariant: all checks that can refuse the rename come before the first step. Under the new name the channel continues at
-the same position, with the same relay logs and the same rows in the target.
+Invariant: all checks that can refuse the rename come before the first step. Under the new name, the channel continues
+at the same position, with the same relay logs and the same rows in the target.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rplctl.repository.switch import may_have_target, resume_switch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameResult:
-    """The result of a rename. `steps`: descriptions of the steps, for people."""
+    """The result of a rename. `steps` describes the steps for people."""
 
     channel: str = field(metadata={"column": "Channel_Name"})  # the new one
     old: str = field(metadata={"column": "Old_Channel_Name"})
@@ -41,8 +41,10 @@ class RenameResult:
 
 
 def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False) -> RenameResult:
-    """Rename the channel. Raises NotConfigured if there is no such channel, UsageError 3081 if a thread runs,
-    UsageError for a name in use, and TargetError if the target reports an error.
+    """Rename the channel `old` to `new`. First finish a rename that was interrupted.
+
+    Raises NotConfigured if the channel does not exist, and UsageError 3081 if a thread runs. Raises UsageError if the
+    new name is in use, and TargetError if the target reports an error.
     """
     check_channel_name(new)
     if old.casefold() == new.casefold():
@@ -76,7 +78,7 @@ def rename_channel(config: Config, old: str, new: str, *, dry_run: bool = False)
 
 
 def _resolve(repositories: Repositories) -> None:
-    """Finish other commands that a crash has interrupted, because their files have the old name of the channel."""
+    """Finish the commands that a crash has interrupted, because their files contain the old name of the channel."""
     from rplctl.commit.resolve import finish_prepared
 
     config, channel = repositories.config, repositories.channel
@@ -123,7 +125,7 @@ def _own_sections(config: Config) -> list[str]:
 
 
 def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
-    """Yield reasons why the new name is already in use."""
+    """Yield the reasons for which the name of channel `there` is already in use."""
     config = repositories.config
     if there.name.casefold() in {name.casefold() for name in known_channels(config)}:
         yield "there is such a channel"
@@ -143,7 +145,7 @@ def _taken(repositories: Repositories, there: Channel) -> Iterator[str]:
 
 
 def _steps(repositories: Repositories, there: Channel) -> Iterator[str]:
-    """Yield descriptions of the steps of the rename, in their order."""
+    """Yield a description of each step of the rename, in the order of the steps."""
     here = repositories.channel
     yield f"rows of channel '{here.name}' in the target become those of '{there.name}'"
     count = len(RelayLogIndex(here).files())

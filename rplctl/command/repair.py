@@ -1,7 +1,7 @@
 """`repair`: repair the rows that differ according to a report of verify, while the channel runs (man rplctl-design).
 
-This module decides which tables of the report can be repaired; `rplctl.verify.repair` repairs the rows. Invariant:
-only rows that differ now are written in the target, and the undo SQL has their old values before the write.
+This module decides which tables in the report can be repaired, and `rplctl.verify.repair` repairs the rows. Invariant:
+the command writes only rows that still differ. Before each write, it stores their old values as SQL that undoes it.
 """
 
 from __future__ import annotations
@@ -47,16 +47,18 @@ from rplctl.verify.table import at_once
 from rplctl.verify.target_side import open_side
 from rplctl.verify.undo import UndoFolder
 
-MOST_DIFFERING: Final = 0.2  # share of a table's rows; above it, a new copy is faster than a repair
-ALWAYS_REPAIRED: Final = 1000  # keys of one transaction: repairing so few is always faster than a new copy
+MOST_DIFFERING: Final = 0.2  # fraction of a table's rows; if more rows differ, a new copy is faster than a repair
+ALWAYS_REPAIRED: Final = 1000  # the keys of one transaction; a repair of so few is always faster than a new copy
 _GONE: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR, er.BAD_FIELD_ERROR, er.SLAVE_CONVERSION_FAILED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairedTable:
-    """The result of a repair for one table, in numbers of keys: `Reported` in the report, `Equal` by now, rows that
-    were written, and `Left_over` keys with the reasons in `Note`. For a dry run these are the planned changes, with the
-    first `Statements`.
+    """The result of a repair for one table, in numbers of keys. The field names are the column names of the output.
+
+    `Reported` counts the keys in the report, and `Equal` those that are equal by now. `Left_over` counts those that
+    could not be repaired, with the reasons in `Note`. The other numbers count written rows. In a dry run, they count
+    the planned changes, and `Statements` has the first ones as SQL.
     """
 
     Database_name: str
@@ -73,7 +75,7 @@ class RepairedTable:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """The result of a repair. `undo`: the folder of the SQL that undoes the repair; None if nothing was written."""
+    """The result of a repair. `undo` is the folder with the SQL that undoes the repair; None if nothing was written."""
 
     channel: str
     tables: tuple[RepairedTable, ...]
@@ -96,13 +98,12 @@ def repair(
     dry_run: int | None = None,
     says: Says = lambda *_: None,
 ) -> RepairResult:
-    """Repair the rows that differ according to a report.
+    """Repair the rows that differ according to `report`, the file of a report. None means the channel's last report.
 
-    `report`: the file with the report of a verify; None: the channel's last one. `dry_run`: write and start nothing,
-    and return this number of statements for each table. `says`: called with the progress. Raises UsageError if there is
-    no usable report or the kind of the source or target does not permit a repair, SourceError if the source and
-    TargetError if the target reports an error, NotRunning if the applier does not run, LockBusy if a verify or repair
-    runs, and WaitTimeout if the applier makes no progress.
+    `dry_run` writes and starts nothing, and is the number of statements to return for each table. `says` receives the
+    progress. Raises UsageError if there is no usable report, or if the kind of the source or target permits no repair.
+    Raises SourceError or TargetError if a server reports an error, and NotRunning if the applier does not run. Raises
+    WaitTimeout if the applier makes no progress, and LockBusy if a verify or repair of the channel runs.
     """
     if dry_run is not None:
         refuse_pending_rename(config, channel_name)
@@ -165,8 +166,9 @@ def repair(
 
 
 def _report_of(channel: Channel, path: Path | None) -> VerifyReport:
-    """Return the report in the file `path`; None: the channel's last one. Raises UsageError if the file is missing or
-    is not a report of the channel.
+    """Return the report in the file `path`, or the channel's last report if `path` is None.
+
+    Raises UsageError if the file is missing, or if it is not a report of the channel.
     """
     try:
         found = read_report(path or channel.verify_report_path)
@@ -175,14 +177,16 @@ def _report_of(channel: Channel, path: Path | None) -> VerifyReport:
         raise UsageError(text, hint="To write a report, run: rplctl verify") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", hint="To write a report, run: rplctl verify") from error
-    if path is not None and found.header.channel != channel.name:  # the channel's own report may have an old name
+    if path is not None and found.header.channel != channel.name:  # after a rename, the own report has the old name
         raise UsageError(f"{found.path} is a report of channel '{found.header.channel}'")
     return found
 
 
 def _wait(seconds: float) -> bool:
-    """Wait for some seconds, and return False, as `Resolver.stopped`: it is never True here, because a signal ends this
-    process directly.
+    """Wait, and return False. The function has the form of `Resolver.stopped`, which returns True after a signal to
+    stop.
+
+    During a repair, a signal ends the process, so there is no such answer.
     """
     time.sleep(seconds)
     return False
@@ -250,7 +254,7 @@ class _Repair:
         return ""
 
     def _pair(self, name: TableName) -> Pair | str:
-        """Return the pair of tables, or the reason why the table cannot be repaired."""
+        """Return the pair of a source's table and a target's table, or the reason for which it cannot be repaired."""
         resolver = self._repairer.resolver
         model, _, _ = read_table(resolver.source.about, self._rules.original(name[0]), name[1])
         known = self._applied.model(resolver.side, name)
@@ -272,7 +276,7 @@ class _Repair:
         return why_not(pair) or pair
 
     def _acts_on_others(self, name: TableName) -> bool:
-        """True if the deletion of rows would change rows of other tables by foreign keys that cannot be disabled."""
+        """True if a DELETE in this table would change rows of other tables, by foreign keys that cannot be disabled."""
         target = self._repairer.target
         if self._rests is None:
             target.begin(foreign_keys=False)
@@ -298,7 +302,7 @@ class _Repair:
 
 
 def _key(pair: Pair, found: Difference) -> Key | None:
-    """Return the key of the difference; None if the report has other key columns than the table."""
+    """Return the key of a difference in the report; None if the report has other key columns than the table."""
     names = [pair.names[c] for c in pair.key]
     if {*found.key} != {*names}:
         return None

@@ -1,9 +1,9 @@
-"""RESET SLAVE: remove the position and the relay logs, and with ALL the channel itself. Replicated tables are kept.
+"""RESET SLAVE: remove the position and the relay logs and, with ALL, the channel itself. Replicated tables are kept.
 
-As on a server, a channel that uses GTIDs keeps its executed GTIDs, and the applier keeps its settings except the delay.
+As on a server, the applier keeps its settings except the delay, and a channel that uses GTIDs keeps its executed GTIDs.
 ALL also removes the filters of this channel.
 
-Invariant: the executed position is removed last, so after a kill at any point a start continues from that position.
+Invariant: the executed position is removed last. So after a kill at any point, a start continues from this position.
 """
 
 from __future__ import annotations
@@ -45,10 +45,9 @@ class ResetResult:
 def reset(
     config: Config, channel_name: str, *, everything: bool = False, forget_gtids: bool = False, dry_run: bool = False
 ) -> ResetResult:
-    """Remove the position and the relay logs; with `everything` the channel itself. Raises UsageError 3081 if threads
-    run.
+    """Remove the position and the relay logs of a channel; with `everything`, also the channel itself.
 
-    The executed position is removed last, so after a kill at any point a start continues from that position.
+    `forget_gtids` also removes the executed GTIDs. Raises UsageError 3081 if a thread runs.
     """
     from rplctl.commit.resolve import finish_prepared
 
@@ -72,7 +71,7 @@ def reset(
         if not is_own and repositories.relay_log_info.exists() and repositories.relay_log_info.kind is TABLE:
             repositories.refuse_unfit_target()
         if not dry_run and is_fit and not everything:
-            # finish a batch that only some tables of a lake have, while its position is known
+            # If only some tables of a lake have the last batch, finish it while its position is known.
             resolve_position(repositories, dry_run=False)
         kept = _kept(repositories, keeps_gtids=is_fit and not forget_gtids)
         if not everything and kept.gtid_executed:
@@ -98,7 +97,7 @@ def reset(
         if kept.gtid_executed and not everything:
             keep_models(repositories, repositories.relay())
         elif is_own and repositories.target_has("rplctl_commit_marker"):
-            if repositories.relay_log_info.exists():  # without left_at, the position needs no marker after a kill
+            if repositories.relay_log_info.exists():  # without left_at, the position is valid without a marker
                 relay = replace(repositories.relay_log_info.read(), left_at="")
                 repositories.relay_log_info.flush(relay, force=True)
             _remove_marker(repositories)
@@ -118,7 +117,10 @@ def reset(
 
 
 def _kept(repositories: Repositories, *, keeps_gtids: bool) -> RelayLogInfo:
-    """Return the applier's record after the reset: its settings and, if the channel uses GTIDs, the executed GTIDs."""
+    """Return RelayLogInfo after the reset: the applier's settings and, if the channel uses GTIDs, the executed GTIDs.
+
+    `keeps_gtids=False` removes the GTIDs, too.
+    """
     stored, master = repositories.relay(), repositories.master_info.stored()
     kept = RelayLogInfo(
         channel_name=stored.channel_name,
@@ -147,8 +149,9 @@ def _remove_marker(repositories: Repositories) -> None:
 
 
 def _forget_channel(repositories: Repositories, *, has_rows: bool) -> None:
-    """Remove the channel's records, status and logs for RESET SLAVE ALL, but not its replicated tables. `has_rows`: the
-    target has internal rows of the channel.
+    """Remove the channel's records, status and logs for RESET SLAVE ALL, but not its replicated tables.
+
+    `has_rows` is True if the internal tables in the target have rows of the channel.
     """
     from rplctl.commit.written_source import forget_written
     from rplctl.own_tables.tables import forget_channel

@@ -1,11 +1,12 @@
 """`restore DIR`: create an instance from a backup. The next `start` continues at the position of the backup.
 
-Invariant: no channel can start before the restore is complete. Relay logs and data come first, then the options. The
-info files come last, because without them a channel does not exist. A killed restore leaves a folder that is not empty,
-which the next restore refuses.
-Files are written only in the instance folder and in folders that the operator has named, whatever paths the backup
-contains (instance/manifest.py).
-Server id and UUID are derived from the instance folder, so the copy and the original may run at the same time.
+Invariant: no channel can start before the restore is complete. Relay logs and data are restored first, then the
+options. The info files are last, because a channel does not exist without them. A killed restore leaves a folder that
+is not empty, and the next restore refuses such a folder.
+
+Whatever paths the backup contains, files are written only in the instance folder and in folders that the operator has
+named (instance/manifest.py). The server id and the UUID depend on the instance folder. So the restored instance and the
+original may run at the same time.
 """
 
 from __future__ import annotations
@@ -44,15 +45,16 @@ class RestoreResult:
 
 
 def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()) -> RestoreResult:
-    """Fill an empty or new instance folder. Raises UsageError if `datadir` is not empty, `folder` is not a backup, or
-    a folder for binary logs is not named, and RplError if a file of the backup is missing or changed.
+    """Fill an empty or new instance folder `datadir` with the files of the backup `folder`.
 
-    `binary_log_folders`: folders outside of the instance folder into which binary logs may be restored.
+    Binary logs from outside of the instance are restored only into `binary_log_folders`. Raises UsageError if such a
+    folder is not named, if `datadir` is not empty, or if `folder` is not a backup. Raises RplError if a file of the
+    backup is missing or changed.
     """
     refuse_filled(datadir, "restore into a new instance: rplctl --datadir FOLDER restore …")
     manifest = read_manifest(folder)
     wanted = {place for name in manifest.digests if (place := manifest.folder_of(name))}
-    # the operator must name such folders, because a backup may not choose where files are written
+    # The operator must name these folders, because the backup must not decide where files are written.
     if missing := sorted(wanted - {str(place) for place in binary_log_folders}):
         raise UsageError(
             f"the backup holds a binary log that was outside of the instance folder, in {', '.join(missing)}",
@@ -75,16 +77,17 @@ def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()
 
 
 def _place(name: str, datadir: Path, manifest: Manifest) -> Path:
-    """Return the path to which the file is restored: in the instance folder, or in the folder that its
-    binary log had.
+    """Return the path to which a file is restored: in the instance folder, or in the original folder of an outside
+    binary log.
     """
     outside = manifest.folder_of(name)
     return Path(outside, Path(name).name) if outside else datadir / name
 
 
 def _refuse_taken(places: list[Path]) -> None:
-    """Raise UsageError if a binary log already exists at one of these paths: two instances must not write the same
-    binary log.
+    """Raise UsageError if a binary log of the same name exists in one of the folders.
+
+    Otherwise two instances could write the same binary log.
     """
     for place in places:
         base = place.name.rpartition(".")[0]
@@ -97,15 +100,17 @@ def _refuse_taken(places: list[Path]) -> None:
 
 
 def _order(name: str) -> tuple[int, str]:
-    """Return the sort key of a file: first data, then options, then info files."""
+    """Return the sort key by which the files are restored: data first, then options, then info files."""
     if name == INSTANCE_FILE:
         return 1, name
     return (2 if name.endswith(".info") else 0), name
 
 
 def copy_file(folder: Path, name: str, destination: Path, wanted: str, *, replaced: bytes | None) -> None:
-    """Copy one file of the backup, and compare its digest. Raises RplError if the file is missing or its digest is not
-    `wanted`.
+    """Copy one file of the backup, durably, after a check that its SHA-256 is `wanted`.
+
+    If `replaced` is not None, these bytes are written instead of the file's content. Raises RplError if the file is
+    missing or its digest is not `wanted`.
     """
     source = folder / name
     private_folder(destination.parent)
@@ -124,8 +129,9 @@ def copy_file(folder: Path, name: str, destination: Path, wanted: str, *, replac
 
 
 def _opened(folder: Path, source: Path) -> BufferedReader:
-    """Open a file of the backup. Raises RplError if it is missing, or if it is a symbolic link, which may point
-    outside of the backup.
+    """Open a file of the backup, and return the reader.
+
+    Raises RplError if the file is missing, or if its path contains a symbolic link, which may lead out of the backup.
     """
     if source.is_symlink() or source.parent.resolve() != folder.resolve() / source.parent.relative_to(folder):
         raise RplError(f"{source} is a symbolic link, or its path contains one", hint="use another backup")
@@ -136,10 +142,9 @@ def _opened(folder: Path, source: Path) -> BufferedReader:
 
 
 def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
-    """Return the option file with the paths of this instance folder's SQLite files instead of the original's; None if
-    nothing changes.
+    """Return the option file of the backup with the new paths of its SQLite targets; None if nothing changes.
 
-    The target of the instance or a channel is unchanged if it is a server.
+    The SQLite files of the restored instance are in its own folder. A target that is a server is unchanged.
     """
     path = folder / INSTANCE_FILE
     if INSTANCE_FILE not in manifest.digests:

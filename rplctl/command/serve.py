@@ -2,13 +2,13 @@
 
 /metrics        the output of `rplctl metrics`
 /health/live    200 while the program checks its channels
-/health/ready   200 if both threads of every channel run and no lag exceeds ?lag=SECONDS; else 503
+/health/ready   200 if both threads of every channel run and no lag exceeds ?lag=SECONDS; otherwise 503
                 (as in Patroni; ?channel=NAME selects one channel)
-/status.json    for each channel `show-status`, the findings of `check`, and the last hour
+/status.json    for each channel, the output of `show-status`, the findings of `check`, and the last hour
 /               a page that displays /status.json
 
-Invariants: `serve` changes nothing. Without a token, requests must use a name of this machine, so that no foreign web
-page can read the answers through a browser. Tokens are compared in constant time. No answer holds a secret
+Invariants: `serve` changes nothing. Without a token, a request must use a name of this machine, so that no foreign web
+page can read the answers through a browser. Tokens are compared in constant time. No answer contains a secret
 (rplctl.mask).
 """
 
@@ -44,7 +44,7 @@ from rplctl.errors import RplError, UsageError, file_error
 DEFAULT_LISTEN: Final = "127.0.0.1:9104"  # mysqld_exporter's port
 _EXAMPLES = {"--listen": DEFAULT_LISTEN, "--mysql": "127.0.0.1:3307"}
 OLD_S: Final = 10 * LOOK_S  # seconds after which a state is out of date
-TIMEOUT_S = 10.0  # for a request from its first byte to its last, for its answer, and for an idle connection
+TIMEOUT_S = 10.0  # for the bytes of a request, for its answer, and for an idle connection
 MOST_CONNECTIONS = 64
 _TEXT = "text/plain; charset=utf-8"
 _SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
@@ -52,19 +52,19 @@ _SAMPLES = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """The options of `serve`."""
+    """The options of `serve` for its HTTP server."""
 
     listen: str = DEFAULT_LISTEN
-    token: str = ""  # that a reader must send; '': no token is needed
+    token: str = ""  # a client must send it; '': no token is needed
     tls_cert: Path | None = None
     tls_key: Path | None = None
 
 
 class StatusServer(ThreadingHTTPServer):
-    """The HTTP server, with one thread per connection and at most MOST_CONNECTIONS connections.
+    """The HTTP server, with one thread for each connection and at most MOST_CONNECTIONS connections.
 
-    For a new connection above the limit, the oldest connection that is waiting for a request, or for the rest of a
-    request, is closed.
+    A new connection above this limit ends another one: the oldest that still waits for a request or for the rest of it.
+    If none waits, the new connection is closed.
     """
 
     daemon_threads = True
@@ -75,7 +75,7 @@ class StatusServer(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.watch, self.token = watch, request.token
         self.names = {"localhost", host}
-        # connection, oldest first → deadline of its answer, as time.monotonic(); 0: it waits for a request
+        # connection, the oldest first → deadline of its answer by time.monotonic(); 0 while it waits for a request
         self._open: dict[Any, float] = {}
         self._changing = threading.Lock()
         self._tls = tls_context_of(request.tls_cert, request.tls_key)
@@ -96,7 +96,7 @@ class StatusServer(ThreadingHTTPServer):
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()
         connection.settimeout(TIMEOUT_S)
-        if self._tls:  # the handshake is made by the connection's own thread, at its first read
+        if self._tls:  # the thread of the connection performs the handshake at its first read
             connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address
 
@@ -107,7 +107,7 @@ class StatusServer(ThreadingHTTPServer):
                 oldest = next((one for one, until in self._open.items() if until < now), request)
                 self._open.pop(oldest, None)
                 with suppress(OSError):
-                    socket.socket.shutdown(oldest, socket.SHUT_RDWR)  # its thread ends; TLS would wait for the peer
+                    socket.socket.shutdown(oldest, socket.SHUT_RDWR)  # ends its thread; TLS would wait for the peer
                 if oldest is request:
                     return self.close_request(request)
             self._open[request] = 0.0
@@ -121,21 +121,23 @@ class StatusServer(ThreadingHTTPServer):
                 self._open.pop(request, None)
 
     def answers(self, request: Any, until: float) -> None:
-        """Note that a connection is the newest one, and that its answer must end at `until`, as time.monotonic(). 0
-        means that the answer is complete.
+        """Note that a connection has received a request, and that its answer must end at `until` by time.monotonic().
+
+        The connection now counts as the newest one. `until=0` means that the answer is complete.
         """
         with self._changing:
             if self._open.pop(request, None) is not None:
                 self._open[request] = until
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore errors of a connection: the client disconnected, is slow, or does not use TLS."""
+        """Ignore an error of a connection: the client disconnected, is slow, or does not use TLS."""
 
 
 @contextmanager
 def serve(request: HttpRequest, watch: Watch) -> Iterator[StatusServer]:
-    """Answer requests while the block runs. Raises UsageError if an option is not valid, and RplError if the address
-    is in use.
+    """Answer requests while the block runs, and yield the server.
+
+    Raises UsageError if an option is not valid, and RplError if the address is in use.
     """
     with StatusServer(request, watch) as server, watch.running():
         answering = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
@@ -148,13 +150,18 @@ def serve(request: HttpRequest, watch: Watch) -> Iterator[StatusServer]:
 
 
 def is_local(listen: str, flag: str = "--listen") -> bool:
-    """True if only this machine can connect to the address. Raises the errors of `address_of`."""
+    """True if only this machine can connect to the address. Raises the errors of `address_of`.
+
+    `flag` is the option with the address, for the error.
+    """
     host, _ = address_of(listen, flag)
     return host == "localhost" or _is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
 def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
-    """Split HOST:PORT into the host and the port. Raises UsageError for any other text."""
+    """Split HOST:PORT into the host and the port. Raises UsageError, which names the option `flag`, for any other
+    text.
+    """
     host, colon, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
@@ -166,8 +173,9 @@ def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
 
 
 def tls_context_of(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    """Return the TLS context of a certificate. Raises UsageError if the files are not a certificate with its key, and
-    RplError if they cannot be read.
+    """Return the TLS context with this certificate and key; None without a certificate.
+
+    Raises UsageError if the files are not a certificate with its key, and RplError if they cannot be read.
     """
     if not cert:
         if key:
@@ -192,8 +200,9 @@ def _is_address(host: str) -> bool:
 
 
 class _InTime(io.RawIOBase):
-    """The bytes that a client sends. Each request must be complete within TIMEOUT_S of its first byte, however the
-    client splits it.
+    """The bytes that a client sends. A request must be complete within TIMEOUT_S after its first byte.
+
+    This also holds if the client sends the request in many small parts.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -201,7 +210,7 @@ class _InTime(io.RawIOBase):
         self._deadline: float | None = None
 
     def begin(self) -> None:
-        """Start to wait for the next request, which gets a new deadline."""
+        """Begin to wait for the next request, which will have a new deadline."""
         self._deadline = None
 
     def readable(self) -> bool:
@@ -258,7 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.server.token:
             return True
         kind, _, shown = self.headers.get("Authorization", "").partition(" ")
-        if kind.lower() == "basic":  # the method of browsers: any user, with the token as password
+        if kind.lower() == "basic":  # browsers send any user name, and the token as the password
             try:
                 shown = base64.b64decode(shown).decode("latin-1").partition(":")[2]
             except ValueError:
@@ -333,8 +342,8 @@ _ROUTES: Final[dict[str, Callable[[Moment, _Query], _Answer]]] = {
 
 
 def _policy() -> str:
-    """Return the Content-Security-Policy of the page: only its own script and style, and only requests to
-    this server.
+    """Return the Content-Security-Policy of the page: only its own script and style, and only requests to this
+    server.
     """
     script, style = (_PAGE.split(f"<{tag}>".encode())[1].split(f"</{tag}>".encode())[0] for tag in ("script", "style"))
     digests = [base64.b64encode(hashlib.sha256(part).digest()).decode() for part in (script, style)]

@@ -1,7 +1,7 @@
-"""`show-changes`: list the changes of a table or a row from binary logs (man rplctl-dataframe, without Spark).
+"""`show-changes`: list the changes of a table or a row from binary logs, without Spark (see also man rplctl-dataframe).
 
-Invariant: only changes of committed transactions are listed, in the order of the log, each with the definition that the
-table had at that time. Nothing is written and no position moves.
+Invariant: only changes of committed transactions are listed, in the order of the log. Each change is decoded with the
+definition that the table had at that time. Nothing is written, and no position moves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownChange:
-    """One change. `Before` and `After`: values by column. `Statement`: the masked text of a DDL statement."""
+    """One change of a row, or one DDL statement.
+
+    `Before` and `After` map columns to values; None if the row did not exist. `Statement` is the text of a DDL
+    statement with masked passwords, or ''.
+    """
 
     Log_name: str
     Pos: int
@@ -48,12 +52,13 @@ def show_changes(  # noqa: PLR0913 - the conditions of the search
     path: Path | None = None,
     more: Mapping[str, str] | None = None,
 ) -> Iterator[ShownChange]:
-    """Yield the changes of a table, or of the row with a key.
+    """Yield the changes of a table or, with `key`, of one of its rows. `key` maps columns to values as the server
+    prints them.
 
-    `key`: column → value as the server prints it, or 'NULL'. `path`: see Options; None: the logs that the channel
-    reads. `more`: options of the data source. Raises UsageError if there are no logs or an option is not valid (1146:
-    the logs do not mention the table), SourceError if a log cannot be opened, BinlogFormatError if it is damaged, and
-    RplError if the events do not match the table.
+    `path` is a folder or an index of binary logs; None means the logs that the channel reads. `more` has further
+    options of the data source. Raises UsageError if there are no logs or an option is not valid (1146: the logs do not
+    mention the table). Raises SourceError if a log cannot be opened, BinlogFormatError if it is damaged, and RplError
+    if the events do not match the table.
     """
     if path is None:
         repositories = open_repositories(config, channel_name)
@@ -122,7 +127,9 @@ def _in_order(log_name: str, found: Changes) -> Iterator[ShownChange]:
 
 
 def _is_asked_for(change: ShownChange, key: Mapping[str, str]) -> bool:
-    """True if the change has a row with these values, or is a statement, which may concern all rows."""
+    """True if the row before or after the change has the values in `key`. True for a statement, which may change every
+    row.
+    """
     rows = [row for row in (change.Before, change.After) if row is not None]
     return not rows or any(all(name in row and _text(row[name]) == text for name, text in key.items()) for row in rows)
 
@@ -132,7 +139,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(row: Row | None) -> Row | None:
-    """Return the row with bytes as hexadecimal digits, like HEX() of the servers."""
+    """Return the row with bytes as hexadecimal digits, as the function HEX() of the servers prints them."""
     if row is None:
         return None
     return {name: value.hex().upper() if isinstance(value, bytes) else value for name, value in row.items()}

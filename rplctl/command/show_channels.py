@@ -1,4 +1,4 @@
-"""SHOW CHANNELS: one line per configured channel, for lists and completion."""
+"""SHOW CHANNELS: return one line for each configured channel, for lists and for completion in a shell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rplctl.errors import RplError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelLine:
-    """One line of the list. The field names are the column names."""
+    """One channel in the list. The field names are the column names."""
 
     Channel_Name: str
     Source: str
@@ -26,8 +26,9 @@ class ChannelLine:
 
 
 def show_channels(config: Config, config_of: Callable[[str], Config]) -> list[ChannelLine]:
-    """Return one line per channel. `config_of`: returns the options of a channel. A damaged channel shows its error,
-    and the other channels are still listed.
+    """Return one line for each channel. `config_of` returns the options of a channel.
+
+    A channel that cannot be read has a line with its error, so that the other channels are still listed.
     """
     with one_engine():
         return [_line(config_of(name), name) for name in known_channels(config)]

@@ -14,9 +14,12 @@ from rplctl.status import ThreadStatus, read_status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneProgress:
-    """The progress of an unfinished copy. Rates are per second. `left_s`: the remaining seconds; None: unknown.
-    `paused`: the threads that do not run. `incident`: the chunk that is read again, how often and why. `error`: the
-    error of the cloner, with number and time.
+    """The progress of an unfinished copy of tables. Rates are per second.
+
+    * `left_s`: the estimated remaining seconds; None if unknown
+    * `paused`: the threads that do not run
+    * `incident`: the chunk that is read again, how often, and why
+    * `error`: the last error of the reader, with number and time
     """
 
     tables: int
@@ -33,8 +36,9 @@ class CloneProgress:
 
 @one_engine()
 def show_clone(config: Config, channel: str) -> list[ClonedTable]:
-    """Return the tables of the copy, including finished ones. Raises NotConfigured if there is no such channel, and
-    TargetError if the target reports an error.
+    """Return the tables of the copy, also those that are already copied.
+
+    Raises NotConfigured if the channel does not exist, and TargetError if the target reports an error.
     """
     repositories = open_repositories(config, channel)
     repositories.master()
@@ -42,7 +46,10 @@ def show_clone(config: Config, channel: str) -> list[ClonedTable]:
 
 
 def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> CloneProgress | None:
-    """Return the progress of the copy; None if all tables are copied. The rates are used only while the threads run."""
+    """Return the progress of the copy; None if all tables are copied. `rows` is the result of `show_clone`.
+
+    Rates are known only while the threads run.
+    """
     if not any(row.is_open for row in rows):
         return None
     channel = Channel(channel_name, config.datadir)
@@ -65,7 +72,7 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
 
 
 def cloned(repositories: Repositories) -> list[ClonedTable]:
-    """Return the rows of the clone state; [] if there is none."""
+    """Return the state of each table that was ever copied or is to be copied; [] if there is none."""
     if not repositories.target_has("rplctl_clone"):
         return []
     with repositories.engine().connect() as connection:

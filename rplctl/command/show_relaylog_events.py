@@ -22,8 +22,10 @@ def show_relaylog_events(
     position: int = FIRST_EVENT_POSITION,
     limit: int | None = None,
 ) -> Iterator[RelayLogEvent]:
-    """Return the events of one relay log, by default the oldest. Raises UsageError 1220 if there is no such log,
-    RelayLogError 1220 if no event begins at `position`, and BinlogFormatError if the log is damaged.
+    """Return at most `limit` events of one relay log, from `position` on. By default, it is the oldest relay log.
+
+    Raises UsageError 1220 if the log does not exist, RelayLogError 1220 if no event begins at `position`, and
+    BinlogFormatError if the log is damaged.
     """
     repositories = open_repositories(config, channel_name)
     repositories.master()

@@ -1,10 +1,12 @@
-"""SHOW SLAVE STATUS: one row per channel in MySQL's columns, order and value rules (MySQL manual).
+"""SHOW SLAVE STATUS: return one row per channel with MySQL's columns, in MySQL's order and format (MySQL manual).
 
-Positions come from the repositories, which are authoritative. The state, error and lag of a thread come from its status
-file. Its lock shows whether the thread runs, and its status counts only while fresh (process/thread_report.py).
-While the receiver runs, the read position in its status is newer than that in the repository. If the applier is already
-past the end of the relay log in that status, the executed position is shown as the read position, too. So the executed
-position is never shown after the read position.
+Positions come from the repositories, which are authoritative. The state, the error and the lag of a thread come from
+its status file. The lock of a thread shows whether it runs, and its status counts only while it is fresh
+(process/thread_report.py).
+
+While the receiver runs, the read position in its status is newer than the one in the repository. Even so, the applier
+may already be past it. Then the executed position is also shown as the read position, so that the executed position is
+never after the read position.
 """
 
 from __future__ import annotations
@@ -36,17 +38,20 @@ _IGNORED_IDS_SHOWN = 20
 
 
 def _from(source: str = "") -> Any:
-    """Return a column of the status whose value comes from `source`: a field of MasterInfo, RelayLogInfo, the options,
-    or the status of the receiver (io), the applier (sql; live: only while it runs) or the cloner (clone). '':
-    `_status_at` computes the value.
+    """Return the field of a column whose value is stored in `source`; '' if `_status_at` computes the value.
+
+    `source` is OWNER.NAME. The owner is `master` (MasterInfo), `relay` (RelayLogInfo) or `config` (the options), or one
+    of these statuses: `io` (receiver), `sql` (applier), `live` (applier, but only while it runs), `clone` (reader of a
+    copy).
     """
     return field(metadata={"source": source})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlaveStatus:
-    """The status of one channel. The field names are the columns of MySQL 5.7 to 8.0.21; None is NULL. The columns
-    after Master_TLS_Version are additional.
+    """The status of one channel. The field names are the columns of MySQL 5.7 to 8.0.21, and None is NULL.
+
+    The columns after Master_TLS_Version are additional.
     """
 
     Slave_IO_State: str = _from("io.state")
@@ -125,38 +130,38 @@ class SlaveStatus:
     Rows_By_Spark: int = _from("sql.rows_by_spark")  # row changes and rows of a clone that tasks of Spark decoded
     Rows_By_Driver: int = _from("sql.rows_by_driver")  # rows that the applier decoded itself
     Spark_Workers: int = _from("sql.spark_workers")
-    Spark_Job: str = _from("sql.spark_job")  # the permanent job, with spark=always; ''
+    Spark_Job: str = _from("sql.spark_job")  # the permanent job, with spark=always; otherwise ''
     Retried_transactions: int = _from("sql.retried_transactions")  # column of MariaDB: after deadlocks and lock waits
     Skip_Gtids: str = _from()  # GTIDs that the applier will skip
-    # errors ignored by replica_exec_mode, replica_skip_errors, on_unsupported_ddl, since the applier's start
+    # errors since the applier's start that replica_exec_mode, replica_skip_errors and on_unsupported_ddl ignored
     Passed_Over_Errors: int = _from("sql.passed_over_errors")
     Relay_Log_Info_Repository: str = _from()  # the present kind: FILE | TABLE transactional | TABLE not transactional
-    # time at which the last successful `start --until-synced` read the end of the source's log, and the end; ''
+    # The last successful `start --until-synced` read the end of the source's log: the time, and this end; '' if none.
     Last_Synced_Timestamp: str = _from()
     Last_Synced_To: str = _from()
-    Target_State: str = _from()  # the last known state: target_lost, target_of_another; ''
+    Target_State: str = _from()  # target_lost or target_of_another, as last seen; otherwise ''
     Clone_Tables: int = _from("sql.clone_tables")  # tables that rplctl clone copies or has copied; 0 if all are done
     Clone_Tables_Done: int = _from("sql.clone_done")
     Clone_Percent: int = _from("sql.clone_percent")
     Clone_Rows_Per_Second: int = _from("live.clone_rows")
     Clone_Bytes_Per_Second: int = _from("live.clone_bytes")
     Clone_Seconds_Left: int | None = _from("live.clone_left")
-    # the method that finds the position of a snapshot in the log: exact, GTID window, share lock; ''
+    # the method that finds the position of a snapshot in the log: exact, GTID window or share lock; '' if unknown
     Clone_Step: str = _from("clone.clone_step")
     Clone_Reader_State: str = _from()
     Clone_Last_Errno: int = _from("clone.last_errno")  # of the reader, until the next successful read
     Clone_Last_Error: str = _from("clone.last_error")
     Clone_Last_Hint: str = _from("clone.last_hint")
     Clone_Last_Error_Timestamp: str = _from()
-    Verify_Timestamp: str = _from()  # start of the last complete `rplctl verify`; ''
+    Verify_Timestamp: str = _from()  # start of the last complete `rplctl verify`; '' if none
     Verify_Tables: int = _from()
     Verify_Tables_Not_Compared: int = _from()
     Verify_Differences: int = _from()  # number of rows that differ
-    True_Lag: float | None = _from()  # seconds by the source's clock, and the method: heartbeat, source, ''
-    True_Lag_From: str = _from()
-    Last_Applied_Timestamp: str = _from()  # of the last transaction, by the source's clock in the local time zone
-    Clock_Skew: float | None = _from()  # seconds: the source's clock minus the local clock, and the possible error
-    Clock_Skew_Error: float | None = _from()
+    True_Lag: float | None = _from()  # seconds by the source's clock
+    True_Lag_From: str = _from()  # the origin of True_Lag: heartbeat or source; '' if unknown
+    Last_Applied_Timestamp: str = _from()  # the last transaction's time by the source's clock, in the local time zone
+    Clock_Skew: float | None = _from()  # the source's clock minus the local clock, in seconds
+    Clock_Skew_Error: float | None = _from()  # the possible error of Clock_Skew
     Source_Purge_In: int | None = _from()  # seconds until the source purges the log that is read next
     Relay_Disk_Full_In: int | None = _from()  # seconds, at the rate of the last minutes
 
@@ -168,15 +173,19 @@ SOURCE_COLUMNS = COLUMNS[: COLUMNS.index("Network_Namespace") + 1]  # the 60 of 
 
 
 def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
-    """Return the status of the channel. Raises NotConfigured 3074/1200 if there is no such channel, and RplError
-    1201/1872 if a record is damaged.
+    """Return the status of the channel. `now` is the time in Unix seconds; None means the present time.
+
+    Raises NotConfigured 3074 or 1200 if the channel does not exist, and RplError 1201 or 1872 if a record is damaged.
     """
     return status_and_threads(config, channel_name, now)[0]
 
 
 @one_engine()
 def status_and_threads(config: Config, channel_name: str, now: float | None = None) -> tuple[SlaveStatus, Threads]:
-    """Return the status of the channel as `show_status` does, with the reports of its threads."""
+    """Return the status of the channel as `show_status` does, and the reports of its threads.
+
+    If a `switch-repo` moves the records at this moment, the reading is repeated.
+    """
     while True:
         config = kinds_now(config, channel_name)
         try:
@@ -184,13 +193,13 @@ def status_and_threads(config: Config, channel_name: str, now: float | None = No
         except NotConfigured:
             if kinds_now(config, channel_name) == config:
                 raise
-            continue  # a switch removed the record before we read it
+            continue  # a `switch-repo` removed the record before it was read here
         if kinds_now(config, channel_name) == config:
             return seen
 
 
 def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStatus, Threads]:
-    """Return the status and the reports of the threads, with the repositories that `config` names."""
+    """Return the status and the reports of the threads, from the kinds of repositories that `config` names."""
     repositories = open_repositories(config, channel_name)
     channel, master, relay = repositories.channel, repositories.master(), repositories.relay()
     threads = threads_of(channel, now)
@@ -243,8 +252,10 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
 
 
 def _target_state(repositories: Repositories, relay: RelayLogInfo, applier: ThreadReport) -> dict[str, object]:
-    """Return the columns about the state of the target, as the last start or the applier found it. Read the target
-    itself only if its file is missing or its table has no RelayLogInfo: a FILE needs no target (design D16).
+    """Return the columns about the state of the target, as the last start or the applier has found it.
+
+    The target itself is read only if its file is missing, or if its table has no RelayLogInfo. In other cases the
+    status of a FILE repository needs no target (design D16).
     """
     state = applier.status.target_state
     is_table = repositories.relay_log_info.kind is RepositoryKind.TABLE
@@ -286,8 +297,10 @@ def _rewrites(config: Config) -> str:
 
 
 def _running_state(thread: ThreadReport) -> str:
-    """Return the text of the applier's state: that of a copy of tables if one is in progress and the target is
-    available.
+    """Return the state of the applier as text: the state of the copy of tables if one is running, or else its own
+    state.
+
+    While the target is unavailable, the applier's own state is shown.
     """
     status = thread.status
     shows_clone = thread.runs and status.cloning and thread.silent_since is None and status.state != AWAY
@@ -298,7 +311,7 @@ def _verified(channel: Channel) -> dict[str, object]:
     try:
         report = read_report(channel.verify_report_path)
         when, totals = _clock(report.header.time), list(report.totals)
-    except (OSError, UsageError):  # there is no report, or it is damaged, which `check` reports
+    except (OSError, UsageError):  # there is no report, or it is damaged (`check` reports this)
         when, totals = "", []
     return {
         "Verify_Timestamp": when,
@@ -309,20 +322,25 @@ def _verified(channel: Channel) -> dict[str, object]:
 
 
 def is_executed_further(master: MasterInfo, relay: RelayLogInfo) -> bool:
-    """True if the applier is past the end of the relay log that belongs to the read position. Then the read position is
-    old.
+    """True if the read position is out of date, because the applier is already past the end of the relay log that
+    belongs to it.
     """
     known = RelayLogPosition(master.flushed_relay_log_name, master.flushed_relay_log_pos)
     return bool(known.log_name and relay.master_log_name) and known.is_before(relay.relay_log_position)
 
 
 def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> int | None:
-    """Return the lag by MySQL's rule: NULL unless the applier runs, 0 if all is applied and the receiver runs, else by
-    the clock.
+    """Return the lag in seconds by MySQL's rule. None (NULL) if the applier does not run.
 
-    If a status is not fresh, the result is never 0: it is NULL, or the time since the applier last reported. If more is
-    read than executed, the result is the age of the transaction that is being applied, else of the one that is being
-    received, else of the last event read; NULL if none of them is known.
+    0 if everything is applied and both threads have reported lately. If one has not, the result is None, or the time
+    since the last report of the applier. If not everything is applied, the result is the age of one of these, the first
+    that is known:
+
+    * the transaction that is being applied
+    * the transaction that is being received
+    * the last event that was read
+
+    It is None if none of them is known.
     """
     receiver, applier = threads.receiver, threads.applier
     said = receiver.status
@@ -341,7 +359,7 @@ def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, no
 
 
 def _foreseen(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> dict[str, object]:
-    """Return the columns with the lag by the source's clock, and with the forecasts for purging and the disk."""
+    """Return the columns about the lag by the source's clock, and the forecasts of purged logs and a full disk."""
     said, applier = threads.receiver.status, threads.applier.status
     lag = true_lag(master, relay, threads, now)
     is_known = bool(said.clock_error)

@@ -30,15 +30,15 @@ from rplctl.relay_log.reader import RelayGroups, RelayLogReader
 
 _SHOWN: Final = 200  # the most characters of a statement in the result
 _STEP_BYTES: Final = 16 << 20
-_MOST_BYTES: Final = 256 << 20  # the rows of a larger transaction are not counted
+_MOST_BYTES: Final = 256 << 20  # in larger transactions, the rows are not counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedTransaction:
-    """A transaction in the relay logs that a dry run would skip. `Position`: its start in the source's log.
+    """A transaction in the relay logs that would be skipped, as a dry run shows it.
 
-    `Rows`: None if the transaction is too large to count its rows. `Statement`: its first statement other than BEGIN
-    and COMMIT.
+    `Position` is the position of its start in the source's log. `Rows` is None if the transaction is too large to count
+    its rows. `Statement` is its first statement other than BEGIN and COMMIT, or ''.
     """
 
     Gtid: str
@@ -59,10 +59,11 @@ class SkipResult:
 
 
 def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", *, dry_run: bool = False) -> SkipResult:
-    """Let the next start skip `count` transactions (sql_slave_skip_counter), or let the applier skip each GTID when it
-    reaches the GTID. Skipped transactions are committed as empty ones. A `count` of 0 cancels all pending skips.
+    """Let the next start skip `count` transactions (sql_slave_skip_counter), or let the applier skip the GTIDs in
+    `gtids`.
 
-    Raises UsageError 3085 if the applier runs, and 1772 or 1941 if a GTID is not valid.
+    The applier commits a skipped transaction as an empty one. A GTID is skipped when the applier reaches it. A `count`
+    of 0 cancels all pending skips. Raises UsageError 3085 if the applier runs, and 1772 or 1941 if a GTID is not valid.
     """
     if count is not None and count < 0:
         raise UsageError(f"skip {count}: the number of transactions must not be negative")
@@ -87,7 +88,9 @@ def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", 
 
 
 def _left_out(repositories: Repositories, count: int, gtids: tuple[str, ...]) -> Iterator[SkippedTransaction]:
-    """Yield the transactions that would be skipped: the next `count` ones in the relay logs, and those with the GTIDs.
+    """Yield the received transactions that would be skipped: the next `count` in the relay logs, and those with the
+    GTIDs.
+
     Raises RelayLogError if the relay log is damaged.
     """
     master = repositories.master()
@@ -134,7 +137,7 @@ def _transaction(groups: RelayGroups, number: int, gtid: str) -> SkippedTransact
 
 
 def _rows_of(run: EventRun) -> Counter[str]:
-    """Return the number of rows that the run changes in each table."""
+    """Return the number of changed rows in each table. `run` has the events of one transaction."""
     maps = {}
     counts: Counter[str] = Counter()
     for number in np.flatnonzero(np.isin(run.types, [EventType.TABLE_MAP, *PLAIN_ROWS])).tolist():
@@ -158,8 +161,8 @@ def _statement_of(run: EventRun) -> str:
 
 
 def _parts(gtids: str) -> tuple[str, ...]:
-    """Return the GTIDs in the form in which the servers print them: MariaDB's one by one, a MySQL set split
-    by source.
+    """Return the GTIDs as a list, in the form that the servers print: MariaDB's GTIDs one by one, a MySQL set per
+    source.
     """
     parts = tuple(part.strip() for part in gtids.split(",") if part.strip())
     if not any(":" in part for part in parts):
@@ -168,8 +171,9 @@ def _parts(gtids: str) -> tuple[str, ...]:
 
 
 def _executed(executed: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the GTIDs whose transactions are already executed. Raises UsageError for GTIDs of the other
-    vendor.
+    """Return those of the wanted GTIDs whose transactions are already executed. `executed` is a GTID set, or ''.
+
+    Raises UsageError if the wanted GTIDs are of the other vendor.
     """
     if executed and any((":" in gtid) != (":" in executed) for gtid in wanted):
         kind = "UUID:NUMBER" if ":" in executed else "DOMAIN-SERVER-NUMBER"

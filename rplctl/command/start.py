@@ -1,7 +1,7 @@
-"""START SLAVE: start the channel's threads. With `until_synced` or `foreground`, stay until the threads end.
+"""START SLAVE: start the threads of a channel. With `until_synced` or `foreground`, wait until they end.
 
-A thread that already runs is unchanged, with a note (3083). process/start_shared.py starts several channels in one
-process.
+If a thread already runs, it is unchanged, and the result has a note (3083). To start several channels in one process,
+see process/start_shared.py.
 """
 
 from __future__ import annotations
@@ -49,12 +49,11 @@ def start(
     progress: Progress | None = None,
     begun: Begun = lambda result: None,
 ) -> StartResult:
-    """Start the threads of the channel.
+    """Start the threads of the channel. With `until_synced` or `foreground`, call `begun` when they run, and wait.
 
-    Raises NotConfigured if there is no such channel, UsageError 1277 for a wrong UNTIL condition, RepositoryConflict if
-    both repositories hold data, and the error of a thread that ends at once. If start waits for a condition, it also
-    raises WaitTimeout or StoppedEarly if the wait ends before the condition is met. `begun`: called when all threads
-    run, if start waits.
+    `progress` receives the position while the command waits. Raises NotConfigured if the channel does not exist,
+    UsageError 1277 for a wrong UNTIL condition, RepositoryConflict if a record is in both repositories, and the error
+    of a thread that ends at once. Raises WaitTimeout or StoppedEarly if the wait ends before its condition is met.
     """
     check_request(request)
     if not (request.foreground or request.until_synced):
@@ -97,8 +96,10 @@ def _stay(ready: PreparedChannel, started: list[Child], progress: Progress | Non
 def _bring_up_in_time(
     config: Config, channel_name: str, request: StartRequest, service: Service
 ) -> tuple[PreparedChannel, list[Child]]:
-    """Start the threads. Under systemd, first wait for a target that holds the records and is not up yet, as the
-    applier does.
+    """Start the threads, and return when they run. Under systemd, first wait until the target is available.
+
+    At boot, the target may start later than rplctl. The applier waits for it, but a start also needs it if the records
+    are in the target.
     """
     may_be_early = True
     while True:
@@ -110,13 +111,16 @@ def _bring_up_in_time(
                 raise
             service.say(READY="1", STATUS=f"waits for the target: {error.message}", WATCHDOG="1")
             time.sleep(TARGET_PAUSE_S)
-            may_be_early = False  # starting Java for each attempt would be a waste
+            may_be_early = False  # do not start Java for each attempt
 
 
 def bring_up(
     config: Config, channel_name: str, request: StartRequest, *, may_be_early: bool = True
 ) -> tuple[PreparedChannel, list[Child]]:
-    """Start the requested threads that do not run yet. `may_be_early`: see `begun_early`."""
+    """Start the requested threads that do not run yet, and wait until they run. Return them with the prepared channel.
+
+    `may_be_early` permits that the applier starts before the channel is prepared (`begun_early`).
+    """
     with administer(config, channel_name) as repositories, ExitStack() as opened:
         early = opened.enter_context(begun_early(repositories, request)) if may_be_early else None
         from rplctl.command.process.preparation import note_started, prepare  # while Java starts
@@ -145,11 +149,10 @@ def bring_up(
 
 @contextmanager
 def begun_early(repositories: Repositories, request: StartRequest) -> Iterator[Child | None]:
-    """Start the applier before its channel is prepared, because Java needs seconds to start. This is done only if its
-    rows wait for Spark.
+    """Start the applier before its channel is prepared, because Java needs seconds to start. Yield the process.
 
-    Yield None if no applier must be started, or if no file shows that the channel exists. An applier that is not used
-    is stopped at the end of the block.
+    This is done only if all rows wait for Spark. Yield None if no applier is to be started, or if no file shows that
+    the channel exists. If the block does not let the applier go on, it is stopped at the end of the block.
     """
     config, channel = repositories.config, repositories.channel
     given = {"spark_master": request.spark_master, "spark_conf": request.spark_conf}
@@ -179,8 +182,9 @@ def _separate_start(group: str, channel: str) -> Note:
 
 @contextmanager
 def ended_by_signals(channel: str, when: str = "while it was being started") -> Iterator[None]:
-    """Let SIGTERM end the block like Ctrl-C, so that started processes are stopped. Raises StoppedEarly if SIGTERM
-    arrives during the block.
+    """Let SIGTERM end the block as Ctrl-C does, so that processes that the block has started are stopped.
+
+    Raises StoppedEarly if SIGTERM arrives during the block. `when` completes the text of this error.
     """
 
     class Terminated(BaseException): ...

@@ -1,7 +1,7 @@
 """STOP SLAVE: stop the threads of a channel.
 
-SIGTERM stops a thread at the end of a transaction. A thread that does not stop in time is killed, with a note; this
-loses nothing (WL#4621). For a thread that is already stopped there is a note (3084), not an error.
+SIGTERM stops a thread at the end of a transaction. If a thread does not stop in time, it is killed, and the result has
+a note. The kill loses nothing (WL#4621). A thread that is already stopped causes a note (3084), not an error.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ class StopResult:
 def stop(
     config: Config, channel_name: str, roles: tuple[str, ...] = ROLES, timeout_s: float = STOP_TIMEOUT_S
 ) -> StopResult:
-    """Stop the running threads. Raises NotConfigured if there is no such channel, and RplError if the threads belong
-    to another user.
+    """Stop the running threads among `roles`, and kill those that do not stop within `timeout_s` seconds.
+
+    Raises NotConfigured if the channel does not exist, and RplError if the threads belong to another user.
     """
     channel = Channel(channel_name, config.datadir)
     if not running(channel):
         _refuse_unknown(config, channel)
     with channels_stay(channel.datadir):
-        # the receiver first, so that nothing new arrives while the applier ends its transaction
+        # Stop the receiver first, so that nothing new arrives while the applier ends its transaction.
         outcome = {role: stop_running(channel, role, timeout_s) for role in ROLES if role in roles}
     stopped = tuple(role for role, killed in outcome.items() if killed is not None)
     killed = tuple(role for role, was_killed in outcome.items() if was_killed)
@@ -52,9 +53,10 @@ def stop(
 
 
 def _refuse_unknown(config: Config, channel: Channel) -> None:
-    """Raise NotConfigured if the channel does not exist. If its records are in a target that does not answer, the
-    channel's folder shows that it exists. The default channel always exists, as on the servers, so that setup scripts
-    can be repeated.
+    """Raise NotConfigured if the channel does not exist.
+
+    If its records are in a target that does not answer, the channel exists if it has a folder. The default channel
+    always exists, as on the servers, so that setup scripts can be repeated.
     """
     if not channel.name and config.datadir.exists():
         return

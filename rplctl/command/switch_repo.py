@@ -18,7 +18,9 @@ REPOSITORIES = ("master-info", "relay-log-info", "both")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchStep:
-    """One cell of the matrix of REQ-6, with the steps that follow from it for one record."""
+    """The plan for one record: a cell of the matrix of REQ-6, with the resulting steps. The field names are the column
+    names.
+    """
 
     Repository: str
     Channel_name: str
@@ -32,8 +34,10 @@ class SwitchStep:
 def switch_repo(
     config: Config, channel_name: str, to: str, repository: str = "both", *, dry_run: bool = False
 ) -> list[SwitchStep]:
-    """Switch the repositories of the channel. Raises UsageError 3081 if a thread runs, RepositoryConflict if both
-    repositories hold data, and NotConfigured if there is no such channel.
+    """Move the records of the channel to the kind `to`, TABLE or FILE. `repository` is one of REPOSITORIES.
+
+    Raises UsageError 3081 if a thread runs, RepositoryConflict if a record is in both repositories, and NotConfigured
+    if the channel does not exist.
     """
     if to.upper() not in RepositoryKind.__members__:
         raise UsageError(f"--to {to}: the kind must be table or file")

@@ -1,4 +1,4 @@
-"""`top`: one line per channel that an operator reads at a glance, the worst channel first."""
+"""`top`: return one short line for each channel, the channel with the worst problem first."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from rplctl.command.watching.watch import Moment, Point
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line about a channel. `lags`: the lags of the last hour in seconds, None if unknown. `incident`: the problem
-    and its repair.
+    """One line about a channel.
+
+    `lags` has the lags of the last hour in seconds, the oldest first; None if unknown. `incident` is the problem of the
+    channel, with the command that repairs it.
     """
 
     channel: str
@@ -40,7 +42,7 @@ ORDERS: Final[dict[str, _Order]] = {
 
 
 def lines(moment: Moment, order: str = "state") -> list[Line]:
-    """Return the lines of all channels at a moment. `order`: one of ORDERS."""
+    """Return the lines of all channels at one moment of a Watch. `order` is a key of ORDERS."""
     found = [
         _line(each, moment.verdicts.get(each.channel), moment.history.get(each.channel, ())) for each in moment.channels
     ]
@@ -69,7 +71,9 @@ def _line(each: Seen, verdict: Verdict | None, history: Sequence[Point]) -> Line
 
 
 def _incident(error: str, verdict: Verdict | None) -> str:
-    """Return the text about a channel's problem: a thread's own error, else the worst finding of check, else ''."""
+    """Return a text about the problem of a channel: the error of a thread, or else the worst finding of `check`; '' if
+    none.
+    """
     if error:
         return error
     serious = [each for each in verdict.findings if each.level] if verdict else []

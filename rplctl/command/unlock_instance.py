@@ -1,4 +1,4 @@
-"""UNLOCK INSTANCE: end the process of `lock-instance` that holds the lock."""
+"""UNLOCK INSTANCE: release the lock of `lock-instance`, by ending the process that holds it."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from rplctl.config import Config
 
 
 def unlock_instance(config: Config) -> ReleasedLock:
-    """Release the instance lock. Raises the errors of `unlock`."""
+    """Release the lock of `lock-instance`. Raises the errors of `instance.backup_lock.unlock`."""
     return unlock(config, INSTANCE)

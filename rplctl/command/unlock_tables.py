@@ -1,4 +1,4 @@
-"""UNLOCK TABLES: end the process of `lock-tables` that holds the lock."""
+"""UNLOCK TABLES: release the lock of `lock-tables`, by ending the process that holds it."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from rplctl.config import Config
 
 
 def unlock_tables(config: Config) -> ReleasedLock:
-    """Release the tables lock. Raises the errors of `unlock`."""
+    """Release the lock of `lock-tables`. Raises the errors of `instance.backup_lock.unlock`."""
     return unlock(config, TABLES)

@@ -1,4 +1,4 @@
-"""`user`: manage the accounts of `serve --mysql`. A change takes effect at the next sign-in without a restart."""
+"""`user`: manage the accounts of `serve --mysql`. A change takes effect at the next sign-in, without a restart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rplctl.locks import PATIENCE_S, FileLock, lock_wait_timeout
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserLine:
-    """One account. The field names are the column names."""
+    """One account in the list. The field names are the column names."""
 
     User: str
     Role: str
@@ -32,7 +32,7 @@ class UserLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserAdded:
-    """The new account. `Password`: the password if rplctl generated it, else ''."""
+    """The new account. `Password` is the password that rplctl generated; '' if the caller gave one."""
 
     User: str
     Role: str
@@ -40,14 +40,16 @@ class UserAdded:
 
 
 def refuse_missing_folder(config: Config) -> None:
-    """Raise NotConfigured if the instance folder is missing: a mistyped --datadir must not create one."""
+    """Raise NotConfigured if the instance folder is missing. Otherwise, a mistyped --datadir would create a folder."""
     if not config.datadir.is_dir():
         raise NotConfigured(f"there is no instance folder {config.datadir}", hint=no_instance(config.datadir))
 
 
 def add_user(config: Config, name: str, role: str, password: str | None, *, native: bool = False) -> UserAdded:
-    """Add an account, with a random password if `password` is None. Raises UsageError if the account exists or a value
-    is not valid, NotConfigured if there is no instance, and ConfigError if the file of accounts is not usable.
+    """Add an account. If `password` is None, rplctl generates one. `native` chooses the plugin mysql_native_password.
+
+    Raises UsageError if the account exists or a value is not valid, NotConfigured if the instance does not exist, and
+    ConfigError if the file of accounts is not usable.
     """
     given = random_password() if password is None else password
     with _changing(config) as accounts:
@@ -61,8 +63,10 @@ def add_user(config: Config, name: str, role: str, password: str | None, *, nati
 
 
 def remove_user(config: Config, name: str) -> UserLine:
-    """Remove an account and return it. Raises UsageError if there is no such account, NotConfigured if there is no
-    instance, and ConfigError if the file of accounts is not usable.
+    """Remove an account and return it.
+
+    Raises UsageError if the account does not exist, NotConfigured if the instance does not exist, and ConfigError if
+    the file of accounts is not usable.
     """
     with _changing(config) as accounts:
         if name not in accounts:
@@ -73,8 +77,9 @@ def remove_user(config: Config, name: str) -> UserLine:
 
 
 def list_users(config: Config) -> list[UserLine]:
-    """Return the accounts, by name. Raises NotConfigured if there is no instance, and ConfigError if the file of
-    accounts is not usable.
+    """Return the accounts, sorted by name.
+
+    Raises NotConfigured if the instance does not exist, and ConfigError if the file of accounts is not usable.
     """
     refuse_missing_folder(config)
     return [_line(account) for _, account in sorted(read_accounts(config.datadir).items())]
@@ -87,8 +92,9 @@ def _line(account: Account) -> UserLine:
 
 @contextmanager
 def _changing(config: Config) -> Iterator[dict[str, Account]]:
-    """Yield the accounts, and write them if the block ends without an error. No other process changes them
-    meanwhile.
+    """Yield the accounts for a change, and write them if the block ends without an error.
+
+    A lock prevents other processes from changing the accounts within the block.
     """
     refuse_missing_folder(config)
     with file_errors(), closing(FileLock(config.datadir / f".{USERS_FILE}.lock")) as lock:

@@ -1,10 +1,10 @@
 """`verify`: compare source and target row by row while the channel runs (man rplctl-design).
 
-This module chooses the tables and their definitions; `rplctl.verify` compares the rows. Invariants: nothing is paused.
-Only a temporary table of the target and the report in the channel's folder are written, and the mark of a table that
-`load-schema` created empty is removed if the table is equal. No definition is reported as different while DDL of the
-source is not applied yet. A comparison of no rows never counts as equal. A channel counts as verified only if every
-table that it replicates was compared.
+This module chooses the tables and their definitions, and `rplctl.verify` compares the rows. Invariants: no thread is
+paused. Only a temporary table of the target and the report in the channel's folder are written. In addition, a table
+that `load-schema` created empty loses its mark if it is equal. While DDL of the source is not applied yet, no
+definition is reported as different. A comparison of no rows never counts as equal. A channel counts as verified only if
+every table that it replicates was compared.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _NO_SUCH: Final = frozenset({er.NO_SUCH_TABLE, er.BAD_DB_ERROR})
 _ALTERED: Final = frozenset({er.NO_SUCH_TABLE, er.TABLE_DEF_CHANGED, er.BAD_FIELD_ERROR})
 _OF_CONNECTIONS: Final = range(2000, 3000)
 _GONE: Final = "the source has no such table any more"
-_ONLY_HERE: Final = "only the target has this table"  # of the operator, of another channel, or an old one
+_ONLY_HERE: Final = "only the target has this table"  # the operator's, another channel's, or an old one
 _AWAY: Final = "the table is not copied yet: rplctl show-clone"
 _CANCELLED: Final = "the copy of the table was cancelled: rplctl clone copies it"
 _LATER: Final = "its definition differs, perhaps since the target was brought up to date: rplctl verify"
@@ -83,8 +83,10 @@ _OF_ONE_SIDE: Final = (_GONE, _ONLY_HERE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
-    """The parameters of verify. `report`: a second report file. `restart`: compare again what an interrupted verify
-    compared. `offline`: the data folder of a stopped source; `at`: the end of its log.
+    """The parameters of `verify`. `report` is a second file for the report.
+
+    `restart` also compares the tables that an interrupted verify has compared. `offline` is the data folder of a
+    stopped source, and `at` is the end of its log; None if the folder shows it.
     """
 
     choice: Choice = field(default_factory=Choice)
@@ -98,8 +100,9 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyProgress:
-    """The progress of a verify. `rows`: rows read on both sides, of about `expected`. `totals`: of the table that was
-    just compared. `waits`: the reason for waiting, or ''.
+    """The progress of a verify. `rows` have been read on both sides, of about `expected` rows.
+
+    `totals` is the result of the table that was just compared. `waits` is the reason for a wait, or ''.
     """
 
     tables: int
@@ -112,7 +115,10 @@ class VerifyProgress:
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """The result of verify. `resumed`: the number of tables that an earlier verify had compared. `path`: the report."""
+    """The result of `verify`. `path` is the file of the report.
+
+    `resumed` is the number of tables that were not compared again, because an interrupted verify had compared them.
+    """
 
     channel: str
     totals: tuple[Totals, ...]
@@ -121,17 +127,17 @@ class VerifyResult:
 
     @property
     def compared(self) -> tuple[Totals, ...]:
-        """The totals of the tables that were compared."""
+        """The totals of the tables that could be compared."""
         return tuple(table for table in self.totals if is_compared(table))
 
     @property
     def rows(self) -> int:
-        """The number of rows that were compared."""
+        """The number of rows that were compared in all tables."""
         return sum(table.equal + table.differences for table in self.compared)
 
     @property
     def is_equal(self) -> bool:
-        """True if rows were compared, and all tables on both sides are equal. Unstable rows do not count."""
+        """True if rows were compared, and all tables on both sides are equal. Rows that kept changing do not count."""
         return bool(self.compared) and all(
             (is_compared(table) or table.not_comparable in _OF_ONE_SIDE) and not table.differences and not table.drift
             for table in self.totals
@@ -144,7 +150,7 @@ def is_equal(table: Totals) -> bool:
 
 
 def is_compared(table: Totals) -> bool:
-    """True if the table was compared. It was not if each of its rows changed during all attempts."""
+    """True if the table was compared. False if every row that was read changed during all attempts."""
     return not table.not_comparable and (not table.in_motion or bool(table.equal + table.differences))
 
 
@@ -155,9 +161,11 @@ Says = Callable[[VerifyProgress], None]
 def verify(
     config: Config, channel_name: str, request: VerifyRequest | None = None, says: Says = lambda _: None
 ) -> VerifyResult:
-    """Compare the tables. Raises UsageError if the request is not valid, SourceError if the source and TargetError if
-    the target reports an error, NotRunning if a thread stops, WaitTimeout if the applier makes no progress, and
-    RplError if there is no table to compare. For a stopped channel, also raises the errors of `start`.
+    """Compare the tables of the channel. `says` receives the progress.
+
+    Raises UsageError if the request is not valid, and RplError if there is no table to compare. Raises SourceError or
+    TargetError if a server reports an error, NotRunning if a thread stops, and WaitTimeout if the applier makes no
+    progress. For a stopped channel, also raises the errors of `start`.
     """
     request = request or VerifyRequest()
     refuse_changes(config)
@@ -190,7 +198,9 @@ def verify(
 
 
 class Ahead(Exception):
-    """The error for a table whose definition differs, perhaps because of DDL between the positions of both sides."""
+    """The error for a table whose definitions differ, perhaps because of DDL between the positions of source and
+    target.
+    """
 
 
 class _Verify:
@@ -203,7 +213,10 @@ class _Verify:
         says: Says,
         threads: BroughtUp | None,
     ) -> None:
-        """Open nothing yet. `reached`: the source to connect to. `threads`: None for a stopped source."""
+        """Prepare the comparison, and open no connection. `reached` has the connection of the server to compare with.
+
+        For a stopped source, `threads` is None.
+        """
         self._config, self._channel, self._repositories = repositories.config, repositories.channel, repositories
         self._master, self._reached, self._request, self._says = master, reached, request, says
         self._rules = ReplicationFilter.from_config(self._config)
@@ -212,7 +225,7 @@ class _Verify:
         self._holds_still = threads is not None and threads.holds_still
         self._is_fresh = threads is not None and threads.has_begun_some
         self._applied = ChannelTransactions(repositories, threads)
-        self._applied.runs()  # records whether the threads run now; if not, verify does not wait for them
+        self._applied.runs()  # notes whether the threads run now; if they do not, verify does not wait for them
 
     def run(self) -> VerifyResult:
         request, channel = self._request, self._channel
@@ -253,14 +266,15 @@ class _Verify:
         return result
 
     def _is_whole(self, result: VerifyResult) -> bool:
-        """True if every table that the channel replicates was compared with the channel's own source."""
+        """True if the verify compared every table that the channel replicates, with the channel's own source."""
         is_chosen = self._request.choice != Choice() or self._request.offline is not None
         left = (table for table in result.totals if not is_compared(table))
         return not is_chosen and bool(result.compared) and all(one.not_comparable in _OF_ONE_SIDE for one in left)
 
     def _catch_up(self) -> None:
-        """Wait until new threads have applied the source's present end, so that a lag is not reported as a
-        difference.
+        """Wait until the threads, which were just started, have applied the source's present end.
+
+        Without the wait, verify would report the lag as differences.
         """
         with self._open_source() as source, closing(open_side(self._config.target_url)) as side:
             self._resolver(source, side).catch_up()
@@ -315,7 +329,9 @@ class _Verify:
         return found
 
     def _only_here(self, found: Mapping[TableName, TableModel]) -> set[TableName]:
-        """Return the tables that only the target has, without those that unapplied DDL of the source will drop."""
+        """Return the tables that only the target has, after the present DDL of the source is applied, which may drop
+        some.
+        """
         with self._open_source() as source, closing(open_side(self._config.target_url)) as side:
 
             def more() -> set[TableName]:
@@ -334,7 +350,9 @@ class _Verify:
             return names & more() if names else names
 
     def _tables_here(self, side: TargetSide, databases: Collection[str]) -> set[TableName]:
-        """Return the channel's tables if the target stores their definitions, else all tables of these databases."""
+        """Return the channel's tables in a target that stores their definitions, or all tables in `databases` of a
+        server.
+        """
         if statement_target(side.target) is None:
             with mapped_errors(side.target.kind), self._repositories.engine().connect() as connection:
                 return {*load_models(connection, self._channel.name, self._applied.executed()).tables}
@@ -356,7 +374,7 @@ class _Verify:
         )  # fmt: skip
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
-        """Compare tables from the queue until it is empty. Each thread runs this function."""
+        """Compare tables from the queue until it is empty. Each of the verify threads runs this function."""
         with ExitStack() as opened:
             source = opened.enter_context(self._open_source())
             side = opened.enter_context(closing(open_side(self._config.target_url)))
@@ -410,9 +428,11 @@ class _Verify:
     def _definitions(
         self, resolver: Resolver, name: TableName, model: TableModel
     ) -> tuple[TableModel, TableModel | None, tuple[str, ...]]:
-        """Return the definitions of both sides and their differences, without those that unapplied DDL will resolve.
-        Raises Altered if a definition changes meanwhile, Ahead if unapplied DDL may explain a difference, and the
-        errors of Resolver.
+        """Return the definitions of a table on both sides, and statements for their differences.
+
+        Differences that DDL of the source will resolve are left out, because verify waits until this DDL is applied.
+        Raises DefinitionChanged if a definition changes in the meantime. Raises Ahead if the target cannot apply the
+        DDL now. Also raises the errors of Resolver.
         """
         about, side = resolver.source.about, resolver.side
         model, _, create = read_table(about, model.database, model.name)
@@ -462,7 +482,7 @@ class _Verify:
 
 
 def is_copied(table: ClonedTable) -> bool:
-    """True if the table's rows are in the target, and its events are replicated."""
+    """True if the target has the rows of the table, and its events are replicated."""
     return not table.is_open and table.State is not CopyState.LEFT_OUT
 
 
@@ -473,7 +493,7 @@ def _nothing_to_compare(choice: Choice) -> RplError:
 
 
 def why_not(pair: Pair) -> str:
-    """Return the reason why two tables cannot be compared, or ''."""
+    """Return the reason for which the rows of two tables cannot be compared; '' if they can."""
     if pair.is_of_servers:
         return ""
     theirs, ours = ([column.name for column in model.columns] for model in (pair.source, pair.target))

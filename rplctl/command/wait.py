@@ -1,8 +1,8 @@
-"""`wait`: wait until a channel has a state, or a position like MASTER_POS_WAIT. After the timeout, the exit code is 9.
+"""`wait`: wait until a channel has a state or, like MASTER_POS_WAIT, a position. After the timeout, the exit code is 9.
 
-Invariant: the command never waits in vain. If a thread that the condition needs is stopped, killed or suspended, the
-command ends at once with the thread's own error and hint. It does wait for a source or target that is unreachable, and
-names it after the timeout.
+Invariant: the command does not wait in vain. If the condition needs a thread that is stopped, killed or suspended, the
+command ends at once, with the thread's own error and hint. But it waits for a source or target that is unreachable, and
+names this server after the timeout.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WaitResult:
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """The condition: a state or a position. `text`: the end of the sentence "channel … is not"."""
+    """The condition of a wait: a state ('' if none) or a position. `text` completes the sentence "channel … is not"."""
 
     state: str
     position: BinlogPosition | None
@@ -53,9 +53,11 @@ def wait(
     position: BinlogPosition | None = None,
     timeout_s: float | None = None,
 ) -> WaitResult:
-    """Return when the channel has reached the condition. Raises WaitTimeout after `timeout_s` seconds, NotRunning if a
-    required thread does not run, UsageError if there is not exactly one condition, and TargetError if the target, which
-    has the position, reports a permanent error.
+    """Return when the channel has reached the condition: either `state`, a word of STATES, or `position`.
+
+    Raises WaitTimeout after `timeout_s` seconds, and UsageError if not exactly one condition is given. Raises
+    NotRunning if a required thread does not run, and TargetError if the target reports a permanent error for the
+    position.
     """
     if (position is None) == (not state) or (state and state not in STATES):
         raise UsageError(f"wait requires --pos FILE:POS or --state {'|'.join(STATES)}")
@@ -97,7 +99,7 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
     if not (applier.runs and applier.silent_since is None and receiver.is_connected):
         return False
     read = receiver.status.read_position
-    # the receiver reports "Waiting for" only after it has received everything that the source had
+    # The receiver reports "Waiting for" only after it has received everything that the source had.
     waits = receiver.status.state.startswith("Waiting for")
     if goal.state == "running":
         return True
@@ -111,8 +113,9 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
 
 
 def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> ThreadReport | None:
-    """Return the first thread that the condition needs and that will not continue by itself; None if there is none. A
-    thread that stopped without an error does not prevent waiting for `running`, because somebody may start it.
+    """Return the first thread that the condition needs and that will not continue by itself; None if there is none.
+
+    If a thread has stopped without an error, a wait for `running` continues, because somebody may start it.
     """
     if goal.state == "stopped":
         return None
@@ -132,7 +135,7 @@ def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> 
 
 
 def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition) -> NotRunning:
-    """Return the error that ended the thread, with its hint."""
+    """Return the error for a thread that has stopped or is suspended: its own error and hint if it has one."""
     name = f" --channel {channel.name}" if channel.name else ""
     if dead.runs:
         text = f"the {dead.role} (process {dead.pid}) is suspended since {clock(dead.silent_since or 0.0)}"
@@ -149,8 +152,9 @@ def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition)
 
 
 def _held_up_by(threads: Threads, away: str) -> list[str]:
-    """Return reasons why the wait takes long: an unreachable target, a thread with an error, a silent or stopped
-    thread.
+    """Return the reasons for which the condition is not met yet.
+
+    These are an unreachable target, a thread with an error, and a silent or stopped thread.
     """
     reasons = [f"the target: {away}"] if away else []
     for thread in (threads.receiver, threads.applier):

@@ -158,10 +158,8 @@ def administer(
     """Lock the channel for changes within the block, and yield its repositories, whose `config` the block must use.
 
     `makes` permits that the instance folder does not exist. `dry_run` refuses an interrupted rename instead of
-    finishing
-    it. Raises LockBusy if another command changes the channel (1205: the instance is locked for a backup),
-    NotConfigured
-    if the instance folder is missing, and RplError for an error of the operating system.
+    finishing it. Raises LockBusy if another command changes the channel (1205: the instance is locked for a backup),
+    NotConfigured if the instance folder is missing, and RplError for an error of the operating system.
     """
     channel, datadir = Channel(channel_name, config.datadir), config.datadir
     try:
@@ -437,8 +435,8 @@ def running(channel: Channel) -> dict[str, int]:
 
 
 def is_held_by_applier(config: Config, channel: Channel) -> bool:
-    """True if the channel's applier runs, and if the target permits only one process, so that no other process can
-    read it.
+    """True if the channel's applier runs, and if the target permits only one process, so that no other process can read
+    it.
     """
     return dialect_of(target_kind(config.target_place)).is_held and APPLIER in running(channel)
 

@@ -60,8 +60,7 @@ def judge_skew(difference: float | None, error: float | None) -> Iterator[Findin
     """Yield a finding if the clocks differ by more than a second.
 
     `difference` is the source's clock minus the local clock, in seconds; None if it was not measured. `error` is half
-    of
-    the round-trip time of the measurement.
+    of the round-trip time of the measurement.
     """
     if difference is None or abs(difference) <= SKEW_S + (error or 0.0):
         return

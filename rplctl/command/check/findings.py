@@ -2,8 +2,9 @@
 
 A code never changes, but a text may change.
 
-level 0 OK         information that needs no action level 1 WARNING    a problem that the next start repairs, or a
-setting that is weaker than possible level 2 CRITICAL   replication is stopped, or will stop
+level 0 OK         information that needs no action
+level 1 WARNING    a problem that the next start repairs, or a setting that is weaker than possible
+level 2 CRITICAL   replication is stopped, or will stop
 """
 
 from __future__ import annotations

@@ -39,8 +39,7 @@ def check_repositories(config: Config, channel: Channel, stored: Stored, *, is_f
     """Yield findings about the repositories, and store each readable record in `stored`, for the checks that follow.
 
     `is_fit` is True if the stored position belongs to this target. If it is False, missing records are not reported,
-    and
-    nothing is compared with the marker.
+    and nothing is compared with the marker.
     """
     yield from _interrupted(channel)
     repositories = open_repositories(config, channel.name)

@@ -23,8 +23,7 @@ class SourceEnd:
     """The end of the source's log, as a position and, if the channel uses GTIDs, also as a GTID set.
 
     `gtids` contains the executed GTIDs and those in the log that the channel accepts; '' if they are unknown. The set
-    is
-    needed because GTIDs of two sources can be compared, but their positions cannot.
+    is needed because GTIDs of two sources can be compared, but their positions cannot.
     """
 
     position: BinlogPosition

@@ -41,8 +41,7 @@ class Choice:
     """The operator's choice of tables to copy.
 
     `databases` and `tables` contain names in the target. If both are empty, all tables that the target lacks are
-    copied.
-    With `replace`, tables that the target already has are copied, too.
+    copied. With `replace`, tables that the target already has are copied, too.
     """
 
     databases: tuple[str, ...] = ()
@@ -76,8 +75,7 @@ class TableToClone:
     """One row in the list of tables to copy. The field names are the column names of the output.
 
     `Row_count` and `Byte_count` are estimates of the source. `Seconds` is an estimate for a machine with two cores.
-    These
-    three are None for a table that the account may not see.
+    These three are None for a table that the account may not see.
     """
 
     Database_name: str

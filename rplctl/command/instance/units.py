@@ -1,16 +1,16 @@
 """Write the systemd units of an instance: a service for each channel, and timers for periodic tasks (`init --systemd`).
 
 Invariants: a file that somebody has changed is overwritten only on request, and an up-to-date file is not written
-again.
-`_word` and `_argument` make each path one word of a unit, and no shell interprets it. man rplctl describes the units.
-Their settings have these reasons:
+again. `_word` and `_argument` make each path one word of a unit, and no shell interprets it. man rplctl describes the
+units. Their settings have these reasons:
 
 Type=notify       the main process is `start --foreground`; it feeds the watchdog while its threads live (service.py)
-WatchdogSignal    KILL: a frozen process handles no other signal, and a kill loses nothing (D1) KillMode=mixed    TERM
-to the main process, which stops the threads like `stop`; KILL to all only after the timeout OOMPolicy         continue:
-if a task runs out of memory, the applier reports this with a hint StartLimit        a permanent error is retried five
-times; waiting for an unreachable target does not count as an error no MemoryDenyWriteExecute: the JVM and Numba compile
-at run time no PrivateUsers, no empty CapabilityBoundingSet: a folder of binary logs may belong to another user
+WatchdogSignal    KILL: a frozen process handles no other signal, and a kill loses nothing (D1)
+KillMode=mixed    TERM to the main process, which stops the threads like `stop`; KILL to all only after the timeout
+OOMPolicy         continue: if a task runs out of memory, the applier reports this with a hint
+StartLimit        a permanent error is retried five times; waiting for an unreachable target does not count as an error
+no MemoryDenyWriteExecute: the JVM and Numba compile at run time
+no PrivateUsers, no empty CapabilityBoundingSet: a folder of binary logs may belong to another user
 """
 
 from __future__ import annotations

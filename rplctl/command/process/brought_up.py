@@ -1,9 +1,11 @@
-"""Runs threads while another command needs them: `verify` and `repair` of a channel that is stopped or run from cron.
+"""Run the threads of a channel while `verify` or `repair` needs them, if the channel is stopped or cron runs it.
 
-If only one process can open the target, the target cannot be compared while the applier has it open. For such a target,
-the channel is first synced as by `start --until-synced`; then the applier is kept stopped while the receiver runs.
-Invariants: threads started here end with the block, other threads keep running. A thread that somebody stops meanwhile
-is not started again, unless the channel is run from cron, whose runs end by themselves.
+Some targets can be open in only one process. While the applier has such a target open, the target cannot be compared.
+So the channel is first synced, as by `start --until-synced`. Then the applier is kept stopped while the receiver runs.
+
+Invariants: a thread that was started here ends with the block, and other threads keep running. If somebody stops a
+thread during the block, it is not started again. The exception is a channel that cron runs, because its runs end by
+themselves.
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ from rplctl.errors import LockBusy, NotRunning, TargetError, for_channel
 from rplctl.status import read_status
 from rplctl.target import dialect_of, target_kind
 
-_PATIENCE_S: Final = 120.0  # how long to wait for another command, or for a run from cron, which may take a minute
+_PATIENCE_S: Final = 120.0  # seconds to wait for another command, or for a run from cron, which may take a minute
 _POLL_S: Final = 0.1
 
 
 class BroughtUp:
-    """The threads that a command has started. `holds_still`: True if the applier is kept stopped, so that the target
-    does not change.
+    """The threads that a command has started for its own work.
+
+    `holds_still` is True if the applier is kept stopped, so that the target does not change.
     """
 
     def __init__(self, config: Config, channel: Channel) -> None:
@@ -45,14 +48,15 @@ class BroughtUp:
         return bool(self._own)
 
     def run(self) -> None:
-        """Start those threads of the channel that do not run. Raises the errors of `start`."""
+        """Start the threads of the channel that do not run yet. Raises the errors of `start`."""
         roles = (RECEIVER,) if self.holds_still else ROLES
         if not set(roles).issubset(running(self._channel)):
             self._own += bring_up(self._config, self._channel.name, StartRequest(roles=roles, is_passing=True))[1]
 
     def keep(self) -> None:
-        """If a run from cron has stopped threads, start them again. Raises the error of a thread that this command
-        started and that failed.
+        """Start the threads again if a run from cron has stopped them. Call this from time to time during the block.
+
+        Raises the error of a thread that this command has started and that has failed.
         """
         with self._lock:
             codes = [(child, child.exit_code()) for child in self._own]
@@ -63,11 +67,11 @@ class BroughtUp:
             if not was_stopped and runs_from_cron(self._config, read_sync_record(self._channel)):
                 try:
                     self.run()
-                except LockBusy:  # another command starts or stops them now
+                except LockBusy:  # another command is starting or stopping the threads
                     return
 
     def end(self) -> None:
-        """Stop the threads that were started here, the receiver first."""
+        """Stop the threads that this command has started, the receiver first."""
         for child in sorted(self._own, key=lambda child: child.role != RECEIVER):
             if child.exit_code() is None:
                 terminate(child)
@@ -75,16 +79,17 @@ class BroughtUp:
 
 @contextmanager
 def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
-    """Start the channel's threads for the block if they do not run, and yield them. Raises the errors of `start`,
-    StoppedEarly at SIGTERM, TargetError 1205 if an applier has the target's file open, and NotRunning if the channel's
-    applier has never run: there is no copy to compare.
+    """Start the threads of the channel that do not run, yield them, and stop them after the block.
+
+    Raises NotRunning if the channel has never applied anything, because then there is no copy to compare. Raises
+    TargetError 1205 if an applier has the target's file open, StoppedEarly at SIGTERM, and the errors of `start`.
     """
     _refuse_nothing_applied(channel)
     threads = BroughtUp(config, channel)
     with ended_by_signals(channel.name, "while another command needed its threads"), ExitStack() as held:
         held.callback(threads.end)
         deadline = time.monotonic() + _PATIENCE_S
-        is_synced = False  # True after a sync by this command, or by a run from cron that this command waited for
+        is_synced = False  # True after this command has synced, or has waited for a run from cron, which syncs
         while True:
             try:
                 if not threads.holds_still:
@@ -109,11 +114,10 @@ def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
 
 @contextmanager
 def left_as_it_is(config: Config, channel: Channel) -> Iterator[bool]:
-    """Leave the threads as they are, for a dry run. Yield True if no applier runs or can be started within the block,
-    so that the target does not change.
+    """Start and stop no thread, for a dry run. Yield True if no applier runs or can be started within the block.
 
-    Raises LockBusy if another command holds the channel's lock, NotRunning like `brought_up`, and TargetError 1205 if
-    an applier has the target's file open.
+    Then the target does not change. Raises LockBusy if another command holds the channel's lock, and TargetError 1205
+    if an applier has the target's file open. Raises NotRunning if the channel has never applied anything.
     """
     _refuse_nothing_applied(channel)
     with ExitStack() as held:
@@ -140,8 +144,9 @@ def _is_open(config: Config, channel: Channel, commands: str) -> TargetError:
 
 
 def _wait_for_cron(config: Config, channel: Channel, deadline: float) -> bool:
-    """Wait until no applier has the target's file open. True if one had it open. Raises TargetError 1205 if that
-    applier does not end.
+    """Wait until no applier has the target's file open. True if it was open, because a run from cron was applying.
+
+    Raises TargetError 1205 if that applier does not end.
     """
     has_waited = False
     while is_held_by_applier(config, channel):

@@ -1,7 +1,7 @@
-"""Handle the receiver and applier processes for `start` and `stop`: spawn, wait for the lock, signal, reap.
+"""Handle the processes of the receiver and the applier for `start` and `stop`: start them, wait, signal and reap them.
 
-Invariant: a thread counts as running when its lock is held, never because a pid exists (channel.py). A child gets
-a session of its own, no password in its environment, and its log in the channel's run folder.
+Invariant: a thread counts as running if its lock is held, and never because its process id exists (channel.py). Each
+process has its own session, no password in its environment, and its log in the channel's run folder.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from rplctl.own_process import OWN_FOLDER, OWN_UMASK, ended_how, own_environment
 from rplctl.plain_file import UnfitFile, closing_descriptor, open_plain
 from rplctl.status import read_status
 
-START_TIMEOUT_S = 120.0  # until a child holds its lock: it includes imports and the first compilation of the kernels
+START_TIMEOUT_S = 120.0  # for imports and the first compilation of the kernels, until a child holds its lock
 STOP_TIMEOUT_S = 60.0  # from SIGTERM to SIGKILL
 ABORT_TIMEOUT_S = 25.0  # longer than a connection attempt to a hanging server, which fails after 10 s
-SHARED_PREFIX = "shared-"  # of folders next to the channels' folders in run/, whose names have no hyphen
+SHARED_PREFIX = "shared-"  # begins the names of folders in run/; the folders of channels there have no hyphen
 LEAST_ROOM = 1 << 16  # bytes for the log, status and lock of a child, and for their temporary files
 POLL_S = 0.02
 _ERROR_OF_EXIT_CODE = {kind.exit_code: kind for kind in RplError.__subclasses__() if kind.exit_code != 1}
-_background: list[subprocess.Popen[bytes]] = []  # left running on purpose; reaped when this process starts another
+_background: list[subprocess.Popen[bytes]] = []  # left running on purpose, and reaped by the next `leave_running`
 
 
 class ServesOthers(LockBusy):
-    """The error for an applier that does not stop and whose process must not be killed, because the process also
-    serves other channels.
+    """The error for an applier that does not stop, in a process that must not be killed because it also serves other
+    channels.
     """
 
 
@@ -61,13 +61,16 @@ class Child:
 
 
 def spawn(channel: Channel, role: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
-    """Start `python -m rplctl.<role>` in its own session."""
+    """Start `python -m rplctl.<role>` for the channel, as a process with its own session."""
     command, started = _command(channel, role, arguments), time.time()
     return Child(role, channel, begin_process(command, channel.log_path(role), environment), started)
 
 
 def spawn_early(channel: Channel, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
-    """Start an applier that starts Spark and then waits for `go_on`. It ends if this process ends."""
+    """Start an applier that starts Spark and then waits for `go_on`. It ends if this process ends before.
+
+    So Spark starts while this process still prepares the channel.
+    """
     command, started = _command(channel, APPLIER, [*arguments, OPTIONS_FOLLOW]), time.time()
     reading, writing = os.pipe2(os.O_CLOEXEC)
     options = os.fdopen(writing, "wb")
@@ -77,7 +80,10 @@ def spawn_early(channel: Channel, arguments: Sequence[str], environment: Mapping
 
 
 def go_on(child: Child, options: str) -> None:
-    """Let an applier of `spawn_early` begin its work with these options. If it has ended, its exit code shows why."""
+    """Let an applier of `spawn_early` begin its work with these options, in JSON.
+
+    If the applier has already ended, nothing is raised, and its exit code shows the reason later.
+    """
     assert child.options is not None
     with suppress(BrokenPipeError), child.options as pipe:
         pipe.write(options.encode())
@@ -89,7 +95,11 @@ def _command(channel: Channel, role: str, arguments: Sequence[str]) -> list[str]
 
 
 def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mapping[str, str]) -> list[Child]:
-    """Start one process of that role for all channels. `channels`: channel → the options of its applier."""
+    """Start one process for the threads `role` of all channels. Return one Child for each channel, with the same
+    process.
+
+    `channels` maps each channel to the options of its applier, in JSON.
+    """
     first = next(iter(channels))
     run = first.run_folder.parent
     _sweep_shared(run)
@@ -109,7 +119,7 @@ def spawn_shared(role: str, channels: Mapping[Channel, str], environment: Mappin
 
 
 def _sweep_shared(run: Path) -> None:
-    """Remove the folders of shared processes that have ended."""
+    """Remove the folders of shared processes that have ended. `run` is the folder that contains them."""
     for folder in run.glob(f"{SHARED_PREFIX}*"):
         with closing(FileLock(folder / "lock")) as seat:
             if seat.acquire(patience_s=0):
@@ -138,14 +148,15 @@ def begin_process(
 
 
 def leave_running(children: Sequence[Child]) -> None:
-    """Let the children run without this process. If this process still exists when they end, it only reaps them."""
+    """Let the children run when this process ends. If they end first, this process only reaps them."""
     _background[:] = [popen for popen in _background if popen.poll() is None]
     _background.extend(child.popen for child in children)
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open the log to append, with mode 0600. A large log is replaced by a new one. Raises OSError if it cannot be
-    opened.
+    """Open a log file to append to it, with mode 0600. A file that has become too large is renamed before.
+
+    Raises OSError if it cannot be opened.
     """
     descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
     turn_over(path)
@@ -153,8 +164,9 @@ def open_log(path: Path) -> IO[bytes]:
 
 
 def wait_until_it_runs(child: Child, timeout_s: float = START_TIMEOUT_S) -> None:
-    """Wait until the child holds its lock or has already done its work. Raises the error with which the child has
-    ended, or RplError after the timeout.
+    """Wait until the child holds its lock, or has already done its work and ended.
+
+    Raises the error with which the child has ended, or RplError after the timeout.
     """
     deadline = time.monotonic() + timeout_s
     while lock_holder(child.channel, child.role) != child.popen.pid:
@@ -185,8 +197,9 @@ def _has_ended(child: Child) -> bool:
 
 
 def error_of(child: Child, code: int) -> RplError:
-    """Return the error that ended a child: from its status file, else from the last line of its log. If the disk is
-    full, the child can write neither, and the error reports the full disk.
+    """Return the error that ended a child, from its status file or else from the last line of its log.
+
+    If the disk is full, the child could write neither of them. Then the error reports the full disk.
     """
     status = read_status(child.channel.status_path(child.role))
     log = child.log or child.channel.log_path(child.role)
@@ -197,7 +210,7 @@ def error_of(child: Child, code: int) -> RplError:
         how = ended_how(code)
         thread = f"the {child.role} of channel '{child.channel.name}'"
         said = last_line(log, since=child.started)
-        if full := _lack_of_room(log.parent):  # on a full disk the child cannot write its status file
+        if full := _lack_of_room(log.parent):  # on a full disk, the child could not write its status file
             name = child.channel.name
             return RplError(f"{thread} {how}: {said or full.message}", errno=full.errno, channel=name, hint=full.hint)
         message, errno = f"{thread} {how}: {said or 'its log has no message'}", 0
@@ -214,7 +227,9 @@ def error_of(child: Child, code: int) -> RplError:
 
 
 def _lack_of_room(folder: Path) -> RplError | None:
-    """Return the error of a write of LEAST_ROOM bytes in the folder, or None if it succeeds."""
+    """Return the error that the operating system reports for a write of LEAST_ROOM bytes in the folder; None if it
+    succeeds.
+    """
     try:
         with naming(folder), tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(LEAST_ROOM))
@@ -225,7 +240,7 @@ def _lack_of_room(folder: Path) -> RplError | None:
 
 
 def last_line(log: Path, since: float = 0.0) -> str:
-    """Return the last line of the log; '' if nothing was written after `since` (Unix seconds)."""
+    """Return the last line of the log; '' if nothing was written to it after `since` (Unix seconds)."""
     try:
         if log.stat().st_mtime < since - 1:
             return ""
@@ -238,8 +253,9 @@ def last_line(log: Path, since: float = 0.0) -> str:
 
 
 def terminate(child: Child, timeout_s: float = STOP_TIMEOUT_S) -> bool:
-    """Send SIGTERM, and SIGKILL after the timeout, which is safe because everything is crash-safe. True if the child
-    was killed.
+    """Send SIGTERM to the child and wait, and send SIGKILL after the timeout. True if the child was killed.
+
+    SIGKILL loses nothing, because the threads are crash-safe.
     """
     child.popen.terminate()
     try:
@@ -253,18 +269,19 @@ def terminate(child: Child, timeout_s: float = STOP_TIMEOUT_S) -> bool:
 
 
 def _note_stopped(channel: Channel, role: str) -> None:
-    """Write the status of a killed thread as stopped, so that `check` does not report it as crashed."""
+    """Write into the status of a killed thread that it is stopped. Otherwise `check` would report a crash."""
     status = read_status(channel.status_path(role))
     if status.state:
         replace(status, state="", connected=False, is_waiting=False).write(channel.status_path(role))
 
 
 def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
-    """Stop the process that holds the lock. Return None if no process holds it, False if it stopped in time. Return
-    True if it was killed, or if only the channel's work in it was aborted.
+    """Stop the channel's thread in the process that holds its lock. None if no process holds it, False if it stopped in
+    time.
 
-    Raises LockBusy if the process cannot be stopped. This includes a thread that does not stop in a process that also
-    serves other channels.
+    True if the process was killed, or if it only aborted the channel's work, because it also serves other channels.
+    Raises LockBusy if the process cannot be stopped. Raises its subclass ServesOthers if the channel's work cannot be
+    aborted.
     """
     pid = _holder(channel, role)
     if pid is None:
@@ -289,8 +306,10 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
 
 
 def _asked_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word: str = "") -> bool:
-    """Request a process to stop the channel's thread. True if it has stopped in time. The request is also written to a
-    file of the channel, because the process may serve several channels. `word` follows the pid in the file.
+    """Ask a process to stop the channel's thread. True if it has stopped in time.
+
+    A file of the channel contains the request, because the process may serve several channels. SIGTERM makes the
+    process read it. The file has the process id and then `word`.
     """
     try:
         replace_file(channel.asked_path(role), f"{pid}{word}\n".encode(), durable=False)
@@ -301,12 +320,12 @@ def _asked_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word
 
 
 def _is_gone(pid: int, channel: Channel, role: str, timeout_s: float) -> bool:
-    """True if the process has released the lock of the channel's thread within the timeout."""
+    """True if the process releases the lock of the channel's thread before the timeout."""
     return any(lock_holder(channel, role) != pid for _ in attempts(timeout_s, POLL_S))
 
 
 def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
-    """Return the names of the other channels that the process serves (`--shared-session`)."""
+    """Return the quoted names of the other channels that the process serves (`--shared-session`)."""
     folders = [path.parent for path in channel.run_folder.parent.glob(f"*/{role}.lock")]
     names = ["" if folder.name == "@" else decode_channel_name(folder.name) for folder in folders]
     others = [Channel(name, channel.datadir) for name in sorted(names)]
@@ -318,8 +337,10 @@ def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
 
 
 def _holder(channel: Channel, role: str) -> int | None:
-    """Return the pid of the process that holds the lock, after waiting for it to write its pid. Raises LockBusy if the
-    pid stays unknown.
+    """Return the id of the process that holds the lock; None if none does. Wait up to 2 s until the id is in the lock
+    file.
+
+    Raises LockBusy if the process has not written its id by then.
     """
     for _ in range(100):
         pid = lock_holder(channel, role)

@@ -1,7 +1,8 @@
-"""Let a channel continue by the GTIDs of a target restored from the time of another source, if the operator wants it.
+"""Let a channel continue by the GTIDs of a target that is a backup from the time of another source.
 
-Invariant: the target's position decides where the channel continues. All relay logs that this instance has fetched are
-removed. The owner's row in the target changes last: until then, a start refuses the target as before.
+This is done only if the operator asks for it. Invariant: the target's position decides where the channel continues. All
+relay logs that this instance has fetched are removed. The owner's row in the target changes last. Until then, each
+start refuses the target.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from rplctl.relay_log.purge import purge_all
 
 
 def continue_by_gtid(repositories: Repositories) -> None:
-    """Move the channel's position to the GTIDs in the target. This may be interrupted and repeated. The caller holds
-    the fence. Raises TargetError if the target reports an error.
+    """Move the channel's position to the GTIDs in the target. After an interruption, it can be called again.
+
+    The caller holds the lock in the target that excludes other appliers. Raises TargetError if the target reports an
+    error.
     """
     from rplctl.commit.belonging import claim_restored
 

@@ -1,7 +1,7 @@
 """Prepare the start of a channel's threads: resolve its records, and collect the options of the applier.
 
-The preparation applies REQ-6, finishes an interrupted CHANGE MASTER or repository switch, and moves the records to the
-position of a target that was restored from a backup.
+The preparation refuses a record that is in two repositories (REQ-6). It finishes an interrupted CHANGE MASTER or
+repository switch. If the target was restored from a backup, it moves the records to the target's position.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ from rplctl.target import open_target
 
 @dataclass(frozen=True, slots=True)
 class PreparedChannel:
-    """A channel whose threads are ready to start. The channel's admin lock is held."""
+    """A channel whose threads are ready to start. The command holds the channel's admin lock until they run."""
 
     config: Config
     channel: Channel
     request: StartRequest
-    already: dict[str, int]  # role → pid of the running threads
+    already: dict[str, int]  # role → process id of each running thread
     wanted: SourceEnd | None
     notes: tuple[Note, ...]
-    keeps_password: bool  # keep the password in the environment, because the record names the variable
-    skip_count: int
-    argument: str  # of the applier's process
+    keeps_password: bool  # True: MasterInfo names the environment variable with the password, so the threads need it
+    skip_count: int  # the transactions that this start will skip
+    argument: str  # the options of the applier in JSON, as an argument of its process
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles (receiver, applier) to start: those requested that do not run yet."""
+        """The roles (receiver, applier) whose threads will be started: the requested ones that do not run yet."""
         return tuple(role for role in self.request.roles if role not in self.already)
 
     def spawn(self, role: str) -> Child:
@@ -75,7 +75,7 @@ class PreparedChannel:
         return spawn(self.channel, role, arguments, environment)
 
     def take_back(self) -> None:
-        """Undo the change of the skip counter, because no thread was started."""
+        """Write the skip counter back, because no applier was started that would skip these transactions."""
         if self.skip_count:
             skip_list.write_count(self.channel.run_folder, self.skip_count)
 
@@ -90,7 +90,7 @@ class PreparedChannel:
 
 
 def prepare(config: Config, channel: Channel, request: StartRequest) -> PreparedChannel:
-    """Carry out all steps before the threads start. The caller holds the admin lock."""
+    """Carry out all steps before the threads of a channel start. The caller holds the admin lock of the channel."""
     until = request.until.as_json()
     if APPLIER in request.roles:
         spark = StartOptions(
@@ -140,15 +140,19 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
 
 
 def note_started(config: Config, channel: Channel, request: StartRequest, started: Sequence[str]) -> None:
-    """Record a start in the history, unless cron starts the channel each minute."""
+    """Record a start in the history, except for a start by cron or by a command that needs the threads only for a
+    while.
+    """
     if started and not (request.until_synced or request.is_passing):
         until = f" until {request.until.shown}" if request.until != UntilOptions() else ""
         note_event(config.datadir, channel.name, "start", " and ".join(started) + until)
 
 
 def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
-    """Raise UsageError if the applier itself assigns GTIDs: UNTIL could not stop before such a GTID, which is known
-    only when its transaction is applied.
+    """Raise UsageError if the applier itself assigns GTIDs to the transactions.
+
+    Then an UNTIL with GTIDs is impossible: a transaction has its GTID only when it is applied, too late to stop before
+    it.
     """
     if stored.assign_gtids_to_anonymous_transactions_type != "OFF":
         raise UsageError(
@@ -161,8 +165,9 @@ def _refuse_assigned_gtids(stored: RelayLogInfo, channel: str) -> None:
 
 
 def _refuse_other_vendors(gtids: str, executed: str) -> None:
-    """Raise UsageError if these GTIDs are of the other vendor: the applier could never compare them with the executed
-    ones.
+    """Raise UsageError if the GTIDs of UNTIL are of the other vendor than the executed ones.
+
+    The applier could never compare them. Both parameters are GTID sets as text, and `executed` may be ''.
     """
     if executed and (":" in gtids) != (":" in executed):
         vendor = "MySQL" if ":" in executed else "MariaDB"
@@ -176,7 +181,10 @@ def _refuse_other_vendors(gtids: str, executed: str) -> None:
 
 
 def _prepare(config: Config, channel: Channel) -> MasterInfo:
-    """Finish what a crash has left in the repositories, and return MasterInfo. The caller holds the admin lock."""
+    """Complete the work that a crash has left unfinished in the repositories, and return MasterInfo.
+
+    The caller holds the admin lock of the channel.
+    """
     finish_pending_change(config, channel)
     if not running(channel):
         for folder in (channel.datadir, channel.run_folder):
@@ -209,11 +217,12 @@ def _has_applied(config: Config, channel: Channel) -> bool:
 
 
 def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) -> tuple[Note, ...]:
-    """Refuse a target that does not belong to the stored position, before anything is created in it. On the operator's
-    request (`take_over_target`), take over the target of another instance.
+    """Refuse a target that does not belong to the stored position, before anything is created in it. Return notes about
+    it.
 
-    Raises UnfitTarget if the target is refused, LockBusy if the other instance's applier runs, and TargetError if the
-    target reports an error.
+    If the operator requests it (`take_over_target`), take over a target of another instance instead. Raises UnfitTarget
+    if the target is refused, LockBusy if the applier of the other instance runs, and TargetError if the target reports
+    an error.
     """
     if APPLIER not in request.roles or APPLIER in running(channel):
         return ()
@@ -253,8 +262,10 @@ def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) 
 
 
 def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...]:
-    """If the target was restored from a backup, set the position in RelayLogInfo back to the target's. Call this before
-    the receiver's request, which would otherwise begin too late. Return a note about the change.
+    """Set the position in RelayLogInfo back to the target's if the target was restored from a backup. Return a note
+    about it.
+
+    This must happen before the receiver starts, because the receiver would otherwise request events that are too late.
     """
     repositories = open_repositories(config, channel.name)
     stored = repositories.relay_log_info
@@ -277,8 +288,9 @@ def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...
 
 
 def _note_useless(config: Config, channel: Channel, request: StartRequest, master: MasterInfo) -> tuple[Note, ...]:
-    """Return a note if the relay logs are those of another source, because MasterInfo was restored together with the
-    target. The receiver will remove them.
+    """Return a note if the relay logs are those of another source. The receiver will remove them.
+
+    This happens after MasterInfo was restored together with the target.
     """
     if RECEIVER not in request.roles or RECEIVER in running(channel) or not RelayLogIndex(channel).names():
         return ()

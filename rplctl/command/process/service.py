@@ -1,8 +1,8 @@
-"""Notify systemd about a channel in the foreground: that it runs, its progress, and the watchdog messages.
+"""Notify systemd about a channel in the foreground: that it runs, its progress, and that it is alive.
 
-The protocol is sd_notify(3): a datagram to $NOTIFY_SOCKET. Without this variable nothing is sent. Invariant: the
-watchdog is notified only while each started thread has a fresh status (thread_report), so that a frozen receiver or
-applier is restarted like a dead one.
+The protocol is sd_notify(3): each message is a datagram to $NOTIFY_SOCKET. Without this variable, nothing is sent.
+Invariant: the watchdog receives a message only while each started thread has a fresh status (thread_report.py). So
+systemd restarts a frozen receiver or applier like a dead one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Service:
         return bool(self._address)
 
     def say(self, **words: str) -> None:
-        """Send a message to systemd, such as READY, STATUS, STOPPING or WATCHDOG, without waiting for its reader."""
+        """Send a message to systemd without waiting, for example `READY="1"`. Do nothing if no systemd runs this
+        process.
+        """
         if not self._address:
             return
         name = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
@@ -45,7 +47,9 @@ class Service:
             sending.sendto(text.encode(errors="replace"), name)
 
     def look(self, channel: Channel, children: Sequence[Child]) -> None:
-        """Send the status and the watchdog message to systemd, if they are due and all threads have reported."""
+        """Send the status to systemd if it is due. Send the watchdog message, too, if all threads have reported
+        lately.
+        """
         if not self._address or time.monotonic() - self._notified < self._every_s:
             return
         self._notified = time.monotonic()
@@ -61,7 +65,7 @@ class Service:
 
 
 def _shown(channel: Channel) -> str:
-    """Return the status text, such as `applied to b.000001:4, read to b.000001:4`, with the last errors."""
+    """Return the status text for systemd, such as `applied to b.000001:4, read to b.000001:4`, with the last errors."""
     receiver, applier = (read_status(channel.status_path(role)) for role in (RECEIVER, APPLIER))
     places = {"applied to": applier.exec_position, "read to": receiver.read_position}
     known = ", ".join(f"{word} {place}" for word, place in places.items() if place.log_name)

@@ -1,4 +1,4 @@
-"""The parameters of a start, its result, and the check for options that exclude each other."""
+"""Define the parameters of a start and its result, and refuse options that exclude each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rplctl.secret import PASSWORD_VARIABLE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UntilOptions:
-    """The UNTIL condition of START SLAVE (MySQL manual); at most one kind."""
+    """The UNTIL condition of START SLAVE (MySQL manual). At most one kind of condition may be given."""
 
     master_log_file: str | None = None
     master_log_pos: int | None = None
@@ -29,7 +29,11 @@ class UntilOptions:
     master_gtid_pos: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the condition for the applier. Raises UsageError 1277 for a wrong combination."""
+        """Return the condition in the form that the applier reads: `kind` and its values.
+
+        Raises UsageError 1277 if two kinds are given or a value is missing, and the errors of a wrong GTID set (1772,
+        1941).
+        """
         master = (self.master_log_file, self.master_log_pos)
         relay = (self.relay_log_file, self.relay_log_pos)
         gtids = {"sql_before_gtids": self.sql_before_gtids, "sql_after_gtids": self.sql_after_gtids}
@@ -55,7 +59,9 @@ class UntilOptions:
 
 
 def _check_gtids(text: str, *, is_mysql: bool) -> None:
-    """Raise UsageError 1772 or 1941 if the text is not a GTID set of the vendor, 1277 if the set is empty."""
+    """Raise UsageError 1772 or 1941 if the text is not a GTID set of the vendor, and UsageError 1277 if the set is
+    empty.
+    """
     if not (MysqlGtidSet.parse(text) if is_mysql else MariadbGtidState.parse(text)):
         raise _wrong_until()
 
@@ -71,8 +77,10 @@ def _wrong_until() -> UsageError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
-    """The parameters of a start. `is_passing`: True if the threads end together with the command that needs them, so
-    that the start does not change how the channel is run.
+    """The parameters of a start.
+
+    `is_passing` is True if another command needs the threads only during its own work. Such a start is not recorded,
+    and does not change whether cron runs the channel.
     """
 
     roles: tuple[str, ...] = ROLES
@@ -99,8 +107,8 @@ class StartResult:
     at: BinlogPosition | None = field(default=None, metadata={"column": "Position"})  # executed position at the end
 
 
-# glibc returns large blocks to the system when they are freed, and all threads share two heaps. This saves a fifth of
-# the memory (peak of a clone of 6 M rows: 399 instead of 489 MB), and is not slower.
+# With these settings, glibc returns large freed blocks to the system, and all threads share two heaps. This saves a
+# fifth of the memory, and is not slower. The peak of a clone of 6 M rows is 399 MB instead of 489 MB.
 ALLOCATOR: Final = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
 
 Begun = Callable[[StartResult], None]
@@ -108,8 +116,11 @@ Progress = Callable[[BinlogPosition, BinlogPosition], None]  # (executed, wanted
 
 
 def environment_of(config: Config, request: StartRequest, *, keeps_password: bool) -> dict[str, str]:
-    """Return the environment of a thread's process: this process's environment, with the options of the start.
-    `keeps_password`: False removes the password, because the channel's record does not refer to it.
+    """Return the environment of a thread's process: the one of this process, with additions for the options of the
+    start.
+
+    If `keeps_password` is False, the variable with the password is removed. Only a channel whose record names this
+    variable needs it.
     """
     found = {**ALLOCATOR, **os.environ}
     if not keeps_password:
@@ -122,8 +133,9 @@ def environment_of(config: Config, request: StartRequest, *, keeps_password: boo
 
 
 def check_request(request: StartRequest) -> None:
-    """Check the combination of options. Raises UsageError if options exclude each other, and ConfigError if the crash
-    points are not valid.
+    """Check the combination of options of a start.
+
+    Raises UsageError if options exclude each other, and ConfigError if the crash points are not valid.
     """
     until = request.until.as_json()
     failpoint.parse_failpoints(request.crash_points)

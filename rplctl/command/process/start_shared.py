@@ -1,8 +1,8 @@
-"""START SLAVE of several channels whose appliers share one process and one Spark (`--shared-session`).
+"""Start several channels whose appliers share one process and one Spark (`--shared-session`).
 
-Their receivers share another process. An error of one channel does not stop the others. In the foreground, the command
-waits while both processes live. The end of one process stops all channels, and a supervisor (systemd, Kubernetes) then
-starts all of them again.
+The receivers of these channels share another process. An error of one channel does not stop the others. In the
+foreground, the command waits while both processes live. If one of them ends, the command stops all channels. A
+supervisor (systemd, Kubernetes) then starts all of them again.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def start_shared(
     request: StartRequest,
     begun: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Outcome:
-    """Start each channel, and return its result or its error. `begun`: called after the start if the command stays in
-    the foreground.
+    """Start each channel, and return its result or its error. `config_of` returns the options of a channel.
 
-    Raises UsageError 1277 if the request has an UNTIL condition, LockBusy 1205 if the instance is locked and, in the
-    foreground, RplError if a process ended by itself.
+    If the command stays in the foreground, it calls `begun` after the start. Raises UsageError 1277 if the request has
+    an UNTIL condition, and LockBusy 1205 if the instance is locked. In the foreground, raises RplError if a process
+    ends by itself.
     """
     if request.until != UntilOptions() or request.until_synced:
         raise UsageError(
@@ -65,7 +65,7 @@ def start_shared(
             hint="to start the channels in processes of their own, run: rplctl start --all --until-synced",
         )
     check_request(request)
-    # raise the limit of descriptors: an applier needs six for each channel, and the usual limit is 1024
+    # Raise the limit of open files: an applier needs six for each channel, and the usual limit is 1024.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     if not request.foreground:
@@ -81,8 +81,9 @@ def start_shared(
 
 
 def _stay(children: Sequence[Child], signals: Sequence[int]) -> None:
-    """Wait for a signal or the end of a process, then stop the other processes. Raises RplError if a process ended by
-    itself.
+    """Wait for a signal or the end of a process, and then stop the other processes. `signals` receives the signals.
+
+    Raises RplError if a process has ended by itself.
     """
     service, each = Service(), {child.popen.pid: child for child in children}
     service.say(READY="1")
@@ -146,7 +147,7 @@ def _spawn(role: str, those: Sequence[PreparedChannel]) -> list[Child]:
 
 
 def _end(one: PreparedChannel, children: Sequence[Child]) -> None:
-    """Stop the started threads of a channel if some of its threads did not start, as `start` does."""
+    """Stop the started threads of a channel whose other threads did not start. A single `start` does the same."""
     for child in children:
         if child.role == RECEIVER and child.exit_code() is None:
             stop_running(child.channel, RECEIVER, STOP_TIMEOUT_S)

@@ -1,9 +1,17 @@
-"""Wait for a started channel: `--foreground` (systemd, containers) and `--until-synced` (cron).
+"""Wait for a started channel, for `start --foreground` (systemd, containers) and `start --until-synced` (cron).
 
-The wait ends when the position is reached, a thread fails, the time is up, another command stops the channel, or
-SIGTERM/SIGINT arrives. Then the threads that this command started are stopped; threads of other commands keep running.
-SIGINT then becomes KeyboardInterrupt, whose cause is the error for SIGTERM.
-Invariant: a position is reported as reached only after a check (design D22). Any other end is an error, with an exit
+The wait ends at one of these events:
+
+* The position is reached.
+* A thread fails.
+* The time is up.
+* Another command stops the channel.
+* SIGTERM or SIGINT arrives.
+
+Then the threads that this command has started are stopped, and other threads keep running. After SIGINT, this module
+raises KeyboardInterrupt, and its cause is the error that SIGTERM would have raised.
+
+Invariant: a position is reported as reached only after a check (design D22). Any other end is an error. It has an exit
 code of its own if somebody stopped the channel.
 """
 
@@ -36,11 +44,11 @@ if TYPE_CHECKING:
     from rplctl.command.process.start_request import Progress
 
 _POLL_S = 0.1
-_LAST_LOOK_S = 0.5  # seconds after the receiver's end, from which on the applier's status includes all its events
+_LAST_LOOK_S = 0.5  # seconds after the receiver's end until the applier's status includes all received events
 
 
 class Ending(StrEnum):
-    """The ways in which a run ends. `start --json` prints these words."""
+    """The ways in which the wait ends. `start --json` prints these words."""
 
     REACHED = "reached"
     STOPPED = "stop"  # by `rplctl stop`, or a signal to the thread itself
@@ -50,8 +58,10 @@ class Ending(StrEnum):
 
 @dataclass(slots=True)
 class SupervisedRun:
-    """A started channel, for which `start` waits. `wanted`: the position to reach; None: run until the channel is
-    stopped or reaches its UNTIL.
+    """A started channel for which `start` waits.
+
+    `wanted` is the end of the source's log that the channel must reach. If it is None, the channel runs until it is
+    stopped or reaches its UNTIL condition.
     """
 
     config: Config
@@ -65,13 +75,15 @@ class SupervisedRun:
 
     @property
     def goal(self) -> str:
-        """The goal of the run as words for a message; '' if the run has no end."""
+        """The goal of the run as words in a message; '' if the channel runs until it is stopped."""
         return str(self.wanted.position) if self.wanted else "its UNTIL" if self.has_until else ""
 
 
 def supervise(run: SupervisedRun, max_time_s: float | None, progress: Progress | None) -> Ending:
-    """Wait until the run ends, and return how it ended. Raises the error of a thread that failed; WaitTimeout or
-    StoppedEarly if the goal was not reached; KeyboardInterrupt caused by these errors.
+    """Wait until the run ends, stop the threads of this command, and return how the run ended.
+
+    Raises the error of a thread that failed, and WaitTimeout or StoppedEarly if the goal was not reached. After SIGINT,
+    raises KeyboardInterrupt with such an error as its cause.
     """
     deadline = time.monotonic() + max_time_s if max_time_s is not None else None
     caught: list[int] = []
@@ -109,14 +121,16 @@ def _stay(run: SupervisedRun, deadline: float | None, progress: Progress | None,
         is_away = applier.state.startswith(AWAY)
         run.held_up = f"; the applier: {applier.state}: {applier.last_error}" if is_away else ""
         if progress and run.wanted is not None:
-            progress(applier.exec_position, run.wanted.position)  # from its status file, ten times a second
+            progress(applier.exec_position, run.wanted.position)  # the applier's status file, ten times a second
         time.sleep(_POLL_S)
     return Ending.SIGNALLED
 
 
 def _ending(run: SupervisedRun) -> Ending | None:
-    """Return how the run has ended; None while it continues. Raises the error of a thread that failed, LockBusy if
-    another command stopped the applier, which ran before this command.
+    """Return how the run has ended; None while it continues.
+
+    Raises the error of a thread that failed. Raises LockBusy if the applier belongs to another command, which has
+    stopped it before the goal.
     """
     for child in run.children:
         code = child.exit_code()
@@ -137,7 +151,7 @@ def _ending(run: SupervisedRun) -> Ending | None:
             raise NotRunning(status.last_error, errno=number, channel=run.channel.name, hint=hint)
         if _is_synced(run, run.wanted):
             return Ending.REACHED
-        raise LockBusy(  # such as a verify that had started the applier; cron tries again a minute later
+        raise LockBusy(  # for example, a `verify` had started the applier; cron tries again a minute later
             f"another command stopped the applier of channel '{run.channel.name}'",
             channel=run.channel.name,
             hint="to continue, run: rplctl start --until-synced",
@@ -161,15 +175,16 @@ def _tell_killed(config: Config, child: Child, error: RplError) -> None:
 
 
 def _cannot_come(run: SupervisedRun) -> bool:
-    """True if the goal cannot be reached any more: no receiver runs, and everything received is applied. While this
-    command's own receiver is ending, its exit code will show whether that is an error.
+    """True if the goal cannot be reached any more, because no receiver runs and everything received is applied.
+
+    False while this command's own receiver is ending: its exit code will show whether this is an error.
     """
     if RECEIVER in running(run.channel) or any(
         child.role == RECEIVER and child.exit_code() is None for child in run.children
     ):
         run.receiver_gone_at = 0.0
         return False
-    if not run.receiver_gone_at:  # it may have ended after the check of its exit code, which the next call checks
+    if not run.receiver_gone_at:  # The receiver may have ended after `_ending` read its exit code. Read it once more.
         run.receiver_gone_at = time.time()
         return False
     status = read_status(run.channel.status_path(APPLIER))
@@ -177,7 +192,7 @@ def _cannot_come(run: SupervisedRun) -> bool:
 
 
 def _is_reached(run: SupervisedRun) -> bool:
-    """True if the run has reached its goal. Called after the threads that this command started have stopped."""
+    """True if the run has reached its goal. The caller has stopped the threads that this command had started."""
     own = [child for child in run.children if child.role == APPLIER]
     status = read_status(run.channel.status_path(APPLIER))
     if own and status.is_done and status.updated >= own[0].started:
@@ -203,8 +218,9 @@ def _not_reached(run: SupervisedRun, ending: Ending, max_time_s: float, caught: 
 
 
 def _is_synced(run: SupervisedRun, wanted: SourceEnd) -> bool:
-    """True if the applier has reached the wanted end of the source's log, according to the repository, which is
-    authoritative.
+    """True if the applier has reached the wanted end of the source's log.
+
+    The stored position decides, and not the status of the thread.
     """
     repositories = open_repositories(run.config, run.channel.name)
     if not wanted.gtids:
@@ -213,7 +229,7 @@ def _is_synced(run: SupervisedRun, wanted: SourceEnd) -> bool:
 
 
 def position_at_end(config: Config, channel: Channel) -> BinlogPosition:
-    """Return the applier's last position: from its status, or from the repository if the status has no position."""
+    """Return the last position of the applier: from its status file, or else from the repository."""
     at = read_status(channel.status_path(APPLIER)).exec_position
     if at.log_name:
         return at

@@ -1,7 +1,8 @@
-"""The state of a channel's two threads at this moment: running, killed, or silent.
+"""Report the present state of a channel's two threads: running, stopped, killed, or silent.
 
-Invariant: nothing is reported as good without a fresh status (design D22). The lock of a thread shows whether it runs.
-Its status counts only while the thread updates it. Of the last status of a dead thread, only the error counts.
+The lock of a thread shows whether it runs. Invariant: nothing is reported as good without a fresh status (design D22).
+The status of a running thread counts only while the thread updates it. The last status of a dead thread counts only for
+its error.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from rplctl.command.channel.context import APPLIER, RECEIVER
 from rplctl.errors import for_channel
 from rplctl.status import ThreadStatus, read_status, silent_since, was_killed
 
-# MySQL has no number for a killed thread; monitors take 1593 for equal server ids
+# MySQL has no number for a killed thread. Monitors interpret 1593 as equal server ids, so it cannot be used.
 ER_KILLED: Final = er.UNKNOWN_ERROR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadReport:
-    """The report of one thread, with a status that may be shown to people. Timestamps are Unix seconds."""
+    """The state of one thread, with a status that may be shown to people. Timestamps are Unix seconds."""
 
     role: str
     pid: int | None  # None: the thread does not run
     status: ThreadStatus
     has_run: bool  # since the channel was created, or its connection was changed
     silent_since: float | None = None
-    killed_at: float | None = None  # the approximate time, which is that of its last status
+    killed_at: float | None = None  # the time of its last status, so only approximate
 
     @property
     def runs(self) -> bool:
@@ -38,7 +39,7 @@ class ThreadReport:
 
     @property
     def is_connected(self) -> bool:
-        """True if the receiver has a connection according to its fresh status."""
+        """True if the receiver runs and its fresh status says that it has a connection to the source."""
         return self.runs and self.status.connected and self.silent_since is None
 
     @property
@@ -58,14 +59,15 @@ class Threads:
 
 
 def threads_of(channel: Channel, now: float | None = None) -> Threads:
-    """Return the reports of the channel's two threads."""
+    """Return the reports of the channel's two threads. `now` replaces the present time in tests."""
     receiver, applier = (report_of(channel, role, now) for role in (RECEIVER, APPLIER))
     return Threads(receiver, applier)
 
 
 def report_of(channel: Channel, role: str, now: float | None = None) -> ThreadReport:
-    """Return the report of a thread. If the thread starts or stops meanwhile, the report is from before or after this
-    change, never from between. `now`: the present time, for tests.
+    """Return the report of a thread. `now` replaces the present time in tests.
+
+    If the thread starts or stops at this moment, the report shows the state before or after, but never a mixture.
     """
     pid, status = _seen(channel, role)
     moment = time.time() if now is None else now
@@ -84,8 +86,9 @@ def report_of(channel: Channel, role: str, now: float | None = None) -> ThreadRe
 
 
 def _seen(channel: Channel, role: str) -> tuple[int | None, ThreadStatus]:
-    """Return the pid and the status that a thread had at the same moment: a start takes the lock first, a stop releases
-    it last.
+    """Return the process id and the status that the thread had at the same moment.
+
+    The two can be compared because a start acquires the lock first, and a stop releases it last.
     """
     while True:
         pid = lock_holder(channel, role)
@@ -97,7 +100,9 @@ def _seen(channel: Channel, role: str) -> tuple[int | None, ThreadStatus]:
 
 
 def _locked_at(channel: Channel, role: str) -> float:
-    """Return the time at which the thread's process took the lock and wrote its pid."""
+    """Return the time at which the thread's process wrote its id into the lock file, in Unix seconds; 0 without a
+    file.
+    """
     try:
         return channel.lock_path(role).stat().st_mtime
     except OSError:
@@ -105,8 +110,9 @@ def _locked_at(channel: Channel, role: str) -> float:
 
 
 def _killed(role: str, status: ThreadStatus, channel: str) -> ThreadStatus:
-    """Return the status of a killed thread, with an error about the kill, which the thread itself could not write. An
-    earlier error is part of the text.
+    """Return the status of a killed thread with an error about the kill, which the thread itself could not write.
+
+    The text of the error includes the last error of the thread.
     """
     text = (
         f"the {role} did not stop by itself: it was killed at about {clock(status.updated)} (SIGKILL, out of memory or "

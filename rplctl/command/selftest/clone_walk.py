@@ -1,11 +1,12 @@
 """`crash-test --clone`: copy tables of a channel's running source, and kill the copy at each crash point.
 
-Each point has an instance of its own, with a SQLite file as its target, in a folder that is removed afterwards. The
-threads are processes as usual; a verb runs in a child process, so that it can be killed, too. Invariant: only
-MasterInfo is read from the operator's instance, and only the chosen tables from the source. The scratch instance has a
-server id of its own, and replicates no other tables.
+Each crash point has its own instance, with a SQLite file as its target. Its folder is removed afterwards. The threads
+are processes as usual. Commands run in child processes, so that they can be killed, too. Invariant: only MasterInfo is
+read from the operator's instance, and only the chosen tables from the source. The scratch instance has its own server
+id, and replicates no other tables.
 
-    copied once     the copy continued by itself after the restart; all rows equal the source's, and events apply
+    copied once     the expected outcome: the copy continued by itself after the restart, all rows equal the source's,
+                    and later events were applied
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ IN_APPLIER: Final = (
     "crash_clone_before_end", "crash_clone_after_end",
 )  # fmt: skip
 POINTS: Final = (*IN_VERB, *IN_RECEIVER, *IN_APPLIER)
-_PATIENCE_S: Final = 300.0  # how long to wait for a copy to end, or to reach its crash point
+_PATIENCE_S: Final = 300.0  # seconds to wait until a copy ends, or reaches its crash point
 _POLL_S: Final = 0.1
 _SLOWLY: Final = 0.001  # MB/s, so slow that no table is copied before the copy is cancelled
 _HERE: Final = ("master_log_file", "master_log_pos", "master_binlog_dir")  # a copy begins at the source's end
@@ -54,8 +55,9 @@ _HERE: Final = ("master_log_file", "master_log_pos", "master_binlog_dir")  # a c
 def walk_clone(
     config: Config, channel_name: str, tables: str, points: Sequence[str], folder: Path
 ) -> Iterator[tuple[str, str]]:
-    """Yield each point and its observed outcome. `tables`: see `clone --tables`. Raises UsageError if `tables` is not
-    valid, and NotConfigured if there is no such channel.
+    """Yield each crash point with the observed outcome. `tables` is a list in the format of `clone --tables`.
+
+    Raises UsageError if `tables` is not valid, and NotConfigured if the channel does not exist.
     """
     choice = Choice.of("", tables, replace=False)
     changes = _changes(config, open_repositories(config, channel_name).master())
@@ -70,7 +72,7 @@ def walk_clone(
 
 
 def _changes(config: Config, master: MasterInfo) -> MasterChanges:
-    """Return options with which CHANGE MASTER TO sets the same source for the scratch instance."""
+    """Return the options with which CHANGE MASTER TO sets the operator's source for the scratch instance."""
     given: dict[str, Any] = {}
     for name, row in CHANGE_OPTIONS.items():
         thread, _, stored = row.stores.partition(".")
@@ -121,7 +123,7 @@ def _said(outcome: ChildOutcome) -> tuple[Any, ...]:
 
 
 def _done(outcome: ChildOutcome) -> ChildOutcome:
-    """Return the outcome of a child. Raises RplError with its error if the child failed or was killed."""
+    """Return the outcome of a child that has succeeded. Raises RplError if the child failed or was killed."""
     if outcome.error or outcome.killed:
         raise RplError(outcome.error or "killed, unasked")
     return outcome

@@ -1,7 +1,8 @@
-"""The cases of `crash-test` and their outcomes: crash points × commit modes × kinds of groups × targets (WL#3970).
+"""Define the cases of `crash-test` and their expected outcomes (WL#3970).
 
-Invariant: every name in failpoint.CRASH_POINTS is in a table here. If a group of some kind reaches a point in some
-mode, there is a case for this (tests/command/selftest/test_crash_cases.py).
+A case is a crash point in a commit mode, for a kind of transaction, on a kind of target. Invariant: every name in
+failpoint.CRASH_POINTS is in a table here. If a transaction of some kind reaches a point in some mode, a case tests this
+(tests/command/selftest/test_crash_cases.py).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ TWO_PHASES: Final = {  # commit.two_phase: WL#3970's table
     "crash_commit_between_engines": COMMITTED,
     "crash_commit_before_unlog": COMMITTED,
     "crash_commit_after": COMMITTED,
-    "crash_recovery_between_engines": COMMITTED,  # killed after the decision, then again in recovery
+    "crash_recovery_between_engines": COMMITTED,  # the first kill is after the decision, the second in the recovery
 }
 TABLE_BY_TABLE: Final = {  # commit.per_table
     **dict.fromkeys((*_BEFORE, "crash_after_update_pos_before_apply"), ROLLED_BACK),
@@ -82,7 +83,7 @@ SWITCH: Final = {
     "switch_after_mark": FINISHED,
     "switch_after_delete": FINISHED,
 }
-BESIDES: Final = {  # cases without a commit group: the kind → its crash points
+BESIDES: Final = {  # cases in which no transaction is committed: the kind → its crash points and outcomes
     "receiver": dict.fromkeys(failpoint.RECEIVER_POINTS, FETCHED),
     "recovery": dict.fromkeys(failpoint.RECOVERY_POINTS, FETCHED),
     "purge": dict.fromkeys(failpoint.PURGE_POINTS, FINISHED),
@@ -102,7 +103,7 @@ class CrashCase:
 
 
 def all_cases(target_kind: str) -> Iterator[CrashCase]:
-    """Yield all cases on a target of that kind, the applier's first."""
+    """Yield all cases on a target of the given kind. The cases in which the applier commits come first."""
     for mode in MODES:
         for kind in KINDS:
             for point, expected in outcomes(mode, kind, target_kind).items():
@@ -113,7 +114,7 @@ def all_cases(target_kind: str) -> Iterator[CrashCase]:
 
 
 def outcomes(mode: str, kind: str, target_kind: str) -> dict[str, str]:
-    """Return the expected outcome for each crash point that a group of this kind reaches in this commit mode."""
+    """Return the expected outcome for each crash point that a transaction of this kind reaches in this commit mode."""
     is_xa = "commit_mode" in MODES[mode]
     dialect = dialect_of(target_kind)
     if (is_xa and dialect.two_phase is None) or mode.startswith(PER_TABLE) is not dialect.commits_per_table:

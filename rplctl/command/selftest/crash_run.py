@@ -1,8 +1,8 @@
-"""A scratch instance for `crash-test`: receiver, applier and commands run in child processes that may be killed.
+"""Run the receiver, the applier and commands of a scratch instance in child processes that `crash-test` may kill.
 
-Each step is a fork of this process, which has loaded everything and has no connection and no thread. The child itself
-does Spark's part of the applier (in_process.py), except in the step in which a task of Spark is killed.
-Invariant: a child reports through a pipe, so its reports before a kill are known. A position that it reported as
+Each step is a fork of this process, which has loaded all modules and has no connection and no thread. The child itself
+decodes rows, as Spark's tasks do (in_process.py). Only the step in which a task of Spark is killed starts Spark.
+Invariant: a child reports through a pipe, so its reports before a kill are known. A position that it has reported as
 committed must be committed afterwards.
 """
 
@@ -68,16 +68,16 @@ if TYPE_CHECKING:
 
 CHANNEL: Final = "crash-test"
 _STDERR: Final = 2
-PATIENCE_S: Final = 120.0  # for a receiver that reads a folder, or a target that still holds a dead child's locks
+PATIENCE_S: Final = 120.0  # seconds for a receiver to read a folder, or for a target to release a dead child's locks
 INTERRUPTIONS: Final = (signal.SIGTERM, signal.SIGINT)
-_BETWEEN: Final = [*LOG_EVENTS, EventType.IGNORABLE]  # events between transactions, which differ in each log
+_BETWEEN: Final = [*LOG_EVENTS, EventType.IGNORABLE]  # types of the events between transactions; each log has its own
 Say = Callable[[Any], None]
 Work = Callable[[Say], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildOutcome:
-    """The outcome of a child process, with its reports."""
+    """The way in which a child process ended, and the values that it has reported by `say`."""
 
     killed: bool
     said: tuple[Any, ...]
@@ -86,7 +86,7 @@ class ChildOutcome:
 
 
 def in_child(work: Work, crash_points: str = "") -> ChildOutcome:
-    """Execute `work` in a child process with these crash points armed, and return how it ended."""
+    """Execute `work` in a child process, and return how it ended. `crash_points` are active in the child."""
     reading, writing = os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTIONS)  # a child must not run its parent's handlers
     pid = os.fork()
@@ -139,8 +139,9 @@ def _be_child(work: Work, crash_points: str, writing: int) -> None:
 
 
 def load_what_is_loaded_by(work: Work) -> None:
-    """Do the work in a child, then import the modules in this process that the child imported, so that later children
-    need not import them.
+    """Do the work in a child, and then import in this process the modules that the child has imported.
+
+    Later children are forks of this process, so they need not import these modules again.
     """
 
     def tell(say: Say) -> None:
@@ -151,7 +152,7 @@ def load_what_is_loaded_by(work: Work) -> None:
     if done.error:
         raise RplError(done.error, errno=done.errno)
     for name in done.said[-1]:
-        with contextlib.suppress(ImportError):  # a module that was created at run time, without a file
+        with contextlib.suppress(ImportError):  # some modules are created at run time, and have no file
             import_module(name)
 
 
@@ -160,14 +161,17 @@ def channel_of(config: Config) -> Channel:
 
 
 def configure(config: Config, _say: Say) -> None:
-    """Run CHANGE MASTER TO the recorded log, with the applier at its start. Raises RplError if the command fails."""
+    """Run CHANGE MASTER TO for the recorded log, and store an applier position before its first event.
+
+    Raises RplError if the command fails.
+    """
     change_master(config, CHANNEL, MasterChanges(master_binlog_dir=os.fspath(FOLDER)))
     file = replace(config, relay_log_info_repository="FILE")
     open_relay_log_info(file, channel_of(config), no_engine).flush(RelayLogInfo(channel_name=CHANNEL), force=True)
 
 
 def receive(config: Config, _say: Say) -> None:
-    """Run the receiver until the relay log holds the whole recorded log. Raises RplError if the receiver fails."""
+    """Run the receiver until the relay log contains the whole recorded log. Raises RplError if the receiver fails."""
     receiver = Receiver(config, channel_of(config))
     last, path = recorded()[-1:], channel_of(config).status_path("receiver")
     path.unlink(missing_ok=True)
@@ -175,7 +179,7 @@ def receive(config: Config, _say: Say) -> None:
 
     def stop_at_the_end() -> None:
         while time.monotonic() < deadline:
-            with contextlib.suppress(RplError, OSError):  # the relay log is written and repaired at the same time
+            with contextlib.suppress(RplError, OSError):  # the receiver is writing or repairing the relay log
                 if read_status(path).connected and received(config)[-1:] == last:
                     break
             time.sleep(0.01)
@@ -186,8 +190,8 @@ def receive(config: Config, _say: Say) -> None:
 
 
 def apply_by_spark(config: Config, end: State, say: Say) -> None:
-    """Run the applier like `apply`, but with tasks of a real Spark. Report the number of failed attempts to decode a
-    range.
+    """Run the applier as `apply` does, but with tasks of a real Spark. Report how many attempts to decode a range have
+    failed.
 
     Raises RplError if the applier fails.
     """
@@ -206,8 +210,11 @@ def apply_by_spark(config: Config, end: State, say: Say) -> None:
 
 
 def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline: Pipeline | None = None) -> None:
-    """Run the applier from its stored position to `end`. Report the start position, each commit, the end position, and
-    the digest of the target at the start and at the end. Raises RplError if the applier fails.
+    """Run the applier from its stored position to `end`.
+
+    Report the start position, each committed position and the end position. Report the digest of the target's rows with
+    the first and the last. `per_commit` is the most transactions in a batch; 0 means no limit. Raises RplError if the
+    applier fails.
     """
     from rplctl.applier.apply.batch import BatchApplier
     from rplctl.commit.position_store import open_position_store
@@ -242,9 +249,7 @@ def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline
 
 
 def _fence(target: Target) -> None:
-    """Take the channel's lock on the target, waiting if the server has not noticed yet that the previous
-    child is dead.
-    """
+    """Acquire the channel's lock in the target. Wait for it if the server still holds it for a killed child."""
     for _ in attempts(PATIENCE_S, 0.05):
         try:
             return target.fence(CHANNEL)
@@ -254,7 +259,9 @@ def _fence(target: Target) -> None:
 
 
 def target_digest(target: Target) -> str:
-    """Return the digest of the rows in the tables of the crash test; for a lake, of all changes of these tables."""
+    """Return the digest of the rows in the tables of the crash test. For a lake, it is the digest of all changes of
+    them.
+    """
     from sqlalchemy import inspect
 
     engine, dialect = target.engine, dialect_of(target.kind)
@@ -274,8 +281,10 @@ def target_digest(target: Target) -> str:
 
 
 def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
-    """Return (operation, log, position, number) of each change in the lake's table `folder`, and in the tables of its
-    later definitions, `FOLDER~2`, `FOLDER~3` and so on.
+    """Return the operation, log, position and number of each change in the lake's table `folder`.
+
+    After a change of its definition, a table continues in the folder `FOLDER~2`, then in `FOLDER~3` and so on. The
+    changes in these folders are included.
     """
     found = tables.places(folder)
     for number in itertools.count(2):
@@ -286,8 +295,8 @@ def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
 
 
 def lake_states() -> list[State]:
-    """Return the states of the recorded log with the digests for a lake, which are digests of the changes in
-    the log.
+    """Return the states of the recorded log for a lake: their digests are those of the changes in the log, not of
+    rows.
     """
     rows: dict[str, list[tuple[str, str, int, int]]] = {name: [] for name in TABLES}
     ends: dict[tuple[str, str, int, int], BinlogPosition] = {}
@@ -310,8 +319,8 @@ def lake_states() -> list[State]:
 
 
 def leftovers(config: Config, engine: Engine) -> list[str]:
-    """Return what must not exist any more after the channel has continued: prepared transactions and
-    temporary files.
+    """Return the names of prepared transactions and temporary files. After the channel has continued, there must be
+    none.
     """
     left = [path.name for path in config.datadir.rglob(".*.tmp*")]
     verbs = two_phase_verbs(engine.dialect.name)
@@ -321,20 +330,20 @@ def leftovers(config: Config, engine: Engine) -> list[str]:
 
 
 def received(config: Config) -> list[tuple[str, str]]:
-    """Return (position, digest of the events) of every transaction in the relay log, read in the same way as the
-    applier.
+    """Return the position and the digest of every transaction in the relay log, which is read as the applier reads
+    it.
     """
     reader = RelayLogReader(channel_of(config))
     found: list[tuple[str, str]] = []
     if reader.open(RelayLogInfo()):
         while groups := reader.groups(1 << 20):
-            whole = groups.data[: groups.end.log_pos]  # the bytes after it may be cut off at any moment
+            whole = groups.data[: groups.end.log_pos]  # the receiver may cut off the bytes after it at any moment
             found += transactions_of(groups.scan, whole.tobytes())
     return found
 
 
 def recorded() -> list[tuple[str, str]]:
-    """Return (position, digest of the events) of every transaction in the source's own logs."""
+    """Return the position and the digest of every transaction in the source's own logs."""
     import numpy as np
 
     found: list[tuple[str, str]] = []
@@ -345,8 +354,9 @@ def recorded() -> list[tuple[str, str]]:
 
 
 def logged(config: Config) -> list[str]:
-    """Return digests of the events in the binary log of applied transactions, computed without the fields that may
-    differ in a copy.
+    """Return the digest of each event in the binary log of applied transactions.
+
+    The digests do not include the fields that may differ in a copy of an event.
     """
     files = binary_log_files(config, channel_of(config))
     if files is None:
@@ -355,13 +365,16 @@ def logged(config: Config) -> list[str]:
 
 
 def recorded_events(end: State) -> list[str]:
-    """Return digests of the events in the source's own logs up to `end`, computed as `logged` does."""
+    """Return the digests of the events in the source's own logs up to `end`, to compare them with `logged`."""
     last = BinlogPosition(end.log_name, end.log_pos)
     return [digest for at, digest in _events(sorted(FOLDER.glob("binlog.0*"))) if not last.is_before(at)]
 
 
 def _events(paths: Iterable[Path]) -> Iterator[tuple[BinlogPosition, str]]:
-    """Yield (end, digest) of every event that belongs to a transaction."""
+    """Yield the end position and the digest of every event that belongs to a transaction.
+
+    The digest excludes the position in the event and its checksum.
+    """
     import numpy as np
 
     for path in paths:

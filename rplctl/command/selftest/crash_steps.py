@@ -1,8 +1,8 @@
-"""The steps of `crash-test` around the applier: repositories, purge, recovery, switch, and a server's scratch database.
+"""Define the steps of `crash-test` around the applier: repositories, purge, recovery, switch, and the scratch database.
 
-Each step runs in a child process of crash_run. Invariant: on a server, only the database of the recorded log, which
-must not exist before, and this channel's rows in rplctl's internal tables are changed. If the internal tables did not
-exist before, they are dropped.
+Each step runs in a child process of crash_run.py. Invariant: on a server, only two things are changed: the database of
+the recorded log, which must not exist before, and this channel's rows in rplctl's internal tables. If the internal
+tables did not exist before, they are dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REPOSITORIES: Final = ("master_info_repository", "relay_log_info_repository")
 
 
 def to_table(config: Config, _say: Say) -> None:
-    """Store the applier's start position as a row of the target instead of a file."""
+    """Store the start position of the applier as a row in the target instead of a file."""
     engine = open_engine(config.target_url)
     create_tables(engine, "")
     repository = open_relay_log_info(config, channel_of(config), lambda: engine)
@@ -45,7 +45,7 @@ def to_table(config: Config, _say: Say) -> None:
 
 
 def forget_relay_logs(config: Config, _say: Say) -> None:
-    """Run RESET and CHANGE MASTER, so that the receiver begins again."""
+    """Run RESET SLAVE ALL and CHANGE MASTER, so that the receiver begins again."""
     reset(config, CHANNEL, everything=True)
     configure(config, _say)
 
@@ -63,12 +63,12 @@ def switch(config: Config, to: str, _say: Say) -> None:
 
 
 def resolve(config: Config, _say: Say) -> None:
-    """Run the first step of every start."""
+    """Finish an interrupted switch, as every start does in its first step."""
     resolve_repositories(stored(config), channel_of(config), engine_of(config))
 
 
 def records(config: Config, say: Say) -> None:
-    """Report the kind of MasterInfo's repository and the contents of both records."""
+    """Report the kind of repository that MasterInfo is in, and the contents of both records."""
     chosen = stored(config)
     opened = open_repositories(chosen, CHANNEL)
     both = (opened.master_info.read(), opened.relay_log_info.read())
@@ -78,8 +78,9 @@ def records(config: Config, say: Say) -> None:
 
 
 def stored(config: Config) -> Config:
-    """Return the options with the kinds that a switch wrote into the instance's own option file. No other
-    file is read.
+    """Return the options with the kinds of repositories that a switch has written into the option file of the instance.
+
+    No other option file is read, so that options of the operator have no effect.
     """
     path = config.datadir / INSTANCE_FILE
     section = read_file(path).get("channel", {}).get(CHANNEL, {}) if path.exists() else {}
@@ -88,15 +89,15 @@ def stored(config: Config) -> Config:
 
 
 class Scratch:
-    """A scratch database for the test on a server."""
+    """The scratch database on a server, in which the crash test applies its log."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._has_own = True
 
     def claim(self, say: Say) -> None:
-        """Report whether the scratch database exists, which may belong to somebody, and whether rplctl's
-        tables exist.
+        """Report whether the scratch database exists, because it may belong to somebody, and whether rplctl's tables
+        exist.
         """
         from sqlalchemy import inspect
 
@@ -109,7 +110,10 @@ class Scratch:
         say({"is_taken": DATABASE in names, "has_own": SCHEMA in names})
 
     def claimed(self, *, is_taken: object, has_own: object) -> None:
-        """Take the answers that `claim` has reported. Raises UsageError if the scratch database exists."""
+        """Evaluate the report of `claim`. Raises UsageError if the scratch database exists.
+
+        `has_own` says that rplctl's tables existed before the test, so that `clear` keeps them.
+        """
         if is_taken:
             raise UsageError(
                 f"the target already has a database '{DATABASE}'",
@@ -118,7 +122,7 @@ class Scratch:
         self._has_own = bool(has_own)
 
     def clear(self, _say: Say) -> None:
-        """Restore the state before the test."""
+        """Restore the state of the server before the test."""
         from sqlalchemy import inspect
 
         engine = open_engine(self._config.target_url)
@@ -145,7 +149,9 @@ class Scratch:
         engine.dispose()
 
     def _roll_back_prepared(self, engine: Engine) -> None:
-        """Roll back prepared transactions of an interrupted case, because their locks would block."""
+        """Roll back the prepared transactions of an interrupted case, because their locks would block the other
+        steps.
+        """
         verbs = two_phase_verbs(engine.dialect.name)
         for datadir in self._config.datadir.parent.iterdir():
             if verbs is not None and instance_name(datadir):

@@ -1,8 +1,8 @@
 """Run the cases of `crash-test`: copy a received log, kill a child, and judge the state after the next start.
 
-Invariant: the expected rows are those of the source at the position (demo.crash_log), never those of an applier that
-was not killed. Every case runs to the end of its log. At the end, rows, position and binary log must equal the
-source's, and no leftovers may exist.
+Invariant: the expected rows are those of the source at the same position (demo.crash_log). They are never those of an
+applier that was not killed. Every case runs to the end of its log. At the end, rows, position and binary log must equal
+the source's, and no leftovers may exist.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ NOT_PASSED: Final = "not passed"
 
 
 class CrashWalk:
-    """Copies of one received log in a temporary folder, and the scratch database of a server."""
+    """The environment of all cases: a folder with received logs, of which each case uses a copy, and the scratch
+    database.
+    """
 
     def __init__(self, folder: Path, target: str, target_password: str) -> None:
         self._folder = folder
@@ -52,8 +54,9 @@ class CrashWalk:
         self._scratch: crash_steps.Scratch | None = None
 
     def prepare(self) -> None:
-        """Warm up, then receive the log once in a single relay log and once in many. Raises RplError or UsageError if
-        a step fails.
+        """Load all modules, and receive the recorded log twice: into a single relay log and into many.
+
+        Raises RplError or UsageError if a step fails.
         """
         warm_up()
         if not self._is_lake and not self._is_file:
@@ -82,13 +85,15 @@ class CrashWalk:
             _must(in_child(self._scratch.clear))
 
     def run(self, case: CrashCase) -> str:
-        """Run one case, and return the observed outcome in the words of the table. Any other text is a failure. Raises
-        RplError if the case cannot begin.
+        """Run one case, and return the observed outcome. A text that is not in the table of outcomes describes a
+        failure.
+
+        Raises RplError if the case cannot begin.
         """
         self._number += 1
         folder = self._folder / str(self._number)
         seen = self._walked(case, folder)
-        shutil.rmtree(folder, ignore_errors=True)  # after an interruption the folder remains, as `close` needs its name
+        shutil.rmtree(folder, ignore_errors=True)  # not after an error: `close` needs the folder's name
         return seen
 
     def _walked(self, case: CrashCase, folder: Path) -> str:
@@ -135,7 +140,10 @@ class CrashWalk:
         return judged
 
     def _begin(self, case: CrashCase, config: Config, first: State) -> None:
-        """Create an instance at the state before the case's groups. For a file target, it is a copy."""
+        """Create an instance in the state `first`, before the transactions of the case.
+
+        If the target is a file, the state is made only once for each mode and kind, and then copied.
+        """
         base = self._folder / f"{case.mode} {case.kind}"
         if self._scratch is not None:
             _must(in_child(self._scratch.clear))
@@ -159,7 +167,7 @@ class CrashWalk:
         if case.point == "crash_recovery_after_update_index":
             index.path(names[len(names) // 2]).unlink()
         else:
-            *_, torn, begun = names  # the last log has no transaction yet, so the log before it is torn as the last one
+            *_, torn, begun = names  # The last log has no transaction yet. Without it, the log before it is the last.
             index.remove([begun])
             index.path(begun).unlink()
             os.truncate(index.path(torn), index.path(torn).stat().st_size - 60)
@@ -193,7 +201,7 @@ class CrashWalk:
         return FINISHED if is_done and not left else f"left: {', '.join(map(str, [*index.files(), *left]))}"
 
     def _decode(self, case: CrashCase, config: Config) -> str:
-        """Kill a task of Spark with its range of rows; the applier must still continue to the end of the log."""
+        """Kill a task of Spark while it decodes a range. The applier must still continue to the end of the log."""
         end = states_without_statements()[-1]
         done = in_child(partial(crash_run.apply_by_spark, config, end), f"{case.point}=kill@2")
         if failure := _failure(done):
@@ -224,7 +232,10 @@ class CrashWalk:
 
 
 def _compare(restarted: ChildOutcome, first: State, after: State) -> str:
-    """Return the outcome of a case, from the position and rows at the restart, before the applier applied anything."""
+    """Return the outcome of a case: the position and the rows at the restart, before the applier has applied anything.
+
+    `first` is the state before the transaction, and `after` the state after it.
+    """
     starts = [said for said in restarted.said if said[0] == "start"]
     if not starts:
         return restarted.error
@@ -255,12 +266,12 @@ def _at(state: State) -> str:
 
 
 def _failure(outcome: ChildOutcome) -> str:
-    """Return the error of a step, or '' if it succeeded. After the kill, this is the verdict of the case."""
+    """Return the error of a step; '' if it succeeded. An error after the kill is the verdict on the case."""
     return outcome.error or ("a child process was killed" if outcome.killed else "")
 
 
 def _must(outcome: ChildOutcome) -> ChildOutcome:
-    """Return the outcome of a step that must succeed. Raises RplError if it failed."""
+    """Return the outcome of a step that must succeed before the kill. Raises RplError if it failed."""
     if failure := _failure(outcome):
         raise RplError(failure, errno=outcome.errno)
     return outcome

@@ -2,7 +2,7 @@
 
 seen      the state of a channel at one moment
 watch     every channel every few seconds: its state, the findings of `check`, and the last hour
-document  a watched moment as JSON
+document  the observed state of all channels as JSON
 
-page.html displays this document; alerts.yml has Prometheus rules for `metrics`.
+page.html displays this document. alerts.yml has Prometheus rules for `metrics`.
 """

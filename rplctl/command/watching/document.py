@@ -1,4 +1,4 @@
-"""Convert a watched moment to a JSON document, for /status.json of `serve` and its page."""
+"""Convert the observed state of all channels to a JSON document, for /status.json of `serve` and its page."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from rplctl.command.watching.watch import Moment, Point
 
 
 def document(moment: Moment, version: str) -> dict[str, Any]:
-    """Return the data of /status.json. The rows of its `history` are [Unix seconds, lag in seconds or null, row changes
-    per second, bytes of relay logs].
+    """Return the data of /status.json. `version` is that of rplctl.
+
+    The rows of its `history` are [Unix seconds, lag in seconds or null, row changes per second, bytes of relay logs].
     """
     error = moment.error
     return {

@@ -1,4 +1,4 @@
-"""The state of a channel at one moment, for monitoring. An error while reading is part of the state."""
+"""Read the state of a channel at one moment, for monitoring. An error of the reading is a part of the state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ STATES: Final = ("running", "connecting", "silent", "stopped", "failed", "killed
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state of a channel at one moment. `error`: the reason if the state cannot be read."""
+    """The state of a channel at one moment. `error` is the reason if the state could not be read; the other fields are
+    then empty.
+    """
 
     channel: str
     at: float  # Unix seconds
@@ -30,7 +32,7 @@ class Seen:
 
     @property
     def states(self) -> tuple[str, str]:
-        """The states of receiver and applier: words of STATES, or 'unknown'."""
+        """The states of receiver and applier: words of STATES, or 'unknown' if they could not be read."""
         threads = self.threads
         return (state_of(threads.receiver), state_of(threads.applier)) if threads else ("unknown", "unknown")
 
@@ -46,7 +48,7 @@ def seen(config: Config, channel: str) -> Seen:
 
 
 def state_of(thread: ThreadReport) -> str:
-    """Return the state of the thread, a word of STATES."""
+    """Return the state of a thread as one word of STATES."""
     if not thread.runs:
         return "killed" if thread.killed_at else "failed" if thread.status.last_errno else "stopped"
     if thread.silent_since is not None:

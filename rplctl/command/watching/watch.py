@@ -1,9 +1,8 @@
-"""Observe every channel every few seconds by one thread: its state, the findings of `check`, and the last hour.
+"""Observe every channel every few seconds in one thread: its state, the findings of `check`, and the last hour.
 
-A reader gets the last observation, so the number of readers does not increase the load of the target. Nothing is
-written.
+All readers receive the last observation, so many readers do not increase the load of the target. Nothing is written.
 
-Invariant: a Moment is complete and contains its time. If a target hangs, the Moment becomes old, but never wrong.
+Invariant: a Moment is complete and contains its time. If a target hangs, the last Moment becomes old, but never wrong.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The state of all channels at one moment. `error`: the reason if the list of channels could not be read."""
+    """The state of all channels at one moment. `error` is the reason if the list of channels could not be read."""
 
     at: float = 0.0
     channels: tuple[Seen, ...] = ()
@@ -56,8 +55,9 @@ class Moment:
 
 
 class Watch:
-    """Observes channels. `find`: returns the present channels with their options. `checks`: True to also run `check`
-    for each channel.
+    """The observer of all channels. `find` returns the present channels with their options.
+
+    If `checks` is True, `check` also runs for each channel, every CHECK_S seconds.
     """
 
     def __init__(self, find: Callable[[], Sequence[tuple[str, Config]]], *, checks: bool = False) -> None:
@@ -71,7 +71,9 @@ class Watch:
 
     @contextmanager
     def running(self) -> Iterator[Watch]:
-        """Observe the channels at once, and then repeatedly in a thread until the block ends."""
+        """Observe the channels in a thread until the block ends, at once and then every LOOK_S seconds. Yield this
+        object.
+        """
         is_over = threading.Event()
 
         def go() -> None:
@@ -89,10 +91,12 @@ class Watch:
             yield self
         finally:
             is_over.set()
-            looking.join(LOOK_S)  # a thread that hangs in a silent target ends with the process
+            looking.join(LOOK_S)  # the thread may hang in a silent target, and then ends with the process
 
     def look(self) -> None:
-        """Observe the channels once. This raises no error: an error becomes part of the moment."""
+        """Observe the channels once, and store the result in `latest`. An error is not raised, but becomes a part of
+        it.
+        """
         try:
             named = list(self._find())
         except (RplError, OSError) as error:
@@ -130,7 +134,7 @@ class Watch:
 
 
 def _events(named: Sequence[tuple[str, Config]]) -> list[Event]:
-    """Return the last events of the whole instance, or [] if the history cannot be read."""
+    """Return the last events in the history of the whole instance; [] if the history cannot be read."""
     try:
         return events_of(named[0][1], last=EVENTS) if named else []
     except RplError:
