@@ -1,7 +1,8 @@
-"""The command line: Typer, output and exit codes. Only this package prints; rplctl.command does the work.
+"""Handle the command line: options, output and exit codes. Only this package prints; rplctl.command does the work.
 
-Only `app.run` turns an RplError into its exit code (errors.py), and only `output.report` turns it into
-`ERROR number: text` and a `hint:`. `rplctl VERB` is VERB.py. The other modules:
+An RplError becomes an exit code (errors.py) only in `app.run`. It becomes the printed lines `ERROR number: text` and
+`hint:` only in `output.report`. A verb such as `rplctl start` is in the module of that name, start.py. The other
+modules:
 
 app, globals                    the command line: verbs, options of every command
 plain_values, completion        conversion of the values; the values that a shell offers on TAB
@@ -20,7 +21,7 @@ from types import TracebackType
 from typing import NoReturn
 
 INTERRUPTED = 130
-_OBJECTS = 50_000  # loaded modules are not garbage, but collecting them took a tenth of a short command
+_OBJECTS = 50_000  # a search for garbage among the loaded modules took a tenth of the time of a short command
 TRACEBACK_VARIABLE = "RPLCTL_TRACEBACK"
 
 
@@ -32,8 +33,9 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code. Messages go to stderr. Ctrl-C ends it quietly, even while it is
-    loaded.
+    """Run one command line and return its exit code. Messages are printed to stderr.
+
+    Ctrl-C ends the command without a message, even while the modules are loaded.
     """
     try:
         from rplctl.cli.app import run as run_app
@@ -46,8 +48,8 @@ def run(arguments: Sequence[str]) -> int:
 def open_standard_files() -> None:
     """Open /dev/null for each of standard input, output and error that is closed.
 
-    Otherwise the next file that is opened, such as a database, would get its number, and output would be written into
-    it.
+    Otherwise, the next file that is opened, for example a database, would have the number of standard output. Then
+    output would be written into this file.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
@@ -63,8 +65,9 @@ def open_standard_files() -> None:
 
 
 def _unexpected(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
-    """Report a bug of rplctl in one line. The traceback is printed only on request, because it may show the operator's
-    input.
+    """Report an unexpected exception, which is a bug of rplctl, in one line.
+
+    The traceback is printed only on request, because it may show the operator's input.
     """
     if os.environ.get(TRACEBACK_VARIABLE):
         import traceback

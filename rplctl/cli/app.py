@@ -1,12 +1,12 @@
-"""The Typer app: the global options, and every verb with its aliases.
+"""Build the Typer app: the global options, and every verb with its aliases.
 
-`GROUPS` is the only list of commands, by task. `VERBS` maps each command to its aliases. Aliases are hidden and work
-in the same way. `rplctl show-status` is `show_status` in show_status.py of this package, which calls `show_status` in
-rplctl/command/show_status.py.
+`GROUPS` is the only list of commands, sorted by task. `VERBS` maps each command to its aliases, which are hidden and
+work in the same way. `rplctl show-status` is the function `show_status` in show_status.py of this package. This
+function calls `show_status` in rplctl/command/show_status.py.
 
-Verbs are loaded lazily. A command line with a verb imports only the file of that verb; help, completion and invalid
-command lines import all of them. A verb's function imports its command when it runs, and completion is imported when a
-shell asks for it (tests/house/test_imports.py). So help, and the status of a FILE repository, load neither Spark nor
+A command line with a verb imports only the file of this verb. Help, completion and invalid command lines import the
+files of all verbs. The function of a verb imports its command only when it runs. Completion is imported only when a
+shell asks for it (tests/house/test_imports.py). So help and the status of a FILE repository load neither Spark nor
 SQLAlchemy nor Numba (design D16).
 """
 
@@ -70,8 +70,9 @@ BROKEN_PIPE = 141  # the exit code with which a shell reports SIGPIPE
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code. Messages go to stderr. Raises KeyboardInterrupt if the operator
-    presses Ctrl-C.
+    """Run one command line and return its exit code. Messages are printed to stderr.
+
+    Raises KeyboardInterrupt if the operator presses Ctrl-C.
     """
     as_json = asks_for_json(arguments)
     with one_deadline(), reporting(as_json=as_json, quiet=not {"-q", "--quiet"}.isdisjoint(arguments)):
@@ -87,7 +88,7 @@ def _run(arguments: Sequence[str], *, as_json: bool) -> int:
         code = command(args=hoisted, prog_name="rplctl", standalone_mode=not as_json)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except _USAGE_ERROR as error:  # an error of Typer, which prints it itself except with JSON
+    except _USAGE_ERROR as error:  # Typer raises this error only with JSON; otherwise it prints the error itself
         report(UsageError(error.format_message(), hint=_help_hint(hoisted)))
         return UsageError.exit_code
     except RplError as error:
@@ -114,7 +115,10 @@ def _help_hint(hoisted: Sequence[str]) -> str:
 
 
 def command_for(arguments: Sequence[str]) -> Any:
-    """Return the program as a command that can be called with these (hoisted) arguments."""
+    """Return the program as a command that can be called with these arguments. `hoist` has sorted the arguments.
+
+    Only the verb in them is loaded.
+    """
     return _program(_verbs_of(arguments))
 
 
@@ -126,7 +130,7 @@ def _verbs_of(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 class _GroupedHelp(TyperGroup):
-    """The program's help, which lists the commands by task."""
+    """The main command, with a help that lists the other commands by task."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, VERBS))
@@ -162,7 +166,7 @@ _program = cache(_built)  # building the options is slow, and a process may run 
 
 
 def _completing() -> Any:
-    """Return the command of the line that is being typed, with the values to offer for its options."""
+    """Return the main command with the verb that is being typed, and with the values to offer for its options."""
     from rplctl.cli.completion import offer_values, words
 
     command = _built(_verbs_of(words()))
@@ -171,7 +175,10 @@ def _completing() -> Any:
 
 
 def verb_of(arguments: Sequence[str]) -> str:
-    """Return the first word that is not a global option; '' if there is none, or if help is requested before it."""
+    """Return the verb: the first argument that is neither a global option nor its value.
+
+    '' if there is no verb, or if `--help` comes before it.
+    """
     words = iter(arguments)
     for word in words:
         if word in HELP:
@@ -190,7 +197,11 @@ def function_of(verb: str) -> Callable[..., None]:
 
 
 def _as_typer_calls_it(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return the verb as a function whose first parameter is Typer's context, which holds the global options."""
+    """Return a function that Typer can call for the verb: its first parameter is Typer's context instead of the
+    Globals.
+
+    `_global_options` has stored the Globals in the context.
+    """
 
     def call(context: typer.Context, **given: Any) -> None:
         verb(context.obj, **given)

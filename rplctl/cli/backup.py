@@ -1,4 +1,4 @@
-"""Options and output of `backup`."""
+"""Define the options of `backup`, run the command, and print its result."""
 
 from __future__ import annotations
 

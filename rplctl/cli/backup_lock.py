@@ -1,4 +1,7 @@
-"""Options and output that both locks of a backup share. A command or a separate process holds the lock."""
+"""Define the options of `lock-instance` and `lock-tables`, and print their results and those of the unlock commands.
+
+A lock is held by a command that runs under it, or by a separate process.
+"""
 
 from __future__ import annotations
 

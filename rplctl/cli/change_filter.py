@@ -1,4 +1,4 @@
-"""Options and output of `change-filter`: the rows of the option table that hold a list of rules."""
+"""Define the options of `change-filter` from the table of all options: those whose value is a list of filter rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Options and output of `change-master`. `takes` turns the rows of `CHANGE_OPTIONS` into the function's signature."""
+"""Define the options of `change-master`, run the command, and print its result.
+
+Each row of `CHANGE_OPTIONS` becomes an option: `takes` adds it to the function's signature.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def change_master(options: Globals, channel: str | None, dry_run: bool, yes: boo
             hint="to see the options and their values, run: rplctl change-master --help",
         )
     check_channel_name(channel or "")
-    # without a password option, the password is looked up only if the command names an account
+    # Without a password option, find the password elsewhere only if the command names an account.
     is_wanted = not sources.reference and (sources.is_given or "master_user" in texts)
     password = find_password(sources, user) if is_wanted else None
     changes = parse_changes(texts, password, sources.reference or None)

@@ -1,4 +1,4 @@
-"""Options and output of `change-target`: the URL and the password of the new target."""
+"""Define the options of `change-target`, the URL and the password of the new address, and print the result."""
 
 from __future__ import annotations
 

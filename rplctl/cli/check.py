@@ -1,4 +1,6 @@
-"""Options and output of `check`: a verdict in the format of monitoring plugins, which is also the exit code."""
+"""Define the options of `check`, and print the verdict in the format of monitoring plugins. It is also the exit
+code.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from rplctl.errors import RplError, TargetError, UsageError, as_rpl_error
 if TYPE_CHECKING:
     from rplctl.command.check.verb import Verdict
 
-_MOST_NAMED: Final = 5  # with more channels, those that are OK are only counted
+_MOST_NAMED: Final = 5  # if there are more channels, those that are OK are only counted
 
 
 def check(
@@ -65,7 +67,7 @@ def check(
             verdicts = check_each(channels, found, scope, deadline)
     except UsageError:
         raise
-    except (RplError, OSError) as error:  # the exit code is a verdict, so the error's own code 1 would mean WARNING
+    except (RplError, OSError) as error:  # the exit code is the verdict, and the error's own code 1 would mean WARNING
         if options.format != "json":
             write(_laid_out(options, f"RPLCTL UNKNOWN - {as_rpl_error(error).message}", "UNKNOWN"))
             return end(UNKNOWN)
@@ -95,7 +97,7 @@ def check(
 
 
 def _laid_out(options: Globals, line: str, level: str) -> str:
-    """Fold the text to the terminal's width and colour the level. A monitoring system gets one line."""
+    """Return the line, folded to the width of the terminal, with the level in colour. In a pipe, it stays one line."""
     line = clean(line)
     if options.is_terminal:
         width = get_terminal_size().columns
@@ -104,7 +106,7 @@ def _laid_out(options: Globals, line: str, level: str) -> str:
 
 
 def _details(verdicts: Sequence[Verdict]) -> str:
-    """Return the texts of the channels, the worst first. If there are many channels, those that are OK are only
+    """Return the texts of the verdicts in their order. If there are many channels, those that are OK are only
     counted.
     """
     counted = [v for v in verdicts if not v.level] if len(verdicts) > _MOST_NAMED else []

@@ -1,4 +1,4 @@
-"""Options and output of `clone`."""
+"""Define the options of `clone`, run the command, and print its result."""
 
 from __future__ import annotations
 
@@ -108,8 +108,9 @@ def _cancel(options: Globals, name: str, config: Config, *, dry_run: bool, yes: 
 
 
 def _list(options: Globals, result: CloneResult) -> None:
-    """List the tables of a dry run. On a terminal, the GRANT statements follow the table, so that they can be
-    copied.
+    """Print the tables of a dry run, and raise its refusal if there is one.
+
+    On a terminal, the GRANT statements follow the table, so that they can be copied.
     """
     from rplctl.command.clone import TableToClone
 

@@ -1,8 +1,13 @@
 """Decide whether tables, progress and errors use colour.
 
-The first of these that is set decides: --color always|never, NO_COLOR (not empty: never), FORCE_COLOR (neither empty
-nor 0: always), TERM=dumb (never). Otherwise there is colour on a terminal. Colour never changes the output in a pipe,
-except for a table.
+The first of these settings decides:
+
+    --color always|never    as the option says
+    NO_COLOR                never, if it is not empty
+    FORCE_COLOR             always, if it is neither empty nor 0
+    TERM=dumb               never
+
+Without them, output to a terminal has colour. In a pipe, colour changes only the layout of a table.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ def choose(color: str) -> None:
 
 
 def is_dumb() -> bool:
-    """True for a terminal that cannot move its cursor, on which no live output and no drawn table is possible."""
+    """True if the terminal cannot move its cursor, so that it can show neither live output nor a drawn table."""
     return os.environ.get("TERM") == "dumb"
 
 
@@ -39,10 +44,10 @@ _LEVELS = {"OK": "\x1b[32m", "WARNING": "\x1b[33m", "CRITICAL": _ERROR, "UNKNOWN
 
 
 def as_level(word: str, stream: TextIO) -> str:
-    """Return the word of a verdict, with colour if the stream has colour."""
+    """Return the word of a verdict, coloured if the output to this stream uses colour."""
     return f"{_LEVELS[word]}{word}{_PLAIN}" if has_color(stream) else word
 
 
 def as_error(text: str, stream: TextIO) -> str:
-    """Return the first word of an error, with colour if the stream has colour."""
+    """Return the first words of an error, coloured if the output to this stream uses colour."""
     return f"{_ERROR}{text}{_PLAIN}" if has_color(stream) else text

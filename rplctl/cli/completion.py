@@ -1,8 +1,9 @@
-"""The values that a shell offers on TAB: names of channels and relay logs, and values of options.
+"""Determine the values that a shell offers on TAB: names of channels and relay logs, and values of options.
 
-Typer uses `_RPLCTL_COMPLETE` (app.TAB). Invariant: the values come only from file names in the instance folder. No
-database, lock or large module is used (design D16), and for an unreadable folder there are no values. The options of
-every command are also offered after the verb. Without such values, the shell offers file names, as for FILE and DIR.
+Typer calls this if the variable `_RPLCTL_COMPLETE` (app.TAB) is set. Invariant: the values come only from file names in
+the instance folder. No database, lock or large module is used (design D16). If the folder cannot be read, no values are
+offered. The options of every command are also offered after the verb. For an option without known values, such as FILE
+or DIR, the shell offers file names.
 """
 
 from __future__ import annotations
@@ -27,9 +28,7 @@ _CRASH_NAMES = {"points": sorted(failpoint.CRASH_POINTS), "mode": [*MODES, "-"],
 
 
 def words() -> list[str]:
-    """Return the words of the command line that is being typed, without the program's name and the word at
-    the cursor.
-    """
+    """Return the words of the unfinished command line, without the program's name and the word at the cursor."""
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
     try:
         found = shlex.split(line)
@@ -41,7 +40,7 @@ def words() -> list[str]:
 
 
 def offer_values(command: Any) -> None:
-    """Set the completer of every parameter with known values, and add the options of every command to each verb."""
+    """Set the completer of every parameter with known values, and add the global options to each verb."""
     everywhere = [p for p in command.params if p.name not in ("version", "install_completion", "show_completion")]
     for verb, child in command.commands.items():
         known = {flag for parameter in child.params for flag in getattr(parameter, "opts", ())}
@@ -75,8 +74,9 @@ def _source_of(parameter: Any, verb: str) -> Callable[[Any], Iterable[str]] | No
 
 
 def _matching(values: Iterable[str], incomplete: str) -> list[str]:
-    """Return the values that begin with the text, without regard to case. In a list, only the last member is
-    completed.
+    """Return the values that begin with the typed text, without regard to case.
+
+    If the text is a list, only its last member is completed.
     """
     before, comma, last = incomplete.rpartition(",")
     found = [value for value in values if value.lower().startswith(last.lower())]
@@ -84,7 +84,9 @@ def _matching(values: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _datadir(context: Any) -> Path:
-    """Return the typed --datadir, before or after the verb, or the default one."""
+    """Return the instance folder: the one in the unfinished command line, before or after the verb, or the default
+    one.
+    """
     given: dict[str, Any] = {}
     while context is not None:
         given = {**context.params, **{name: value for name, value in given.items() if value is not None}}
@@ -94,7 +96,7 @@ def _datadir(context: Any) -> Path:
 
 
 def _channels(context: Any) -> list[str]:
-    """Return the channels with an info file or a run folder, which are known without a database."""
+    """Return the names of the channels that have an info file or a run folder. They can be read without a database."""
     try:
         folder = _datadir(context)
         found = [path.stem.removeprefix("master-") for path in folder.glob("master-*.info")]

@@ -1,4 +1,4 @@
-"""Options and output of `crash-test`."""
+"""Define the options of `crash-test`, run the command, and print its result."""
 
 from __future__ import annotations
 

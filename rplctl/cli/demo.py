@@ -1,4 +1,4 @@
-"""Options and output of `demo`."""
+"""Define the options of `demo`, run the command, and print its result."""
 
 from __future__ import annotations
 

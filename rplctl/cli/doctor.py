@@ -1,4 +1,4 @@
-"""Options and output of `doctor`: one line for each check."""
+"""Define the options of `doctor`, and print one line for each check."""
 
 from __future__ import annotations
 

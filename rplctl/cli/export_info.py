@@ -1,4 +1,4 @@
-"""Options and output of `export-info`."""
+"""Define the options of `export-info`, run the command, and print its result."""
 
 from __future__ import annotations
 

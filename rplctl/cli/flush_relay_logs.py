@@ -1,4 +1,4 @@
-"""Options and output of `flush-relay-logs`."""
+"""Define the options of `flush-relay-logs`, run the command, and print its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and output of `fsync-report`."""
+"""Define the options of `fsync-report`, run the command, and print its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The options of every command, before or after the verb: instance folder, option file, output format."""
+"""Define the options of every command: instance folder, option file and output format. They may be before or after a
+verb.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,7 @@ class Globals:
     color: str = "auto"
 
     def config(self, channel: str = "") -> Config:
-        """Return the options of the channel, and make it the channel of this command from now on
-        (`channel_at_work`).
-        """
+        """Return the options of the channel. From now on, `channel_at_work` returns this channel."""
         _at_work.set(channel)
         return load_config(self.datadir, channel, config_file=self.config_file)
 
@@ -48,20 +48,21 @@ _at_work: ContextVar[str] = ContextVar("_at_work", default="")
 
 
 def channel_at_work() -> str:
-    """Return the command's present channel, for hints of errors that do not name their channel."""
+    """Return the channel on which the command works now. Hints need it if an error does not name its channel."""
     return _at_work.get()
 
 
 def leave_channel() -> None:
-    """Reset the present channel, because another command line begins."""
+    """Forget the channel of `channel_at_work`, because another command line begins."""
     _at_work.set("")
 
 
 def make_globals(
     datadir: Path | None, config_file: Path | None, format: str, quiet: bool, verbose: bool, color: str
 ) -> Globals:
-    """Check the options of every command. Raises UsageError if a value is not permitted, and ConfigError if the data
-    directory cannot be determined.
+    """Return the values of the global options, after a check.
+
+    Raises UsageError if a value is not permitted, and ConfigError if the instance folder cannot be determined.
     """
     for value, choices, flag in ((format, FORMATS, "--format"), (color, COLORS, "--color")):
         if value and value not in choices:
@@ -74,7 +75,7 @@ def make_globals(
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:
-    """True if the result must be JSON, even if the command line has other mistakes."""
+    """True if the command line asks for JSON. It is only searched for the option, so it may have other mistakes."""
     pairs = zip(arguments, arguments[1:], strict=False)
     return not {"--json", "--format=json"}.isdisjoint(arguments) or any(
         flag in ("-f", "--format") and value == "json" for flag, value in pairs
@@ -82,7 +83,10 @@ def asks_for_json(arguments: Sequence[str]) -> bool:
 
 
 def hoist(arguments: Sequence[str]) -> list[str]:
-    """Move the options of every command to the front: `show-status --json` becomes `--json show-status`."""
+    """Return the arguments with the global options first: `show-status --json` becomes `--json show-status`.
+
+    Raises UsageError for an argument that is not UTF-8, for a dash that is not ASCII, and for a missing value.
+    """
     for word in arguments:
         if not word.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in word):  # Python's form of invalid bytes
             raise UsageError(f"'{word}' is not UTF-8", hint="use a UTF-8 locale; the command `locale` shows yours")

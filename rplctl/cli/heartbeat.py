@@ -1,4 +1,4 @@
-"""Options and output of `heartbeat`, which are those of pt-heartbeat."""
+"""Define the options of `heartbeat`, which are those of pt-heartbeat, and print its result."""
 
 from __future__ import annotations
 
@@ -70,8 +70,9 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _beats(pause: float, limit: float | None) -> Callable[[], bool]:
-    """Return a function that waits for the next full interval, like pt-heartbeat. It returns False after the time limit
-    or SIGTERM.
+    """Return a function that waits until the next full interval, as pt-heartbeat does. It returns False at the end.
+
+    `pause` is the interval and `limit` the total time, in seconds. The end is this limit, or SIGTERM.
     """
     ended = threading.Event()
     stop_on_signals(ended.set, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Options and output of `history`."""
+"""Define the options of `history`, run the command, and print its result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def history(
 
 
 def _line(event: Event) -> str:
-    """Return one line with the most important words first, because its end may be cut."""
+    """Return an event as one line, the most important words first, because a narrow terminal cuts the end."""
     where = "instance" if event.Channel_Name is None else f"'{event.Channel_Name}'"
     what = f"{event.Thread} {event.Event}".strip() + (f" {event.Errno}" if event.Errno else "")
     at = f" at {event.Position}" if event.Position else ""

@@ -1,4 +1,4 @@
-"""Options and output of `import-info`."""
+"""Define the options of `import-info`, run the command, and print its result."""
 
 from __future__ import annotations
 

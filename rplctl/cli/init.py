@@ -1,4 +1,6 @@
-"""Options and output of `init`: all rows of the option table except the password of the target."""
+"""Define the options of `init` from the table of all options, without the password of the target, and print the
+result.
+"""
 
 from __future__ import annotations
 

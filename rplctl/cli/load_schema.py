@@ -1,4 +1,4 @@
-"""Options and output of `load-schema`."""
+"""Define the options of `load-schema`, run the command, and print its result."""
 
 from __future__ import annotations
 

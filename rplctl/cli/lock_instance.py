@@ -1,4 +1,4 @@
-"""Options of `lock-instance` (LOCK INSTANCE FOR BACKUP)."""
+"""Define the options of `lock-instance` (LOCK INSTANCE FOR BACKUP), and run the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of `lock-tables` (FLUSH TABLES WITH READ LOCK)."""
+"""Define the options of `lock-tables` (FLUSH TABLES WITH READ LOCK), and run the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and output of `log-status`, the coordinates for a backup (WL#9452)."""
+"""Define the options of `log-status`, and print the coordinates for a backup (WL#9452)."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def log_status(
 
 
 def _as_text(value: Any) -> str:
-    """Return the value in the format in which MySQL prints a JSON column."""
+    """Return the value as text. A JSON document has the format in which MySQL prints a JSON column."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Options and output of `metrics`: on standard output, or in a file for node_exporter."""
+"""Define the options of `metrics`. Print the samples, or write them into a file for node_exporter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Declare options: those of a verb, those of several verbs, and the rows of option tables as a verb's parameters."""
+"""Declare the options of verbs, and provide the work that several verbs do with them.
+
+Verbs declare their own options by `option`, `argument` and `switch`. Options of several verbs are constants. The rows
+of a table of options become parameters by `takes`.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +35,17 @@ Flags = str | tuple[str, ...]  # the flags of one option
 
 
 def option(flags: Flags, metavar: str, help: str, default: Any = None) -> Any:
-    """Declare an option with a value for Typer. The default `...` makes the option mandatory."""
+    """Declare an option with a value, for Typer. The default `...` makes the option mandatory."""
     return typer.Option(default, *([flags] if isinstance(flags, str) else flags), metavar=metavar, help=help)
 
 
 def argument(metavar: str, help: str, default: Any = None) -> Any:
-    """Declare a positional argument for Typer."""
+    """Declare a positional argument, for Typer. The default `...` makes it mandatory."""
     return typer.Argument(default, metavar=metavar, help=help)
 
 
 def switch(flags: Flags, help: str, default: Any = False) -> Any:
-    """Declare an option without a value for Typer."""
+    """Declare an option without a value, for Typer."""
     return typer.Option(default, *([flags] if isinstance(flags, str) else flags), help=help)
 
 
@@ -60,8 +64,10 @@ ONLY_APPLIER = switch(("--applier", "--sql-thread"), "Act on the applier (SQL th
 
 
 def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool = False) -> list[str]:
-    """Return the channels of a command: those of `--channel`, else all channels, else the default channel.
-    `every`: the command line has `--all`. Raises UsageError if it has `--channel`, too, or if a name is not valid.
+    """Return the names of the channels of a command: those of `--channel`, or else all; [""] if no channel exists.
+
+    `given` is the value of `--channel`, and `every` is True if the command line has `--all`. Raises UsageError if both
+    are given, or if a name is not valid.
     """
     if every and (given or isinstance(given, str)):
         raise UsageError("--all and --channel are mutually exclusive", hint="remove one of them")
@@ -79,8 +85,9 @@ def _say_unless_late(options: Globals, note: Note) -> None:
 
 
 def members(options: Globals, group: str, given: Sequence[str] | None, *, every: bool) -> list[str]:
-    """Return the channels with this channel_group. Raises UsageError if there are none, or if --channel or --all is
-    given.
+    """Return the channels that belong to a group (option channel_group).
+
+    Raises UsageError if there are none, or if --channel or --all is also given.
     """
     if given or every:
         raise UsageError("--group cannot be used with --channel or --all", hint="remove one of them")
@@ -94,15 +101,17 @@ def members(options: Globals, group: str, given: Sequence[str] | None, *, every:
 
 
 def each_channel(options: Globals, given: str | None) -> list[tuple[str, Config]]:
-    """Return the channels of `names_of`, each with its options."""
+    """Return the channels of `names_of`, each with its configuration."""
     return [(name, options.config(name)) for name in names_of(options, given)]
 
 
 def for_each(
     options: Globals, given: str | Sequence[str] | None, work: Callable[[str, Config], None], *, every: bool = False
 ) -> int:
-    """Run `work` for each channel of `names_of`, even after an error of a channel. Each error is reported. Return the
-    exit code of the first error, or 0. `every`: `--all` was given.
+    """Run `work` for each channel of `names_of`, and continue after an error. Return the first error's exit code, or 0.
+
+    Each error is reported. If there is only one channel, its error is raised instead. The parameters are those of
+    `names_of`.
     """
     names = names_of(options, given, every=every)
     failed = 0
@@ -119,19 +128,23 @@ def for_each(
 
 
 def in_time(question: Callable[[], T]) -> T:
-    """Run queries to targets for a command that only reads. Raises TargetError if a target does not answer in time."""
+    """Run `question`, which queries targets, for a command that only reads, and return its result.
+
+    Raises TargetError if a target does not answer in time.
+    """
     return Deadline().ask("the target", TargetError, question)
 
 
 def end(exit_code: int) -> None:
-    """End the verb with this exit code, unless the code is 0."""
+    """End the command with this exit code. If the code is 0, do nothing."""
     if exit_code:
         raise typer.Exit(exit_code)
 
 
 def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
-    """Return the only channel that the command means, and its options. Raises UsageError 3076 if the name is not
-    valid, and 3079 if there are several channels and no name.
+    """Return the one channel that the command means, and its configuration. `given` is the value of `--channel`.
+
+    Raises UsageError 3076 if the name is not valid, and 3079 if no name is given and there are several channels.
     """
     if given is not None:
         check_channel_name(given)
@@ -140,13 +153,16 @@ def the_channel(options: Globals, given: str | None) -> tuple[str, Config]:
 
 
 def roles_of(receiver: bool, applier: bool) -> tuple[str, ...]:
-    """Return the roles of --receiver and --applier; without these options, both roles."""
+    """Return the roles that --receiver and --applier select. Without these options, return both roles."""
     chosen = tuple(role for role, given in ((RECEIVER, receiver), (APPLIER, applier)) if given)
     return chosen or ROLES
 
 
 def seconds(text: str | None, flag: str) -> float | None:
-    """Return the seconds of a text such as `50`, `1.5`, `2m` or `7d`. Raises UsageError for any other text."""
+    """Return the number of seconds in a text such as `50`, `1.5`, `2m` or `7d`; None for None.
+
+    Raises UsageError, which names the option `flag`, for any other text.
+    """
     if text is None:
         return None
     factor = {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:], 0)
@@ -161,15 +177,16 @@ def seconds(text: str | None, flag: str) -> float | None:
 
 
 def number(text: str, flag: str, least: int, most: int) -> int:
-    """Return the number in a text. Raises UsageError if it is not a number within the limits."""
+    """Return the number in a text. Raises UsageError if it is not a number from `least` to `most`."""
     if not re.fullmatch(r"[0-9]{1,7}", text) or not least <= int(text) <= most:
         raise UsageError(f"{flag} {text}: the value must be a number from {least} to {most}")
     return int(text)
 
 
 def takes(*parameters: Parameter) -> Callable[[Verb], Verb]:
-    """Decorate a function that takes the options of every command and keywords, so that Typer sees exactly these
-    parameters.
+    """Set the parameters that Typer sees for a verb. The decorated function receives them as keywords.
+
+    Use this as a decorator if the options come from a table. The Globals are always the first parameter.
     """
 
     def decorate(function: Verb) -> Verb:
@@ -181,12 +198,12 @@ def takes(*parameters: Parameter) -> Callable[[Verb], Verb]:
 
 
 def parameter(name: str, kind: Any, given: Any) -> Parameter:
-    """Return a parameter of a verb. `given`: its option or switch."""
+    """Return a parameter of a verb, for `takes`. `given` is its declaration by `option` or `switch`."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
 
 
 def option_parameter(o: Option) -> Parameter:
-    """Return the parameter for a row of the option table. A list may be given several times."""
+    """Return the parameter for a row of the table of options. If the value is a list, the option may be repeated."""
     flags = tuple(f"--{name.replace('_', '-')}" for name in (o.name, o.old_name) if name)
     kind = list[str] | None if o.holds else str | None
     known = str(o.default).lower() if isinstance(o.default, bool) else str(o.default)

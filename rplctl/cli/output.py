@@ -1,9 +1,12 @@
-"""Print results to stdout and everything else to stderr. Without --format, the output depends on terminal or pipe.
+"""Print results to stdout and everything else to stderr.
 
-terminal   lists as a table, show-status of one channel in the vertical layout. Prose is folded; a table that is still
-           too wide is shown in the vertical layout
-pipe       show-status in the `\\G` layout, lists as TSV; never wrapped, never truncated
-json       the same everywhere: a list of objects, keyed by column
+The option --format chooses the layout. Without this option, the layout depends on stdout:
+
+terminal   Lists are tables, and show-status of one channel has the vertical layout. Prose is folded. A table that is
+           still too wide is shown in the vertical layout.
+pipe       show-status has the `\\G` layout, and lists are TSV. Lines are never wrapped or truncated.
+
+With --format json, the output is the same everywhere: a list of objects, keyed by column.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ from rplctl.position import BinlogPosition
 
 
 def write(text: str) -> None:
-    """Write the whole text at once, so that a closed pipe is detected here (cli.run handles it)."""
+    """Write the whole text to stdout at once. If the reader has closed the pipe, the error is raised here (cli.run
+    handles it).
+    """
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure:
         reconfigure(errors="backslashreplace")
@@ -33,7 +38,7 @@ def write(text: str) -> None:
 
 
 def show_rows(options: Globals, columns: Sequence[str], rows: Sequence[Row], *, prefer_vertical: bool = False) -> None:
-    """Print a list of records. `prefer_vertical`: use the layout of show-status."""
+    """Print a list of records in the chosen format. `prefer_vertical` prefers the layout of show-status."""
     chosen = options.format or ("table" if options.is_terminal else "vertical" if prefer_vertical else "tsv")
     if chosen == "json":
         write(to_json(list(rows)))
@@ -50,15 +55,15 @@ def show_rows(options: Globals, columns: Sequence[str], rows: Sequence[Row], *, 
 
 
 def show_records(options: Globals, records: Sequence[Any], kind: type[Any], **rest: Any) -> None:
-    """Print dataclasses whose field names are the column names."""
+    """Print dataclasses of type `kind`, whose field names are the column names. `rest` is passed to `show_rows`."""
     rows = [asdict(record) for record in records]
-    if options.format == "json":  # recover and switch-repo used Channel_name before all verbs used Channel_Name
+    if options.format == "json":  # all verbs use Channel_Name, but earlier versions of two verbs used Channel_name
         rows = [row | ({"Channel_Name": row["Channel_name"]} if "Channel_name" in row else {}) for row in rows]
     show_rows(options, tuple(kind.__dataclass_fields__), rows, **rest)
 
 
 def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print a table that fits the terminal, or has its full width if `-f table` was given."""
+    """Print a table that fits the terminal. If the option `-f table` is given, each column has its full width."""
     from rich import box
     from rich.cells import cell_len
     from rich.console import Console
@@ -72,7 +77,7 @@ def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row
         markup=False,
         highlight=False,
         emoji=False,
-        no_color=False,  # has_color has already read the environment
+        no_color=False,  # `has_color` has already read NO_COLOR
         force_terminal=has_color(sys.stdout) or None,
         color_system="standard" if has_color(sys.stdout) else None,
         width=None if fits else sum(widths.values()) + gaps,
@@ -92,7 +97,7 @@ def _terminal_table(options: Globals, columns: Sequence[str], rows: Sequence[Row
     sys.stdout.flush()
 
 
-# columns that may be folded, on a terminal only
+# Only on a terminal, these columns may be folded.
 _PROSE = frozenset({"Detail", "Hint", "Notes", "Steps", "Info", "Last_Error", "Note"})
 _PROSE_WIDTH = 20  # the minimum width of a folded column
 
@@ -121,8 +126,9 @@ _gathered: list[Any] | None = None
 
 @contextmanager
 def one_list(options: Globals) -> Iterator[None]:
-    """Print all JSON results of the block as one list at its end, because a command prints one JSON document. Without
-    results, nothing is printed.
+    """Print all JSON results of the block as one list at its end, because a command prints only one JSON document.
+
+    If the block has no results, nothing is printed.
     """
     global _gathered
     if options.format != "json" or _gathered is not None:
@@ -138,9 +144,12 @@ def one_list(options: Globals) -> Iterator[None]:
 
 
 def row_of(result: Any) -> dict[str, object]:
-    """Return the columns of a command's result. The name of a column is that of its field, with capitalized words, or
-    the field's metadata "column": a name, '' for no column, or a mapping attribute or key → column for a record or a
-    mapping. The field `channel` is Channel_Name; notes are printed separately.
+    """Return the columns of a command's result, which is a dataclass. Notes are not included, because they are printed
+    before.
+
+    A column has the name of its field with capitalized words; the field `channel` is Channel_Name. The field's metadata
+    "column" can replace this: another name, '' for no column, or a mapping. The mapping is for a field that is itself a
+    record or a mapping. It maps attributes or keys to column names.
     """
     row: dict[str, object] = {}
     for known in fields(result):
@@ -160,8 +169,9 @@ _USUAL = {"channel": "Channel_Name", "notes": ""}
 
 
 def say(options: Globals, text: str, result: Any, *steps: str) -> None:
-    """Print the result of a command that changes something: its notes, then one line. With json, the whole result is
-    printed. The steps of a dry run are separate lines.
+    """Print the result of a command that changes something: its notes, and then one line of text.
+
+    With JSON, the whole result is printed instead of the text. `steps` are further lines, for a dry run.
     """
     say_notes(options, getattr(result, "notes", ()))
     if options.format == "json":
@@ -172,7 +182,7 @@ def say(options: Globals, text: str, result: Any, *steps: str) -> None:
 
 
 def say_notes(options: Globals, notes: Iterable[Note]) -> None:
-    """Print warnings and notes on stderr, in MySQL's format."""
+    """Print warnings and notes to stderr in MySQL's format."""
     if options.quiet:
         return
     for note in notes:
@@ -181,8 +191,9 @@ def say_notes(options: Globals, notes: Iterable[Note]) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask for confirmation on a terminal. Raises UsageError if the operator declines, or if there is no terminal and
-    no `--yes`.
+    """Ask the operator for confirmation on a terminal. `yes` skips the question.
+
+    Raises UsageError if the operator declines, or if there is no terminal to ask on.
     """
     if yes:
         return
@@ -199,11 +210,11 @@ def confirm(question: str, *, yes: bool) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class _Reporting:
-    """The way in which errors of this command line are shown."""
+    """The settings of `reporting` for the errors of the present command line."""
 
     as_json: bool = False
     quiet: bool = False
-    is_under_way: bool = False  # True while a command line runs, so that `channel_at_work` is valid
+    is_under_way: bool = False  # True while a command line runs; only then `channel_at_work` is valid
 
 
 _reporting = _Reporting()
@@ -211,8 +222,9 @@ _reporting = _Reporting()
 
 @contextmanager
 def reporting(*, as_json: bool, quiet: bool) -> Iterator[None]:
-    """Set how errors of the block are reported. `quiet` does not report a lock of another process, so that cron sends
-    no mail.
+    """Set how the errors of the block are printed: as JSON, or quietly.
+
+    If `quiet`, the error that another process holds a lock is not printed, so that cron sends no mail.
     """
     leave_channel()
     _reporting.as_json, _reporting.quiet, _reporting.is_under_way = as_json, quiet, True
@@ -223,8 +235,9 @@ def reporting(*, as_json: bool, quiet: bool) -> Iterator[None]:
 
 
 def report(error: RplError, channel: str | None = None) -> None:
-    """Print the error. `channel`: set if the command has several channels. With JSON the error is one object in one
-    line.
+    """Print the error. `channel` is the name to print if the command works on several channels.
+
+    With JSON, the error is one object on one line.
     """
     if _reporting.quiet and isinstance(error, LockBusy):
         return

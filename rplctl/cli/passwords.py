@@ -1,4 +1,4 @@
-"""Read a password from a file, standard input, a prompt or a reference, but never from the command line."""
+"""Find the source of a password: a file, standard input, a prompt or a reference, but never the command line."""
 
 from __future__ import annotations
 

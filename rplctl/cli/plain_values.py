@@ -1,8 +1,8 @@
-"""Convert texts, lists of texts, whole numbers, paths and switches without pydantic.
+"""Convert the values of options without pydantic: texts, lists of texts, whole numbers, paths and switches.
 
-Typer converts every value through pydantic, whose import alone takes half of the time limit of `show-status` (design
-D16). rplctl's options do not need pydantic. If the internals of the installed Typer differ from those used here, its
-own conversion is used.
+Typer converts every value through pydantic. The import of pydantic alone takes half of the time limit of `show-status`
+(design D16), and rplctl's options do not need it. If the internals of the installed Typer differ from those used here,
+Typer's own conversion is used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from rplctl.cli.text import clean, shortened
 
 
 class PlainValue:
-    """A replacement for Typer's converter of one parameter."""
+    """A replacement for Typer's converter of one parameter. `wanted` is the noun phrase in its error, for example "a
+    path".
+    """
 
     def __init__(self, convert: Callable[[Any], Any], wanted: str) -> None:
         self._convert = convert
@@ -35,7 +37,9 @@ class PlainValue:
 
 
 def _whole_number(text: str | int) -> int:
-    """Return the number of ASCII digits. int() would also accept the digits of other scripts, and underscores."""
+    """Return the whole number in a text of ASCII digits. int() would also accept digits of other scripts, and
+    underscores.
+    """
     if isinstance(text, int):
         return text  # a default value
     value = int(text) if re.fullmatch(r"[-+]?[0-9]{1,19}", text) else _LARGEST + 1
@@ -55,7 +59,9 @@ _PLAIN = {
 
 
 def use_plain_values(command: Any) -> None:
-    """Use these conversions for every parameter of a command and its subcommands, including the help option."""
+    """Use the conversions of this module for every parameter of a command and its subcommands, including the help
+    option.
+    """
     all_parameters = command.get_params
 
     def get_params(context: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Show the progress of `--until-synced` on stderr: a live line on a terminal, else one line every 30 seconds."""
+"""Show the progress of `--until-synced` on stderr: a live line on a terminal, or else one line every 30 seconds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ Report = Callable[[BinlogPosition, BinlogPosition], None]
 
 @contextmanager
 def progress_unless(silent: bool) -> Iterator[Report | None]:
-    """Yield a function to call with (executed, wanted), or None if no progress is shown."""
+    """Yield a function that shows the progress, or None if `silent`. Call it with the executed and the wanted
+    position.
+    """
     if silent:
         yield None
     elif sys.stderr.isatty() and not is_dumb():
         with _live(has_bar=True) as update:
 
             def report(executed: BinlogPosition, wanted: BinlogPosition) -> None:
-                # a fraction is known only within one log, because the sizes of logs in between are unknown
+                # The fraction is known only within one log, because the sizes of the logs in between are unknown.
                 same = executed.log_name == wanted.log_name
                 done, total = (executed.log_pos, wanted.log_pos) if same else (0, None)
                 update(description=_text(executed, wanted), total=total, completed=done)
@@ -53,7 +55,7 @@ def _lines() -> Report:
 
 @contextmanager
 def live_text(*, silent: bool) -> Iterator[Callable[[str], None] | None]:
-    """Yield a function that replaces the displayed text, or None if stderr is not a terminal."""
+    """Yield a function that replaces the text in the live line; None if `silent`, or if stderr is not a terminal."""
     if silent or not sys.stderr.isatty() or is_dumb():
         yield None
         return
@@ -63,7 +65,7 @@ def live_text(*, silent: bool) -> Iterator[Callable[[str], None] | None]:
 
 @contextmanager
 def _live(*, has_bar: bool = False) -> Iterator[Callable[..., None]]:
-    """Yield a function that changes the line, like rich's Progress.update."""
+    """Yield a function that changes the live line. It has the parameters of rich's Progress.update."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""Options and output of `purge-binary-logs`."""
+"""Define the options of `purge-binary-logs`, run the command, and print its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and output of `recover`."""
+"""Define the options of `recover`, run the command, and print its result."""
 
 from __future__ import annotations
 

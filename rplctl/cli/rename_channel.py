@@ -1,4 +1,4 @@
-"""Options of `rename-channel`: the old and the new name."""
+"""Define the arguments of `rename-channel`, the old and the new name, and print the result."""
 
 from __future__ import annotations
 

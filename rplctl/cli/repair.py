@@ -1,4 +1,4 @@
-"""Options and output of `repair`."""
+"""Define the options of `repair`, run the command, and print its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and output of `reset`, which asks for confirmation before it removes a position."""
+"""Define the options of `reset`, and ask for confirmation before the command removes a position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and output of `restore`."""
+"""Define the options of `restore`, run the command, and print its result."""
 
 from __future__ import annotations
 

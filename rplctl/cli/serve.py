@@ -1,4 +1,4 @@
-"""Options and output of `serve`, which runs until Ctrl-C or SIGTERM."""
+"""Define the options of `serve`, and run it until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def serve(
     from rplctl.command.watching.watch import Watch
     from rplctl.front.server import MysqlRequest, MysqlServer
 
-    each_channel(options, channel)  # report a mistyped name before anything starts
+    each_channel(options, channel)  # reports a mistyped name before anything starts
     refuse_missing_folder(options.config())
     token = read_secret_file(token_file) if token_file else ""
     if listen and not token and not is_local(listen):

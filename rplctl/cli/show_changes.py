@@ -1,4 +1,4 @@
-"""Options and output of `show-changes`."""
+"""Define the options of `show-changes`, run the command, and print its result."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def show_changes(
 
 
 def _change(change: ShownChange) -> str:
-    """Return the text of a change. An update shows only the changed columns, after the first column if it is unchanged,
-    which is usually the key.
+    """Return the text of a change. For an update, it shows only the changed columns.
+
+    The first column is also shown if it is unchanged, because it is usually the key.
     """
     before, after = change.Before, change.After
     if before is None or after is None:

@@ -1,4 +1,4 @@
-"""Options and output of `show-channels`."""
+"""Define the options of `show-channels`, run the command, and print its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and output of `show-clone`."""
+"""Define the options of `show-clone`, run the command, and print its result."""
 
 from __future__ import annotations
 

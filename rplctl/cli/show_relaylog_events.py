@@ -1,4 +1,4 @@
-"""Options and output of `show-relaylog-events`."""
+"""Define the options of `show-relaylog-events`, run the command, and print its result."""
 
 from __future__ import annotations
 

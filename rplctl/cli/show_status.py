@@ -1,6 +1,7 @@
-"""Options and output of `show-status`: the state of each channel, once or repeatedly.
+"""Define the options of `show-status`, and print the state of each channel, once or repeatedly.
 
-The column names are those of MySQL before 8.0.22 or, on request, those since 8.0.22: master → source, slave → replica.
+By default, the columns have the names that MySQL used before 8.0.22. On request, they have the later names, with source
+and replica instead of master and slave.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ def show_status(
 def _status_rows(
     options: Globals, channel: str | None, terminology: str, *, every: bool
 ) -> tuple[list[dict[str, object]], tuple[str, ...], int]:
-    """Return (rows, columns to show, exit code of the first channel whose records cannot be read)."""
+    """Return the rows, the columns to show, and an exit code.
+
+    The exit code is that of the first channel whose records cannot be read, or 0.
+    """
     from rplctl.command.show_status import COLUMNS, SOURCE_COLUMNS, WORKLOG_COLUMNS, show_status as run
 
     rows: list[dict[str, object]] = []
@@ -83,7 +87,9 @@ def _status_rows(
 
 
 def _brief(row: dict[str, object], terminology: str) -> str:
-    """Return a few lines: the state of the threads, the positions, the errors or the present work, and hints."""
+    """Return three lines about a channel, and its hints: the threads, the positions, and the errors or the present
+    work.
+    """
     names = (
         ("Slave_IO_Running", "Slave_SQL_Running", "Seconds_Behind_Master", "Master_Log_File", "Read_Master_Log_Pos",
          "Relay_Master_Log_File", "Exec_Master_Log_Pos", "Slave_IO_State", "Slave_SQL_Running_State")

@@ -1,4 +1,4 @@
-"""Options and output of `skip`, which asks for confirmation, because a skipped transaction is never applied."""
+"""Define the options of `skip`, and ask for confirmation, because a skipped transaction is never applied."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def skip(
     wanted = None if gtid else next((n for n in (number, count) if n is not None), 1)
     name, config = _channel_to_skip(options, channel, wanted)
     if wanted != 0 and not dry_run:
-        asked = run(config, name, wanted, gtid, dry_run=True)  # refuses an invalid request before the confirmation
+        asked = run(config, name, wanted, gtid, dry_run=True)  # refuses an invalid request before the question
         if not yes and options.format != "json":
             write("".join(f"{clean(_shown(one))}\n" for one in asked.transactions))
         what = f"The transaction {gtid}" if gtid else many(wanted or 0, "transaction")
@@ -58,8 +58,10 @@ def _shown(one: SkippedTransaction) -> str:
 
 
 def _channel_to_skip(options: Globals, given: str | None, count: int | None) -> tuple[str, Config]:
-    """Return the channel and its options. Raises UsageError if there are several channels and no name: 3086 for a
-    number of transactions, as on a server, else 3079.
+    """Return the channel on which `skip` works, and its configuration.
+
+    If there are several channels and no name is given, raises UsageError: 3086 for a number of transactions, as on a
+    server, and 3079 for GTIDs.
     """
     try:
         return the_channel(options, given)

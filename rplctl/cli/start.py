@@ -1,4 +1,4 @@
-"""Options and output of `start`, for one or several channels, one after the other or in shared processes."""
+"""Define the options of `start`, and start the channels one after the other, or together in shared processes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def start(
 
 
 class Turns:
-    """The turns of channels that start one after the other. A signal ends all of them, and --max-time is their total
+    """The rules for channels that start one after the other: a signal ends all of them, and --max-time is their total
     time.
     """
 
@@ -130,8 +130,9 @@ class Turns:
         self._deadline = None if request.max_time_s is None else time.monotonic() + request.max_time_s
 
     def of(self, name: str) -> StartRequest:
-        """Return the request with the remaining time. Raises StoppedEarly after a signal, and WaitTimeout if no time
-        remains.
+        """Return the request for channel `name`, with the time that remains.
+
+        Raises StoppedEarly after a signal, and WaitTimeout if no time remains.
         """
         hint = "To start the remaining channels, run: rplctl start"
         if self._is_over:
@@ -145,8 +146,9 @@ class Turns:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Remember a SIGTERM for the remaining channels. Ctrl-C ends all of them, and reports how far this channel
-        came.
+        """Note if SIGTERM ends the block, so that the remaining channels are not started.
+
+        Ctrl-C also ends all channels. Before that, the error of the present channel is printed.
         """
         try:
             yield

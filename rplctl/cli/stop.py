@@ -1,4 +1,7 @@
-"""Options and output of `stop`. A channel whose process also serves others is retried after they have stopped."""
+"""Define the options of `stop`, and print its result.
+
+If a channel cannot be stopped because its process also serves other channels, it is tried again after these.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def stop(
     limit = seconds(timeout, "--timeout") or 0.0
     if group:
         channel = members(options, group, channel, every=every)
-    left: list[str] = []  # channels in a process that also serves others: retried after these have stopped
+    left: list[str] = []  # their process also serves other channels, so they are tried again after these
 
     def stop_one(name: str, config: Config) -> None:
         patience = limit if name not in left else 0.0

@@ -1,4 +1,4 @@
-"""Options and output of `switch-repo`."""
+"""Define the options of `switch-repo`, run the command, and print its result."""
 
 from __future__ import annotations
 

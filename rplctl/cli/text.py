@@ -1,4 +1,7 @@
-"""Format text for people and pipes. Text from a source or a file name can neither move the cursor nor end a line."""
+"""Format text for people and pipes.
+
+Text from a source or a file name can neither move the cursor nor end a line.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ _NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
 def clean(text: str) -> str:
-    """Return the text with control characters (including C1, line separators and direction marks) as escapes."""
+    """Return the text with escapes instead of control characters (including C1, line separators and direction
+    marks).
+    """
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
@@ -20,14 +25,16 @@ _LONGEST_WORD = 1024  # characters; no valid name is longer, but a path may be n
 
 
 def shortened(text: str) -> str:
-    """Return the text with very long words cut, such as a word pasted by mistake. Its beginning identifies the word."""
+    """Return the text with very long words cut. A word may be pasted by mistake, and its beginning is enough to
+    identify it.
+    """
     if len(text) <= _LONGEST_WORD:
         return text
     return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:80]}… ({len(word[0])} characters)", text)
 
 
 def fitted(text: str, width: int) -> str:
-    """Return the text as one line of at most `width` columns."""
+    """Return the text as one line of at most `width` columns of a terminal. A longer text ends with an ellipsis."""
     from rich.cells import set_cell_size
 
     text = clean(text)
@@ -42,7 +49,7 @@ def _escaped(character: str) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value in the format of the mysql client."""
+    """Return a value as text, in the format of the mysql client."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -51,7 +58,7 @@ def shown(value: object) -> str:
 
 
 def vertical(rows: Sequence[Row]) -> str:
-    """Return the rows in the mysql client's `\\G` layout."""
+    """Return the rows in the layout that the mysql client uses for `\\G`."""
     lines = []
     for number, row in enumerate(rows, 1):
         width = max(map(len, row), default=0)
@@ -61,7 +68,9 @@ def vertical(rows: Sequence[Row]) -> str:
 
 
 def tsv(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return the rows in the mysql client's batch layout: a header line, tabs, backslash escapes."""
+    """Return the rows in the batch layout of the mysql client: a header line, tabs between values, and backslash
+    escapes.
+    """
     lines = ["\t".join(columns)]
     lines += ["\t".join(_tsv_cell(row[name]) for name in columns) for row in rows]
     return "".join(line + "\n" for line in lines)
@@ -72,7 +81,7 @@ def _tsv_cell(value: object) -> str:
 
 
 def ascii_table(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return the rows in the mysql client's table layout, with full column widths."""
+    """Return the rows in the table layout of the mysql client. Each column is as wide as its longest value."""
     cells = [[shown(row[name]) for name in columns] for row in rows]
     widths = [
         max(len(name), *(len(line[i]) for line in cells)) if cells else len(name) for i, name in enumerate(columns)
@@ -98,7 +107,7 @@ def to_json(value: object) -> str:
 
 
 def short(number: float, unit: str = "") -> str:
-    """Format a number with a decimal prefix and at least two digits, such as `84 MB` or `0.7 M rows`."""
+    """Return a number with a decimal prefix and at least two digits, such as `84 MB` or `0.7 M rows`."""
     for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= factor * 0.5:
             value = number / factor
@@ -107,7 +116,7 @@ def short(number: float, unit: str = "") -> str:
 
 
 def clock_time(seconds: float) -> str:
-    """Format seconds as `0:07`, `12:30`, `3:05:00`."""
+    """Return seconds in the form `0:07`, `12:30` or `3:05:00`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

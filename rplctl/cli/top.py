@@ -1,4 +1,6 @@
-"""Options and output of `top`: all channels on the whole terminal until q or Ctrl-C. In a pipe, print them once."""
+"""Define the options of `top`, and show all channels on the whole terminal until q or Ctrl-C. In a pipe, print them
+once.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def top(
     pause = seconds(interval, "--interval") or 0.1
     if sort not in ORDERS:
         raise UsageError(f"--sort {sort}: the order must be one of {', '.join(ORDERS)}")
-    each_channel(options, channel)  # report a mistyped name before the terminal is used
+    each_channel(options, channel)  # reports a mistyped name before the terminal is used
     color = has_color(sys.stdout)
     console = Console(markup=False, highlight=False, emoji=False, force_terminal=color or None, no_color=not color)
     watch = Watch(lambda: each_channel(options, channel), checks=True)
@@ -88,7 +90,7 @@ def _row(line: Line) -> dict[str, object]:
 
 @contextmanager
 def _keys() -> Iterator[None]:
-    """Read single keys without echo within the block, then restore the terminal."""
+    """Read single keys without echo within the block. After the block, restore the terminal."""
     before = termios.tcgetattr(sys.stdin)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGTSTP)}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -103,7 +105,11 @@ def _keys() -> Iterator[None]:
 
 
 def _key(patience: float) -> str:
-    """Return the pressed key; '' for no key, and for keys that send more than one character."""
+    """Return the key that is pressed within `patience` seconds; '' if there is none, or if it sends more than one
+    character.
+
+    At the end of the input, the result is 'q'.
+    """
     if not select.select([sys.stdin], [], [], patience)[0]:
         return ""
     pressed = os.read(sys.stdin.fileno(), 64).decode(errors="replace")
@@ -111,7 +117,10 @@ def _key(patience: float) -> str:
 
 
 def picture(moment: Moment, sort: str, console: Console, height: int | None) -> RenderableType:
-    """Return the display of as many channels as fit into `height` lines; None: of all channels."""
+    """Return the display of as many channels as fit into `height` lines. None means all channels.
+
+    `sort` is a key of rplctl.command.top.ORDERS.
+    """
     from rich.console import Group
     from rich.text import Text
 
@@ -147,7 +156,7 @@ def _fitting(found: Sequence[Line], room: int | None) -> Sequence[Line]:
 
 
 def _rows(found: Sequence[Line], width: int) -> Iterator[RenderableType]:
-    """Yield a heading, and one line for each channel, followed by a second line if there is an incident."""
+    """Yield a heading, and one line for each channel. A channel with an incident has a second line about it."""
     from rich.cells import set_cell_size
     from rich.text import Text
 
@@ -182,8 +191,9 @@ def _cell(value: str, title: str, size: int) -> str:
 
 
 def spark(values: Sequence[int | None]) -> str:
-    """Return a bar chart of the values with a fixed number of characters. Each character shows the highest value of
-    its part of the time; it is a blank if no value is known.
+    """Return a bar chart of the values in a fixed number of characters, the oldest first.
+
+    Each character shows the highest value in its part of the time; it is a blank if no value is known.
     """
     parts = [values[len(values) * at // _SPARK : len(values) * (at + 1) // _SPARK] for at in range(_SPARK)]
     known = [[value for value in part if value is not None] for part in parts]

@@ -1,4 +1,4 @@
-"""Options and output of `unlock-instance` (UNLOCK INSTANCE)."""
+"""Run `unlock-instance` (UNLOCK INSTANCE), and print its result."""
 
 from __future__ import annotations
 

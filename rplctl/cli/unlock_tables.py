@@ -1,4 +1,4 @@
-"""Options and output of `unlock-tables` (UNLOCK TABLES)."""
+"""Run `unlock-tables` (UNLOCK TABLES), and print its result."""
 
 from __future__ import annotations
 

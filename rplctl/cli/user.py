@@ -1,4 +1,4 @@
-"""Options and output of `user`: add, list and remove the accounts of `serve --mysql`."""
+"""Define the options of `user`, which adds, lists and removes the accounts of `serve --mysql`, and print its result."""
 
 from __future__ import annotations
 

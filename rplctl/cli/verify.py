@@ -1,4 +1,4 @@
-"""Options and output of `verify`."""
+"""Define the options of `verify`, run the command, and print its result."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def verify(
 
 @contextmanager
 def _saying(*, silent: bool) -> Iterator[Callable[[VerifyProgress], None]]:
-    """Show the progress on stderr: a live line on a terminal, else one line for each table."""
+    """Yield a function that shows the progress on stderr: as a live line on a terminal, or else one line for each
+    table.
+    """
     begun = time.monotonic()
     with live_text(silent=silent) as show:
 

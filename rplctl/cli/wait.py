@@ -1,4 +1,6 @@
-"""Options and output of `wait`, which returns when a channel has reached a state or a position."""
+"""Define the options of `wait`, which returns when a channel has reached a state or a position, and print its
+result.
+"""
 
 from __future__ import annotations
 
