@@ -115,9 +115,9 @@ def _help_hint(hoisted: Sequence[str]) -> str:
 
 
 def command_for(arguments: Sequence[str]) -> Any:
-    """Return the program as a command that can be called with these arguments. `hoist` has sorted the arguments.
+    """Return the program as a command that can be called with these arguments. Only the verb in them is loaded.
 
-    Only the verb in them is loaded.
+    The arguments come from `hoist`, so the global options are first.
     """
     return _program(_verbs_of(arguments))
 
@@ -197,10 +197,9 @@ def function_of(verb: str) -> Callable[..., None]:
 
 
 def _as_typer_calls_it(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that Typer can call for the verb: its first parameter is Typer's context instead of the
-    Globals.
+    """Return a function that Typer can call for the verb. Its first parameter is Typer's context.
 
-    `_global_options` has stored the Globals in the context.
+    The context contains the Globals, the values of the global options, which the verb's own first parameter receives.
     """
 
     def call(context: typer.Context, **given: Any) -> None:

@@ -1,6 +1,6 @@
 """Determine the values that a shell offers on TAB: names of channels and relay logs, and values of options.
 
-Typer calls this if the variable `_RPLCTL_COMPLETE` (app.TAB) is set. Invariant: the values come only from file names in
+Typer uses them if the variable `_RPLCTL_COMPLETE` (app.TAB) is set. Invariant: the values come only from file names in
 the instance folder. No database, lock or large module is used (design D16). If the folder cannot be read, no values are
 offered. The options of every command are also offered after the verb. For an option without known values, such as FILE
 or DIR, the shell offers file names.

@@ -1,5 +1,5 @@
-"""Define the options of every command: instance folder, option file and output format. They may be before or after a
-verb.
+"""Define the options of every command: instance folder, option file and output format. They may follow the verb,
+too.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ _reporting = _Reporting()
 
 @contextmanager
 def reporting(*, as_json: bool, quiet: bool) -> Iterator[None]:
-    """Set how the errors of the block are printed: as JSON, or quietly.
+    """Set how the errors of the block are printed: as JSON, or only some of them.
 
     If `quiet`, the error that another process holds a lock is not printed, so that cron sends no mail.
     """

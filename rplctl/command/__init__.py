@@ -10,8 +10,9 @@ check      the findings about a channel
 instance   files and locks of the whole instance folder
 process    the processes of a channel's threads
 selftest   the inside of `crash-test`
+watching   the repeated observation of channels, for `metrics`, `serve` and `top`
 
-Spark, SQLAlchemy and Numba take long to load. So a function imports the modules that load them only when it runs,
-except where every call of the module needs them. This keeps the help and the status of a FILE repository fast (design
-D16; tests/house/test_imports.py checks this).
+Spark, SQLAlchemy and Numba take long to load. So a function imports a module that loads one of them only when the
+function runs, except where every call needs the module. This keeps the help and the status of a FILE repository fast
+(design D16; tests/house/test_imports.py checks this).
 """

@@ -1,22 +1,25 @@
 """`backup DIR`: copy a running instance into a folder from which `restore` and `start` continue (WL#9452).
 
-    DIR/backup.json                      the files with sizes and digests; it is written last: a DIR without it is not a
-                                         backup
-    DIR/rplctl.toml, rplctl.key, …       unchanged copies
-    DIR/master*.info                     MasterInfo as flushed with the collected relay coordinates
-    DIR/relay-bin*.NNNNNN, *.index       relay logs; the last one ends at those coordinates
-    DIR/LOG_BIN.NNNNNN, *.index          the binary log. If log_bin names a folder outside of the instance, the copy is
-                                         in binary-log/; backup.json holds the folder, and `restore` writes to it
-    DIR/target.db, target-CHAN.db        SQLite targets, snapshots of the same moment; the second one is that of a
-                                         channel with a target of its own
-    DIR/relay-log*.info                  RelayLogInfo at the position in this snapshot
-    DIR/run/CHAN/…                       files that unfinished commands left for the next start
+The command first collects the coordinates of all channels at one moment: the ends of their relay logs and binary logs.
+At the end, DIR contains these files:
 
-A TABLE repository is copied with the target. If the target is a server, its own tools must copy it; in this case,
-rplctl prints the coordinates. Invariant: the data in DIR contain every transaction up to the position in DIR. No thread
-is stopped: the locks for reading the coordinates are held for milliseconds, and the backup lock prevents purging and
-changes of files during the copy. All files have mode 0600: they hold data, perhaps passwords, and the key with which
-stored passwords are encrypted.
+    backup.json                  the list of all files with sizes and digests. It is written last: without it, DIR is
+                                 not a backup.
+    rplctl.toml, rplctl.key, …   unchanged copies
+    master*.info                 MasterInfo, as it was at the collected coordinates
+    relay-bin*.NNNNNN, *.index   the relay logs up to the collected coordinates
+    LOG_BIN.NNNNNN, *.index      the binary log up to the collected coordinates. If log_bin names a folder outside of
+                                 the instance, the copy is in binary-log/, and `restore` writes it back to that folder.
+    target.db, target-CHAN.db    copies of SQLite targets at the same moment; the second one is for a channel with a
+                                 target of its own
+    relay-log*.info              RelayLogInfo with the position of the rows in these copies
+    run/CHAN/…                   files that unfinished commands left for the next start
+
+A TABLE repository is copied with the target. rplctl cannot copy a target that is a server: the operator dumps the
+server, and rplctl prints the coordinates. Invariant: the copies contain every transaction up to the copied positions.
+No thread is stopped: the locks for the coordinates are held for milliseconds, and the backup lock prevents purging and
+changes of files during the copy. All files have mode 0600, because they contain data, perhaps passwords, and the key
+with which stored passwords are encrypted.
 """
 
 from __future__ import annotations
@@ -174,8 +177,8 @@ def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
 def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | None) -> dict[str, str]:
     """Copy the files of one channel into the backup `folder`.
 
-    `target` is the copy of the channel's SQLite target; None if there is no such copy. The returned dictionary is empty
-    unless the binary logs are outside of the instance folder. It then maps their folder in the backup to their path.
+    `target` is the copy of the channel's SQLite target; None if there is no such copy. If the binary logs are outside
+    of the instance folder, the result maps their folder in the backup to the original folder. Otherwise, it is empty.
     """
     here, there = Channel(log.name, config.datadir), Channel(log.name, folder)
     for name in log.relay_logs:
@@ -207,7 +210,8 @@ def _copy_channel(config: Config, log: ChannelLog, folder: Path, target: Path | 
 def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Path) -> dict[str, str]:
     """Copy the binary logs of a channel, the last log up to the position that was collected with the coordinates.
 
-    The returned dictionary is the one of `_copy_channel`. Raises RplError if a log is removed before it is copied.
+    If the logs are outside of the instance folder, the result maps their folder in the backup to the original folder.
+    Otherwise, it is empty. Raises RplError if a log is removed before it is copied.
     """
     files = binary_log_files(config, here)
     if files is None or not log.binary_logs:
@@ -250,8 +254,8 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
 
 
 def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
-    """Copy the first `size` bytes of a file, or the whole file if it is shorter or `size` is None. False if it does not
-    exist.
+    """Copy the first `size` bytes of a file; the whole file if it is shorter, or if `size` is None. False if it does
+    not exist.
 
     The copy is not durable yet; `_described` makes it durable later.
     """

@@ -1,4 +1,4 @@
-"""`change-filter`: CHANGE REPLICATION FILTER, the rules for the databases and tables that one channel applies.
+"""`change-filter`: set the rules by which one channel selects databases and tables (CHANGE REPLICATION FILTER).
 
 A new rule list replaces the old list completely, and '' clears it. Lists that are not named are unchanged. The rules
 are in the channel's section of the instance's rplctl.toml. The applier reads them when it starts, so it must not run.

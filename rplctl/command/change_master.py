@@ -112,10 +112,10 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
 
 
 def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
-    """Return RelayLogInfo without `left_at` if the operator names a position and the target is lost.
+    """Return RelayLogInfo. If the operator names a position and the target is lost, its field `left_at` is emptied.
 
-    While `left_at` is set, the position is valid only with a marker in the target. Without it, the position needs no
-    marker until a transaction is committed (design D29).
+    While this field is set, a start accepts the position only with a marker in the target. Without it, the position
+    needs no marker until a transaction is committed (design D29).
     """
     is_given = plan.names_position(changes) or changes.relay_log_pos is not None
     if not relay.left_at or not is_given or APPLIER in running(repositories.channel):

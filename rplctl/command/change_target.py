@@ -112,7 +112,7 @@ def _moved(config: Config, name: str | None, given: dict[str, Value]) -> Config:
 
 
 def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -> None:
-    """Raise UsageError for a change that is invalid for every content of the two targets.
+    """Raise UsageError if the new URL is not valid, whatever rows the two targets have.
 
     Examples are a lake, another kind of target, the present address, and an address that rplctl.toml does not set.
     """

@@ -65,9 +65,9 @@ def crash_test(
 ) -> list[CrashLine]:
     """Run all cases, or the selected ones, and return one line per case. `points`, `modes` and `kinds` select by name.
 
-    `target` is the URL of a target without the scratch database; '' means a SQLite file. `target_password` is the value
-    of the option with this name. Raises UsageError if a name is unknown or no case is selected, TargetError if the
-    target reports an error, and RplError if the preparation fails.
+    `target` is a URL, and '' means a SQLite file. The target must not have the scratch database yet. `target_password`
+    is the value of the option with this name. Raises UsageError if a name is unknown or no case is selected,
+    TargetError if the target reports an error, and RplError if the preparation fails.
     """
     kind = target_kind(target or DEFAULT_KIND)
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]

@@ -123,7 +123,7 @@ def doctor(
 def _doctored(config: Config, name: str, deadline: Deadline) -> list[DoctorLine]:
     """Return the lines about one channel, including the findings of `check`.
 
-    If the source did not answer to the first lines, `check` does not query it again.
+    If the source did not answer the first queries, `check` does not query it again.
     """
     what = f"channel '{name}'"
     seen = _in_time(deadline, f"the source of {what}, or its target,", what, lambda: _channel(config, name))

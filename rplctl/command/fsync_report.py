@@ -5,17 +5,19 @@ one transaction is the cost of the position. The fsyncs of rplctl's own files ar
 inside the process, so strace counts its fsyncs in a child process. MySQL, MariaDB and PostgreSQL have their own
 counters. Invariant: every object that is created on a target is removed.
 
-The last column is the expected number of fsyncs for each transaction, with its source:
+The last column has the expected fsyncs for each transaction. The numbered variants and their values are from WL#5125.
 
-    variant 1                         RelayLogInfo FILE, commit_mode=xa, only in the binary log       2 (WL#5125)
-                                      (prepared_position=binlog): 1 for the engine's prepare, 1 for the log
-    variant 2                         RelayLogInfo FILE, commit_mode=xa                               3 (WL#5125)
-                                      1 for the engine's prepare, 2 for the `prepared:` line; the shadow-page file
-                                      takes 3: page, header, pointer
-    variant 3                         variant 2 with the binary log                                   4 (WL#5125)
-    variant 4                         RelayLogInfo TABLE, same engine as the data                     0 (WL#5125)
-    variant 5                         RelayLogInfo TABLE in Aria, commit_mode=xa, MariaDB only        2 (WL#5125)
-    marker, sync_relay_log_info = N   RelayLogInfo FILE: marker row with the data, file written later 0; 2 every N
+    1        RelayLogInfo FILE, commit_mode=xa; the position is prepared only in the          2
+             binary log: 1 for the engine's prepare, 1 for the log
+    2        RelayLogInfo FILE, commit_mode=xa: 1 for the engine's prepare, 2 for the         3
+             `prepared:` line of the file
+    3        variant 2 with the binary log                                                    4
+    4        RelayLogInfo TABLE, in the same engine as the data                               0
+    5        RelayLogInfo TABLE in Aria, commit_mode=xa, only on MariaDB                      2
+    pages    variant 2 with a shadow-page file: 1 for the engine's prepare, 3 for the         4
+             page, the header and the pointer
+    marker   RelayLogInfo FILE; a marker row is committed with the data, and the file is      0, and 2 every
+             written after sync_relay_log_info transactions                                   time for the file
 """
 
 from __future__ import annotations
@@ -59,14 +61,14 @@ _MARK = "getpriority"  # a harmless system call that nothing else uses; strace c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    number: str  # of WL#5125; '-': a variant of rplctl
+    number: str  # the number in WL#5125; '-' for a variant that only rplctl has
     name: str
     kind: str = "FILE"  # relay_log_info_repository
     sync_period: int = 10_000
     expected: float  # extra fsyncs per transaction
     commit_mode: str = "auto"
     prepared_position: str = "line"
-    engine: str = ""  # of the repository's table; '': the engine of the data
+    engine: str = ""  # the engine of the repository's table; '' = the engine of the data
     log_bin: str = ""
 
 

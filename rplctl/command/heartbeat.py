@@ -49,7 +49,7 @@ class HeartbeatLag:
     Channel_Name: str
     True_Lag: float | None
     True_Lag_From: str  # heartbeat | source | ''
-    Server_Id: int  # of the server on which the row was written; 0 without a row
+    Server_Id: int  # the server on which the row was written; 0 without a row
     Clock_Skew: float | None
     Clock_Skew_Error: float | None
     Source_End: str

@@ -147,9 +147,9 @@ def _keep_marks(engine: Engine, channel: str, loaded: set[TableName]) -> None:
 
 
 def _with_rows(config: Config, master: MasterInfo, names: list[TableName]) -> list[TableName]:
-    """Return those of the tables that have rows on the source. A table that cannot be read also counts.
+    """Return those of the tables that have rows on the source. A table that cannot be read is also returned.
 
-    The other tables are complete, although they are empty in the target.
+    Tables without rows on the source are complete, although they are empty in the target.
     """
     if not names or not master.host:
         return names
@@ -220,7 +220,7 @@ def seed_models(config: Config, channel: Channel, master: MasterInfo, position: 
 
     * The channel begins with the first log, which contains the DDL.
     * The channel already has definitions.
-    * The source does not answer. The receiver will report this.
+    * The source does not answer (the receiver will report this), or it is a folder of binary logs.
     * The target is a server, which has definitions of its own.
     """
     if not position.log_name or not master.host:

@@ -1,4 +1,4 @@
-"""`log-status`: return the row of the table log_status of WL#9452, after a check that this user may read it."""
+"""`log-status`: return the row of the table log_status, which WL#9452 specifies, if this user may read it."""
 
 from __future__ import annotations
 
@@ -84,8 +84,7 @@ def collected_logs(config: Configs) -> Iterator[tuple[Collected, list[TargetLog]
 
 
 def _targets(config: Configs) -> dict[TargetKey, list[str]]:
-    """Return the channels of each target. If no channel exists, return the target of the default channel with this
-    channel.
+    """Return the channels of each target. If no channel exists, the result has only the default channel and its target.
 
     Raises RplError 3722 if the channels cannot be listed.
     """
@@ -133,7 +132,7 @@ def sqlite_file(config: Config) -> Path | None:
 
 
 def row_of(config: Config, collected: Collected, layout: str) -> dict[str, Any]:
-    """Return the row of log_status. `layout` is the key of FORMATS that decides the names in it."""
+    """Return the row of log_status. `layout` is a key of FORMATS, where the names of the columns are."""
     master, channels, position = FORMATS[layout]
     rows = [
         {"channel_name": log.name, "relay_log_file": log.relay_log_file, position: log.relay_log_position}

@@ -4,8 +4,8 @@ mysql_*    samples with the names and values that mysqld_exporter derives from S
            the alerts of mysqld-mixin work unchanged.
 rplctl_*   samples of values that a server does not have
 
-Invariant: an unknown value has no sample. For example, a stopped channel has no lag, not even its last known lag.
-Alerts use `absent()`, or mysql_slave_status_slave_sql_running.
+Invariant: an unknown value has no sample. For example, a stopped channel has no lag, not even its last known lag. An
+alert can test for this by `absent()`, or use mysql_slave_status_slave_sql_running.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ def write_textfile(path: Path, text: bytes) -> None:
 
 
 class _OnDemand(CollectorRegistry):
-    """A registry for `generate_latest` that computes the metrics of these channels when they are collected, only
-    once.
-    """
+    """A registry for `generate_latest`. It computes the metrics of the channels only when they are collected."""
 
     def __init__(self, channels: Sequence[Seen], at: float) -> None:
         self._found = _metrics_of(channels, at)

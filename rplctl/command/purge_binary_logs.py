@@ -1,4 +1,4 @@
-"""PURGE BINARY LOGS: remove binary logs of applied transactions (design D9)."""
+"""PURGE BINARY LOGS: remove old files of the binary log in which rplctl logs applied transactions (design D9)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`repair`: repair the rows that differ according to a report of verify, while the channel runs (man rplctl-design).
 
 This module decides which tables in the report can be repaired, and `rplctl.verify.repair` repairs the rows. Invariant:
-the command writes only rows that still differ. Before each write, it stores their old values as SQL that undoes it.
+the command writes only rows that still differ. Before each write, it stores SQL that restores the old values.
 """
 
 from __future__ import annotations
@@ -100,10 +100,11 @@ def repair(
 ) -> RepairResult:
     """Repair the rows that differ according to `report`, the file of a report. None means the channel's last report.
 
-    `dry_run` writes and starts nothing, and is the number of statements to return for each table. `says` receives the
-    progress. Raises UsageError if there is no usable report, or if the kind of the source or target permits no repair.
-    Raises SourceError or TargetError if a server reports an error, and NotRunning if the applier does not run. Raises
-    WaitTimeout if the applier makes no progress, and LockBusy if a verify or repair of the channel runs.
+    With a number as `dry_run`, nothing is written or started, and the result has this number of statements per table.
+    `says` receives the progress. Raises UsageError if there is no usable report, or if the kind of the source or target
+    permits no repair. Raises SourceError or TargetError if a server reports an error, and NotRunning if the applier
+    does not run. Raises WaitTimeout if the applier makes no progress, and LockBusy if a verify or repair of the channel
+    runs.
     """
     if dry_run is not None:
         refuse_pending_rename(config, channel_name)
@@ -183,10 +184,10 @@ def _report_of(channel: Channel, path: Path | None) -> VerifyReport:
 
 
 def _wait(seconds: float) -> bool:
-    """Wait, and return False. The function has the form of `Resolver.stopped`, which returns True after a signal to
-    stop.
+    """Wait for some seconds, and return False.
 
-    During a repair, a signal ends the process, so there is no such answer.
+    `Resolver.stopped` is a function that waits and returns True if the work must end. During a repair, a signal ends
+    the process itself, so the function always returns False.
     """
     time.sleep(seconds)
     return False

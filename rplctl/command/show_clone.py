@@ -72,7 +72,7 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
 
 
 def cloned(repositories: Repositories) -> list[ClonedTable]:
-    """Return the state of each table that was ever copied or is to be copied; [] if there is none."""
+    """Return the clone state of the channel: one row for each table of a copy; [] if no table was ever copied."""
     if not repositories.target_has("rplctl_clone"):
         return []
     with repositories.engine().connect() as connection:

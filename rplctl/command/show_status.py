@@ -149,7 +149,7 @@ class SlaveStatus:
     # the method that finds the position of a snapshot in the log: exact, GTID window or share lock; '' if unknown
     Clone_Step: str = _from("clone.clone_step")
     Clone_Reader_State: str = _from()
-    Clone_Last_Errno: int = _from("clone.last_errno")  # of the reader, until the next successful read
+    Clone_Last_Errno: int = _from("clone.last_errno")  # the reader's last error, until the next successful read
     Clone_Last_Error: str = _from("clone.last_error")
     Clone_Last_Hint: str = _from("clone.last_hint")
     Clone_Last_Error_Timestamp: str = _from()
@@ -168,8 +168,8 @@ class SlaveStatus:
 
 COLUMNS = tuple(f.name for f in fields(SlaveStatus))
 _TAKEN = [(f.name, *f.metadata["source"].split("."), f.type) for f in fields(SlaveStatus) if f.metadata["source"]]
-WORKLOG_COLUMNS = COLUMNS[: COLUMNS.index("Master_TLS_Version") + 1]  # the 57 of SHOW SLAVE STATUS
-SOURCE_COLUMNS = COLUMNS[: COLUMNS.index("Network_Namespace") + 1]  # the 60 of SHOW REPLICA STATUS
+WORKLOG_COLUMNS = COLUMNS[: COLUMNS.index("Master_TLS_Version") + 1]  # the 57 columns of SHOW SLAVE STATUS
+SOURCE_COLUMNS = COLUMNS[: COLUMNS.index("Network_Namespace") + 1]  # the 60 columns of SHOW REPLICA STATUS
 
 
 def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
@@ -322,25 +322,26 @@ def _verified(channel: Channel) -> dict[str, object]:
 
 
 def is_executed_further(master: MasterInfo, relay: RelayLogInfo) -> bool:
-    """True if the read position is out of date, because the applier is already past the end of the relay log that
-    belongs to it.
+    """True if the applier has passed the end of the relay log at which the receiver stored its read position.
+
+    Then the read position is out of date.
     """
     known = RelayLogPosition(master.flushed_relay_log_name, master.flushed_relay_log_pos)
     return bool(known.log_name and relay.master_log_name) and known.is_before(relay.relay_log_position)
 
 
 def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> int | None:
-    """Return the lag in seconds by MySQL's rule. None (NULL) if the applier does not run.
+    """Return the lag in seconds by MySQL's rule; None (NULL) if the applier does not run.
 
-    0 if everything is applied and both threads have reported lately. If one has not, the result is None, or the time
-    since the last report of the applier. If not everything is applied, the result is the age of one of these, the first
-    that is known:
+    If everything that was read is applied, the lag is 0. Otherwise, it is the age of the first of these that is known;
+    None if none is known:
 
     * the transaction that is being applied
     * the transaction that is being received
     * the last event that was read
 
-    It is None if none of them is known.
+    If the receiver is not connected or the applier has not reported lately, the result is never 0. Then it is None, or
+    at least the time since the applier's last report.
     """
     receiver, applier = threads.receiver, threads.applier
     said = receiver.status

@@ -55,7 +55,7 @@ class SkipResult:
     gtids: tuple[str, ...] = field(metadata={"column": "Skip_Gtids"})  # skipped when the applier reaches them
     notes: tuple[Note, ...]
     dry_run: bool
-    transactions: tuple[SkippedTransaction, ...] = ()  # of a dry run: those that are already received
+    transactions: tuple[SkippedTransaction, ...] = ()  # in a dry run, those that are already received
 
 
 def skip(config: Config, channel_name: str, count: int | None, gtids: str = "", *, dry_run: bool = False) -> SkipResult:
@@ -161,8 +161,9 @@ def _statement_of(run: EventRun) -> str:
 
 
 def _parts(gtids: str) -> tuple[str, ...]:
-    """Return the GTIDs as a list, in the form that the servers print: MariaDB's GTIDs one by one, a MySQL set per
-    source.
+    """Return the GTIDs as a list, in the form that the servers print.
+
+    GTIDs of MariaDB are separated, and a set of MySQL is divided by source.
     """
     parts = tuple(part.strip() for part in gtids.split(",") if part.strip())
     if not any(":" in part for part in parts):

@@ -151,8 +151,8 @@ def bring_up(
 def begun_early(repositories: Repositories, request: StartRequest) -> Iterator[Child | None]:
     """Start the applier before its channel is prepared, because Java needs seconds to start. Yield the process.
 
-    This is done only if all rows wait for Spark. Yield None if no applier is to be started, or if no file shows that
-    the channel exists. If the block does not let the applier go on, it is stopped at the end of the block.
+    This is done only if Spark decodes all rows on this host (spark=always). Yield None if no applier is to be started,
+    or if no file shows that the channel exists. If the block does not let the applier go on, it is stopped afterwards.
     """
     config, channel = repositories.config, repositories.channel
     given = {"spark_master": request.spark_master, "spark_conf": request.spark_conf}

@@ -55,9 +55,9 @@ def wait(
 ) -> WaitResult:
     """Return when the channel has reached the condition: either `state`, a word of STATES, or `position`.
 
-    Raises WaitTimeout after `timeout_s` seconds, and UsageError if not exactly one condition is given. Raises
-    NotRunning if a required thread does not run, and TargetError if the target reports a permanent error for the
-    position.
+    Raises UsageError unless exactly one condition is given, and WaitTimeout after `timeout_s` seconds. Raises
+    NotRunning if a required thread does not run. Raises TargetError if the position is in the target, which reports a
+    permanent error.
     """
     if (position is None) == (not state) or (state and state not in STATES):
         raise UsageError(f"wait requires --pos FILE:POS or --state {'|'.join(STATES)}")

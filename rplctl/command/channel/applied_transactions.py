@@ -27,7 +27,7 @@ _RESTART_S: Final = 20.0  # seconds that a killed applier has to come back
 class ChannelTransactions:
     """The state of one channel, in the form of the protocol `AppliedTransactions` in rplctl/verify/resolve.py.
 
-    `threads` are the threads that `verify` has started for its own run; None if it has started none.
+    `threads` are the threads that the command has started for its own work; None if it has started none.
     """
 
     def __init__(self, repositories: Repositories, threads: BroughtUp | None = None) -> None:
@@ -47,7 +47,9 @@ class ChannelTransactions:
         return marker.exec_position if marker is not None else position
 
     def runs(self) -> bool:
-        """True if both threads run, or ran within the last 20 s. Raises the error of a thread that `verify` started."""
+        """True if both threads run, or ran within the last 20 s. Raises the error of a thread that the command has
+        started.
+        """
         now = time.monotonic()
         if {RECEIVER, APPLIER}.issubset(running(self._repositories.channel)):
             self._ran_at = now
@@ -58,7 +60,8 @@ class ChannelTransactions:
     def model(self, side: TargetSide, name: TableName) -> TableModel | None:
         """Return the definition by which the applier writes the table; None if the table is unknown.
 
-        A target that is a MySQL or MariaDB server is asked for its own definition. Other targets store the source's.
+        A target that is a MySQL or MariaDB server is asked for its own definition. Other targets store the source's
+        definition.
         """
         server = statement_target(side.target)
         if server is not None:

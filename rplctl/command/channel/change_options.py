@@ -34,7 +34,7 @@ RECEIVE, EXECUTE, BOTH = "receive", "execute", "both"
 class ChangeOption:
     """One option of CHANGE MASTER TO, a row of the table.
 
-    `stores` names the field of a record that takes the value: `master.FIELD` or `relay.FIELD`. It is '' if the command
+    `stores` names the field of a record that stores the value: `master.FIELD` or `relay.FIELD`. It is '' if the command
     computes the fields.
     """
 

@@ -135,8 +135,8 @@ def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
 def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
     """Check that the channel can continue at the same position if it starts or stops using GTIDs.
 
-    Raises UsageError if the channel does not know its GTIDs, or its file position, or if its GTIDs are of the other
-    vendor.
+    Raises UsageError if the channel does not know the GTIDs or the file position that it then needs. Raises UsageError
+    also if its GTIDs are of the other vendor.
     """
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
     if any(after):
@@ -198,8 +198,8 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
 def _unknown_gtids(executed: str) -> str:
     """Return a text about missing GTIDs in `executed`; '' if none are visibly missing.
 
-    `executed` should contain all GTIDs before the channel's position. A set that does not begin with 1 lacks earlier
-    ones.
+    `executed` should contain all GTIDs before the channel's position. If the numbers of a server do not begin with 1,
+    its first GTIDs are missing.
     """
     if not executed:
         return "the applied GTIDs are unknown"
@@ -208,10 +208,9 @@ def _unknown_gtids(executed: str) -> str:
 
 
 def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> None:
-    """Raise UsageError 1650 if IGNORE_SERVER_IDS contains the channel's own server id and replicate_same_server_id is
-    on.
+    """Raise UsageError 1650 if IGNORE_SERVER_IDS contains the own server id, and replicate_same_server_id is on.
 
-    The two settings contradict each other, because the option asks for the events with this id.
+    The two settings contradict each other: the first ignores the events with this id, and the second asks for them.
     """
     if not (config.replicate_same_server_id and changes.ignore_server_ids):
         return
@@ -280,7 +279,7 @@ def new_master_info(
 ) -> MasterInfo:
     """Return MasterInfo after the change.
 
-    `purges` is True if the relay logs will be removed. If also no option names a position, the receiver fetches from
+    `purges` is True if the relay logs will be removed. Then, if no option names a position, the receiver fetches from
     `executed`.
     """
     moves = _moves(changes, "master")

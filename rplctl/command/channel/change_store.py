@@ -89,7 +89,7 @@ def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
 def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[MasterInfo, RelayLogInfo]:
     """Return the stored records, or the records of a new channel with a Master_id of its own (WL#2775 REQ-2).
 
-    A new channel with a TABLE repository also creates the tables, except in a dry run.
+    For a new channel with a TABLE repository, the tables are created, too, except in a dry run.
     """
     config, channel = repositories.config, repositories.channel.name
     if repositories.master_info.exists():
@@ -216,7 +216,7 @@ def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
     one.
 
     This is necessary if the source changes, or if the applier skips the executed transactions after the new position.
-    The definitions that were valid in the past would not match these tables.
+    The target's tables have the present definitions, and the earlier ones would not match them.
     """
     stored = repositories.relay()
     old, new = result.previous, result.master_info
@@ -279,7 +279,7 @@ def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
 
 
 def finish_pending_change(config: Config, channel: Channel) -> bool:
-    """Complete a CHANGE MASTER that was killed in the middle. True if there was one.
+    """Complete a CHANGE MASTER that was killed in the middle. True if there was one to complete.
 
     The caller has the admin lock of the channel.
     """

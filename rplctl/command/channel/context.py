@@ -96,7 +96,7 @@ class Repositories:
             self.refuse_unfit_target()
 
     def refuse_unfit_target(self) -> None:
-        """Raise UnfitTarget if the target is not the one to which the stored position belongs (design D29).
+        """Raise UnfitTarget if the stored position does not belong to this target (design D29).
 
         Raises TargetError if the target does not answer.
         """
@@ -109,8 +109,8 @@ class Repositories:
         return self.belonging().error is None
 
     def belonging(self) -> Belonging:
-        """Return the answer to the question whether the stored position belongs to this target, with the error if it
-        does not.
+        """Return the relation of the stored position to this target. Its `error` is None if the position belongs to the
+        target.
 
         Raises TargetError if the target does not answer.
         """
@@ -300,9 +300,7 @@ def refuse_changes(config: Config) -> None:
 
 
 def no_engine() -> Engine:
-    """Raise AssertionError. This function replaces the one that connects to the target where every repository is a
-    FILE.
-    """
+    """Raise AssertionError. A caller passes this instead of a function that connects, if every repository is a FILE."""
     raise AssertionError("a FILE needs no engine")
 
 
@@ -328,7 +326,9 @@ def one_engine() -> Iterator[None]:
 
 
 def _close_at_return(engine: Engine) -> None:
-    """Close each connection that a slow query still uses at the end of the block, as soon as the query returns it."""
+    """Close the connection of a query that is still running at the end of a `one_engine` block, as soon as it is
+    returned.
+    """
     from sqlalchemy import event
 
     event.listen(engine.pool, "checkin", lambda _, record: record.invalidate())
@@ -357,11 +357,10 @@ def open_repositories(config: Config, name: str) -> Repositories:
 
 
 def known_channels(config: Config, says: Callable[[Note], None] = lambda note: None) -> list[str]:
-    """Return the names of all channels, sorted. Commands that show or stop channels use it, because they need no
-    target.
+    """Return the names of all channels, sorted.
 
     If a target does not answer, the names come from the options and the folder, and `says` receives a note about this.
-    Raises TargetError if there are no such names.
+    So commands that show or stop channels work without the target. Raises TargetError if there are no such names.
     """
     found = find_channels(config, engine_of)
     known = {name.casefold() for name in (*found.names, *found.perhaps)}

@@ -38,11 +38,11 @@ def check_ahead(status: SlaveStatus, threads: Threads, critical_s: int) -> Itera
 
 
 def judge_purge(left_s: float, log_name: str, keeps_s: float) -> Iterator[Finding]:
-    """Yield a finding if the source purges the log `log_name`, which is read next, in `left_s` seconds, and this is
-    soon.
+    """Yield a finding if the source soon purges the log `log_name`, which is read next. `left_s` is the time until
+    then.
 
-    `keeps_s` is the number of seconds for which the source keeps its logs; 0 if their size decides. If it is short, the
-    warning comes later.
+    `keeps_s` is the time for which the source keeps its logs; 0 if their size decides. If it is short, the warning
+    comes later. Both times are in seconds.
     """
     critical, warning = (
         min(bound, keeps_s * share) if keeps_s else bound

@@ -51,7 +51,7 @@ def check_belonging(config: Config, channel: Channel) -> Iterator[Finding]:
     """
     with suppress(RplError):
         if is_missing_file(config.target_place) and not _has_applied(config, channel):
-            return  # a FILE needs no target then (design D16)
+            return  # the target's file is created later, and a FILE repository does not need it yet (design D16)
         with own_work():
             from rplctl.commit.belonging import belonging_of
 

@@ -37,9 +37,10 @@ class LeftOut:
         self._only, self._never = master.do_domain_ids, master.ignore_domain_ids
 
     def of(self, data: ByteArray, scan: GroupScan) -> NDArray[np.bool_]:
-        """Return an array with one value for each transaction in `scan`: True if the receiver ignores it.
+        """Return an array with one value for each group in `scan`: True if the receiver ignores the group.
 
-        `data` is the mapped log to which the offsets in the scan refer.
+        A group is a transaction, or an event between transactions. `data` is the mapped log to which the offsets in the
+        scan refer.
         """
         found = np.isin(_u32(data, scan.start + _SERVER_ID), self.servers)
         if self._only or self._never:
@@ -56,7 +57,8 @@ def _u32(data: ByteArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def folder_end(folder: Path, left_out: LeftOut | None = None) -> BinlogPosition:
-    """Return the position after the last complete transaction of the newest log that `left_out` does not ignore.
+    """Return the position after the last complete transaction of the newest log. `left_out` decides which ones do not
+    count.
 
     If the folder has no log, log_name is ''. If the newest log has no such transaction, the position is its start.
     """
@@ -85,8 +87,8 @@ def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
 
 
 def gtids_of_folder(folder: Path, master: MasterInfo, executed: str, left_out: LeftOut) -> str:
-    """Return one set of the executed GTIDs and the GTIDs in the folder's logs, without the transactions that `left_out`
-    ignores.
+    """Return the executed GTIDs and the GTIDs in the folder's logs as one set. Transactions that `left_out` ignores do
+    not count.
 
     Raises SourceError 1236 if the folder lacks transactions that follow the executed GTIDs.
     """

@@ -1,8 +1,8 @@
 """Test whether the receiver keeps up with the source's binary log, for `check --online`.
 
 Seconds_Behind_Master uses only events that were read. It is 0 while a receiver hangs, or is too slow to read anything.
-The receiver cannot reach the end of a busy source's log, which moves on. So the test notes the end once, and waits
-until the receiver has read up to this end.
+The end of a busy source's log moves on, so that the receiver never reaches it. So the test notes the end once, and
+waits until the receiver has read up to this position.
 """
 
 from __future__ import annotations

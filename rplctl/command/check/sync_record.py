@@ -1,8 +1,8 @@
 """Record the last time at which a channel had everything that its source had, for channels that cron runs.
 
 A successful `start --until-synced` writes the record. Its time is the time at which the start read the end of the
-source's log, because the rows are as old as this. The record also has a mark: cron runs the channel. A start that
-leaves its threads running removes the mark, but keeps the time.
+source's log, because the rows are as old as this. The record also has a mark, which says that cron runs the channel. A
+start that leaves its threads running removes the mark, but keeps the time.
 
 Invariant: only monitoring uses the record. Positions are only in the repositories (design D22).
 """

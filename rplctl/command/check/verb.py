@@ -64,7 +64,7 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
     delay_s: int = 0  # MASTER_DELAY: lag_s includes this time, but it does not count as lag
     sync_age_s: int | None = None  # seconds since the last sync of a channel run from cron
-    error: str = ""  # of a stopped thread; `text` contains it
+    error: str = ""  # the error of a stopped thread; `text` contains it
 
     @property
     def shown(self) -> list[dict[str, Any]]:

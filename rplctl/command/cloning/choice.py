@@ -128,7 +128,7 @@ class _Chosen:
     begun: Collection[TableName]  # tables that are already being copied
     names: Collection[TableName]  # all names, including sequences
     is_new: bool  # True for a channel without a position
-    clash: Sequence[TableName]  # tables that are the same table for the target
+    clash: Sequence[TableName]  # tables whose names the target cannot distinguish
 
     @property
     def stay(self) -> set[TableName]:
@@ -322,7 +322,7 @@ def _filter_to(choice: Choice) -> str:
 
 
 def _of_children(chosen: _Chosen) -> Iterator[RplError]:
-    """Yield an error for each table that is not in this copy but references a table that is.
+    """Yield an error for each table that is not in this copy, although it references a table in the copy.
 
     A table whose copy already runs also counts as not in this copy, because it has another snapshot.
     """

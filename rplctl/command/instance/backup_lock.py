@@ -55,7 +55,7 @@ class HeldLock:
 @dataclass(frozen=True, slots=True)
 class ReleasedLock:
     kind: str = field(metadata={"column": "Lock"})
-    pid: int | None  # of the process that held the lock; None: the lock was free
+    pid: int | None  # the process that held the lock; None if the lock was free
 
 
 def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: float = HOLDER_TIMEOUT_S) -> HeldLock:

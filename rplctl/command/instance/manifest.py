@@ -36,8 +36,9 @@ class Manifest:
     targets: Mapping[str, tuple[str, ...]]  # SQLite file of the backup → its channels
 
     def folder_of(self, name: str) -> str | None:
-        """Return the original folder of a file that was outside of the instance; None if the file was inside. `name`:
-        in the backup.
+        """Return the original folder of a binary log from outside of the instance; None for all other files.
+
+        `name` is the path of the file in the backup.
         """
         return self.outside.get(str(PurePosixPath(name).parent))
 

@@ -101,7 +101,8 @@ def unit_folder(given: Path | None) -> Path:
 def write_units(config: Config, folder: Path, *, force: bool) -> Units:
     """Write the units into `folder`. `force` overwrites files that somebody has changed.
 
-    Otherwise such a file raises UsageError before the first write. Raises RplError if a unit cannot be written.
+    Without `force`, raises UsageError before the first write if there is such a file. Raises RplError if a unit cannot
+    be written.
     """
     is_system = folder != user_folder()
     wanted = dict(_units(config, is_system=is_system))

@@ -48,7 +48,10 @@ class BroughtUp:
         return bool(self._own)
 
     def run(self) -> None:
-        """Start the threads of the channel that do not run yet. Raises the errors of `start`."""
+        """Start the threads of the channel that do not run yet. If `holds_still`, start only the receiver.
+
+        Raises the errors of `start`.
+        """
         roles = (RECEIVER,) if self.holds_still else ROLES
         if not set(roles).issubset(running(self._channel)):
             self._own += bring_up(self._config, self._channel.name, StartRequest(roles=roles, is_passing=True))[1]

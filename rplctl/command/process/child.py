@@ -67,9 +67,10 @@ def spawn(channel: Channel, role: str, arguments: Sequence[str], environment: Ma
 
 
 def spawn_early(channel: Channel, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
-    """Start an applier that starts Spark and then waits for `go_on`. It ends if this process ends before.
+    """Start an applier that starts Spark and then waits for `go_on`. So Spark starts while the channel is still
+    prepared.
 
-    So Spark starts while this process still prepares the channel.
+    If this process ends first, the applier ends, too.
     """
     command, started = _command(channel, APPLIER, [*arguments, OPTIONS_FOLLOW]), time.time()
     reading, writing = os.pipe2(os.O_CLOEXEC)
@@ -154,7 +155,7 @@ def leave_running(children: Sequence[Child]) -> None:
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open a log file to append to it, with mode 0600. A file that has become too large is renamed before.
+    """Open a log file to append to it, with mode 0600. If it is too large, its content is first moved to another file.
 
     Raises OSError if it cannot be opened.
     """

@@ -35,7 +35,7 @@ class Service:
         return bool(self._address)
 
     def say(self, **words: str) -> None:
-        """Send a message to systemd without waiting, for example `READY="1"`. Do nothing if no systemd runs this
+        """Send a message to systemd without waiting, for example `READY="1"`. Do nothing if systemd does not run this
         process.
         """
         if not self._address:

@@ -97,8 +97,8 @@ ALL_KINDS: Final = (*KINDS, *BESIDES)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrashCase:
     point: str
-    mode: str  # of MODES; '-' if nothing is applied
-    kind: str  # of ALL_KINDS
+    mode: str  # a key of MODES; '-' if nothing is applied
+    kind: str  # a word of ALL_KINDS
     expected: str
 
 

@@ -212,9 +212,9 @@ def apply_by_spark(config: Config, end: State, say: Say) -> None:
 def apply(config: Config, end: State, say: Say, *, per_commit: int = 0, pipeline: Pipeline | None = None) -> None:
     """Run the applier from its stored position to `end`.
 
-    Report the start position, each committed position and the end position. Report the digest of the target's rows with
-    the first and the last. `per_commit` is the most transactions in a batch; 0 means no limit. Raises RplError if the
-    applier fails.
+    Report the start position, each committed position and the end position. The first and the last report also have the
+    digest of the target's rows. `per_commit` is the maximum number of transactions in a batch; 0 means no limit. Raises
+    RplError if the applier fails.
     """
     from rplctl.applier.apply.batch import BatchApplier
     from rplctl.commit.position_store import open_position_store

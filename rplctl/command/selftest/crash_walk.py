@@ -93,7 +93,7 @@ class CrashWalk:
         self._number += 1
         folder = self._folder / str(self._number)
         seen = self._walked(case, folder)
-        shutil.rmtree(folder, ignore_errors=True)  # not after an error: `close` needs the folder's name
+        shutil.rmtree(folder, ignore_errors=True)  # an interruption leaves it: `close` needs its name
         return seen
 
     def _walked(self, case: CrashCase, folder: Path) -> str:
@@ -142,7 +142,7 @@ class CrashWalk:
     def _begin(self, case: CrashCase, config: Config, first: State) -> None:
         """Create an instance in the state `first`, before the transactions of the case.
 
-        If the target is a file, the state is made only once for each mode and kind, and then copied.
+        If the target is not a server, the state is made only once for each mode and kind, and then copied.
         """
         base = self._folder / f"{case.mode} {case.kind}"
         if self._scratch is not None:
@@ -271,7 +271,7 @@ def _failure(outcome: ChildOutcome) -> str:
 
 
 def _must(outcome: ChildOutcome) -> ChildOutcome:
-    """Return the outcome of a step that must succeed before the kill. Raises RplError if it failed."""
+    """Return the outcome of a step that must succeed. Raises RplError if it failed."""
     if failure := _failure(outcome):
         raise RplError(failure, errno=outcome.errno)
     return outcome
