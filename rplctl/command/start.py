@@ -51,9 +51,10 @@ def start(
 ) -> StartResult:
     """Start the threads of the channel. With `until_synced` or `foreground`, call `begun` when they run, and wait.
 
-    `progress` receives the position while the command waits. Raises NotConfigured if the channel does not exist,
-    UsageError 1277 for a wrong UNTIL condition, RepositoryConflict if a record is in both repositories, and the error
-    of a thread that ends at once. Raises WaitTimeout or StoppedEarly if the wait ends before its condition is met.
+    `progress` receives the position while the command waits. Raises NotConfigured if the channel does not exist, and
+    UsageError 1277 for a wrong UNTIL condition. Raises RepositoryConflict if a record is in both repositories, and the
+    error of a thread that ends at once. Raises WaitTimeout or StoppedEarly if the wait ends before its condition is
+    met.
     """
     check_request(request)
     if not (request.foreground or request.until_synced):

@@ -48,8 +48,8 @@ def refuse_missing_folder(config: Config) -> None:
 def add_user(config: Config, name: str, role: str, password: str | None, *, native: bool = False) -> UserAdded:
     """Add an account. If `password` is None, rplctl generates one. `native` chooses the plugin mysql_native_password.
 
-    Raises UsageError if the account exists or a value is not valid, NotConfigured if the instance does not exist, and
-    ConfigError if the file of accounts is not usable.
+    Raises UsageError if the account exists or a value is not valid. Raises NotConfigured if the instance does not
+    exist, and ConfigError if the file of accounts is not usable.
     """
     given = random_password() if password is None else password
     with _changing(config) as accounts:
