@@ -51,7 +51,7 @@ from rplctl.relay_log.log_file import (
     sync_file,
 )
 from rplctl.relay_log.purge import finish_purge, purge_names, registered_names
-from rplctl.relay_log.useful import useless_because
+from rplctl.relay_log.useful import reason_not_to_apply
 
 _NO_RELAY_LOG: Final = RelayLogPosition("", 0)
 _NOWHERE: Final = BinlogPosition("", FIRST_EVENT_POSITION)
@@ -133,7 +133,7 @@ def plan_recovery(
     listed = [name for name in index.names() if name not in purged]
     files = [name for name in index.files() if name not in purged]
     kept, notes = choose_logs(listed, files)
-    if why := useless_because(index, kept, relay_log_info, master_info.place, by_gtid=master_info.uses_gtid):
+    if why := reason_not_to_apply(index, kept, relay_log_info, master_info.place, by_gtid=master_info.uses_gtid):
         notes.append(f"{why}: all are removed, and all events that are not executed are fetched again")
         kept = []
     uses_gtid = master_info.uses_gtid

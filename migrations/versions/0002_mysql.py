@@ -23,7 +23,7 @@ from rplctl.repository.layout import (
     Row,
     layout_of,
     read_rows,
-    take_to,
+    rebuild_table,
 )
 from rplctl.repository.table import channels_of_ids
 
@@ -129,7 +129,7 @@ def upgrade() -> None:
 
     for name in NAMES:
         if layout_of(connection, name) == WL2775:
-            take_to(connection, name, columns, from_worklog, rep_engine)
+            rebuild_table(connection, name, columns, from_worklog, rep_engine)
 
 
 def downgrade() -> None:
@@ -152,7 +152,7 @@ def downgrade() -> None:
 
     for name in NAMES:
         if layout_of(connection, name) == MYSQL_LAYOUT:
-            take_to(connection, name, worklog_columns, to_worklog, "")
+            rebuild_table(connection, name, worklog_columns, to_worklog, "")
 
 
 def _rows_in(connection: Connection, name: str, layout: str) -> list[Row]:

@@ -24,7 +24,7 @@ from rplctl.repository.layout import (
     Row,
     layout_of,
     read_rows,
-    take_to,
+    rebuild_table,
 )
 
 revision = "0003"
@@ -77,7 +77,7 @@ def upgrade() -> None:
     for channel in sorted({row["channel_name"] for name in old for row in read_rows(connection, name)} - set(ids)):
         ids[channel] = max(ids.values(), default=0) + 1
     for name in old:
-        take_to(
+        rebuild_table(
             connection, name, columns, lambda row: {**row, **NEW, "master_id": ids[row["channel_name"]]}, rep_engine
         )
 
@@ -86,4 +86,4 @@ def downgrade() -> None:
     connection = op.get_bind()
     for name in NAMES:
         if layout_of(connection, name) == OURS:
-            take_to(connection, name, _mysql_columns, lambda row: row, "")
+            rebuild_table(connection, name, _mysql_columns, lambda row: row, "")

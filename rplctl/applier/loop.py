@@ -20,7 +20,7 @@ from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.feed.relay_watch import POLL_S
 from rplctl.applier.feed.until import groups_before, is_met
 from rplctl.applier.options import Until
-from rplctl.applier.outage import TargetLook
+from rplctl.applier.outage import TargetPoll
 from rplctl.applier.run import Connection, Run
 from rplctl.applier.spark.failure import TasksFailed
 from rplctl.applier.spark.splits import SMALLEST_SPLIT
@@ -54,7 +54,7 @@ class Loop:
         self._feed = RelayFeed(run.channel, patience_s, by_gtid=by_gtid, source_place=place, zones=zones)
         self._ahead: Prefetch[RelayGroups | None] = Prefetch(RelayLogError)
         self._copying = Copying(run, connection)
-        self._look = TargetLook(self._target, self._store)
+        self._look = TargetPoll(self._target, self._store)
         self._purged_to = self._work.info.relay_log_name
         self._is_held = False  # True if the next group is not permitted by UNTIL
         self._is_named = False  # True if the target has the source's name

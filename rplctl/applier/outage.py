@@ -73,7 +73,7 @@ def lock_waits_shown(target: Target, report: Report, position: Callable[[], obje
             ended.set()
 
 
-class TargetLook:
+class TargetPoll:
     """Polls the target while there is nothing to apply, so that the status is true.
 
     The status may show "0 seconds behind" only if the target answers, and if no other applier has taken over the

@@ -43,7 +43,7 @@ from rplctl.clone.reading import (
     copied_table,
     names_of,
     show_snapshots,
-    telling_tables,
+    tables_showing_changes,
 )
 from rplctl.clone.report import CloneReport
 from rplctl.clone.snapshot_method import (
@@ -53,7 +53,7 @@ from rplctl.clone.snapshot_method import (
     SnapshotMethod,
     TableGroup,
     method_of,
-    place_of_window,
+    position_of_window,
 )
 from rplctl.clone.throttle import HistoryGrows, Throttle, read_limits
 from rplctl.config import Config
@@ -216,7 +216,7 @@ class Cloner:
         if not orders_commits(source.query):
             return None
         found = [table for name in names if (table := copied_table(name, source, is_locked=True)) is not None]
-        last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], telling_tables(found))
+        last = LastRow(source.received, lambda name: read_table(source.about, *name)[0], tables_showing_changes(found))
         return last if last.lock() is not None else None
 
     def _read_snapshot(self, group: int, asked: TableGroup, method: SnapshotMethod) -> None:
@@ -280,7 +280,7 @@ class Cloner:
             with _worthless_after_error(begun):
                 counts = self._reader(begun, source, held.locking).read_all()
                 self._hold()
-                place = place_of_window(asked, held, tables)
+                place = position_of_window(asked, held, tables)
                 if place is None:
                     raise _Written(names, "during the reading")
                 begun = replace(begun, low=place)

@@ -23,7 +23,7 @@ from rplctl.errors import SourceError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
-from rplctl.relay_log.received import Received, alike, ddl_behind
+from rplctl.relay_log.received import Received, alike, ddl_after
 from rplctl.result_set.columns import selected_columns
 from rplctl.schema.bounds import Chunk, chunk_key, condition, next_chunk, row_bytes
 from rplctl.schema.source_catalog import quote, read_table
@@ -206,11 +206,13 @@ def check_names(groups: RelayGroups, begun: StoredSnapshot) -> None:
 
     Another table may have got this name since, for example when gh-ost swaps tables.
     """
-    if at := ddl_behind(groups, begun.position, frozenset(table.name for table in begun.tables)):
+    if at := ddl_after(groups, begun.position, frozenset(table.name for table in begun.tables)):
         raise BeginAgain(f"DDL at {at} names {names_of(begun.tables)}")
 
 
-def telling_tables(tables: Sequence[CopiedTable], names: Sequence[TableName] = ()) -> frozenset[TableName] | None:
+def tables_showing_changes(
+    tables: Sequence[CopiedTable], names: Sequence[TableName] = ()
+) -> frozenset[TableName] | None:
     """Return the tables whose rows events in the log show a change of the copied `tables`.
 
     `names`: tables of the group that may have been dropped, so that they are also included. The result is None, which

@@ -25,13 +25,13 @@ from rplctl.clone.chunk_file import SnapshotPosition
 from rplctl.clone.folder import CopiedTable
 from rplctl.clone.last_row import LastRow
 from rplctl.clone.read_from import READ_SOURCE, refuse_foreign
-from rplctl.clone.reading import CopySource, telling_tables
+from rplctl.clone.reading import CopySource, tables_showing_changes
 from rplctl.clone.shown_end import ShownEnd, shown_by
 from rplctl.errors import SourceError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.reader import RelayGroups
-from rplctl.relay_log.received import changed, count_up_to, ddl_behind, gtids_of, named_by_ddl
+from rplctl.relay_log.received import changed, count_up_to, ddl_after, gtids_of, named_by_ddl
 from rplctl.schema.source_catalog import read_table, unless_gone
 from rplctl.schema.statement import TableName
 from rplctl.source.snapshot import RowLock, Snapshot, SnapshotKind, SourcePosition, gtids_at, settled_end, snapshot
@@ -137,7 +137,7 @@ class Exact:
         low = shown.low.position
         assert low is not None
         received = self.group.received(log_end(self.group.source.query))
-        found = [ddl_behind(groups, low, frozenset(self.group.names)) for groups in received]
+        found = [ddl_after(groups, low, frozenset(self.group.names)) for groups in received]
         return any(found)
 
 
@@ -186,7 +186,7 @@ class OnReplica:
         assert end.position is not None
         refuse_foreign(gtids, end.gtids, source.copy)
         self._refuse_other_tables(tables)
-        about, plain = telling_tables(tables, group.names), frozenset(group.names)
+        about, plain = tables_showing_changes(tables, group.names), frozenset(group.names)
         found = ShownEnd(surely=shown.low.gtids, shown=gtids, position=before.position, names=about, plain=plain)
         for groups in group.received(end.position):
             found.look(groups)
@@ -226,7 +226,7 @@ def method_of(group: TableGroup, last: LastRow | None) -> SnapshotMethod | None:
     return LastRowLock(group, last)
 
 
-def place_of_window(
+def position_of_window(
     group: TableGroup,
     shown: Snapshot,
     tables: list[CopiedTable],
@@ -245,7 +245,7 @@ def place_of_window(
     is_exact = source.step is SnapshotKind.EXACT
     seen = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(shown.low.gtids)
     gtids = MysqlGtidSet() if is_exact else MysqlGtidSet.parse(source.applied.gtids).union(seen)
-    about, plain = telling_tables(tables, names), frozenset(names)
+    about, plain = tables_showing_changes(tables, names), frozenset(names)
     is_changed = False
     for groups in group.received(end):
         look(groups)
@@ -264,7 +264,7 @@ def _in_window(
     tables: list[CopiedTable],
     look: Callable[[RelayGroups], None] = lambda groups: None,
 ) -> Opened | Retry:
-    place = place_of_window(group, shown, tables, look)
+    place = position_of_window(group, shown, tables, look)
     return Opened(place, tables) if place is not None else Retry("a table was changed while the snapshot was opened")
 
 

@@ -41,7 +41,7 @@ from rplctl.command.channel.change_store import (
     stored_records,
 )
 from rplctl.command.channel.context import APPLIER, RECEIVER, ROLES, Note, Repositories, administer, running
-from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
+from rplctl.command.channel.lost_record import is_lost, lost_record, record_from_marker
 from rplctl.config import Config
 from rplctl.errors import TargetError, must_stop
 from rplctl.info import MasterInfo, RelayLogInfo
@@ -71,7 +71,7 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
         if not created and is_lost(repositories, master):
             relay = _lost(repositories, changes, master, dry_run=dry_run) or relay
         stands = created and repositories.relay_log_info.exists()
-        master = plan.taken_for_the_same(changes, master) if stands else master
+        master = plan.with_given_source(changes, master) if stands else master
         plan.check_dependencies(changes, master, relay)
         plan.check_own_id(config, channel, changes)
         stays: tuple[Note, ...] = ()
@@ -131,7 +131,7 @@ def _lost(
 
     Raises RplError 1201 if there is no marker and the changes name neither a position nor another source.
     """
-    found = made_again(repositories, master, dry_run=dry_run)
+    found = record_from_marker(repositories, master, dry_run=dry_run)
     if found is None and not (plan.names_position(changes) or plan.names_other_source(changes, master)):
         raise lost_record(repositories, master)
     return found

@@ -21,10 +21,10 @@ from rplctl.command.channel.applied_transactions import ChannelTransactions
 from rplctl.command.channel.context import RECEIVER, one_engine, open_repositories, refuse_lake, running
 from rplctl.command.channel.peers import refuse_silent_peers
 from rplctl.command.channel.watched import watched_peers
-from rplctl.command.process.brought_up import BroughtUp, brought_up, left_as_it_is
+from rplctl.command.process.brought_up import BroughtUp, brought_up, threads_unchanged
 from rplctl.command.show_clone import cloned
 from rplctl.command.verify import is_copied, why_not
-from rplctl.commit.position_store import position_holder
+from rplctl.commit.position_store import commit_blocker
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.config import Config
 from rplctl.decode.filter_rules import ReplicationFilter
@@ -121,8 +121,8 @@ def repair(
         threads: BroughtUp | None = None
         if dry_run is None:
             threads = opened.enter_context(brought_up(config, channel))
-            holds_still = threads.holds_still
-        elif holds_still := opened.enter_context(left_as_it_is(config, channel)):
+            is_unchanging = threads.is_unchanging
+        elif is_unchanging := opened.enter_context(threads_unchanged(config, channel)):
             repositories.refuse_unfit_target()
             refuse_half_committed(channel, repositories.engine)
         applied = ChannelTransactions(repositories, threads)
@@ -145,11 +145,11 @@ def repair(
         received = Received(channel, source.server_id, by_gtid=master.uses_gtid)
         receives = threads is not None or RECEIVER in running(channel)
         resolver = Resolver(
-            source=source, side=side, received=received, applied=applied, stopped=_wait, holds_still=holds_still,
+            source=source, side=side, received=received, applied=applied, stopped=_wait, is_unchanging=is_unchanging,
             receives=receives,
         )  # fmt: skip
         undo = UndoFolder(channel.undo_folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-        repairer = Repairer(resolver, target, position_holder(config, channel, target.engine), undo, lock, dry_run)
+        repairer = Repairer(resolver, target, commit_blocker(config, channel, target.engine), undo, lock, dry_run)
         work = _Repair(repairer, applied, ReplicationFilter.from_config(config), away, says)
         try:
             tables = tuple(work.tables(found))

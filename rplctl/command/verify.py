@@ -222,7 +222,7 @@ class _Verify:
         self._rules = ReplicationFilter.from_config(self._config)
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._rows, self._expected, self._waits = 0, 0, ""
-        self._holds_still = threads is not None and threads.holds_still
+        self._holds_still = threads is not None and threads.is_unchanging
         self._is_fresh = threads is not None and threads.has_begun_some
         self._applied = ChannelTransactions(repositories, threads)
         self._applied.runs()  # notes whether the threads run now; if they do not, verify does not wait for them
@@ -370,7 +370,7 @@ class _Verify:
         tells, stopped = self._wait, self._stop.wait
         return Resolver(
             source=source, side=side, received=received, applied=self._applied, stopped=stopped, tells=tells,
-            holds_still=self._holds_still,
+            is_unchanging=self._holds_still,
         )  # fmt: skip
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:

@@ -33,7 +33,7 @@ from sqlalchemy import Connection, Engine, delete, update
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.commit.marker import file_counts, read_marker
+from rplctl.commit.marker import is_file_edited, read_marker
 from rplctl.commit.step import CommitMode
 from rplctl.commit.written_source import note_written, was_written_last
 from rplctl.config import Config
@@ -240,7 +240,7 @@ def _has_all(marker: RelayLogInfo | None, file: RelayLogInfo | None, *, in_step:
     A failover removes no GTIDs, so a target that lacks some is older than the FILE. The result is also True if there is
     no marker or no FILE to compare, or if the operator has edited the FILE.
     """
-    if marker is None or file is None or file_counts(file, in_step):
+    if marker is None or file is None or is_file_edited(file, in_step):
         return True
     return not file.gtid_executed or is_executed(file.gtid_executed, marker.gtid_executed)
 

@@ -68,11 +68,11 @@ class MarkerPositionStore(PositionStore):
             claim_channel(connection, self._channel, self.owner, self.mode)
             info = self._repository.read()
             assert marker is not None  # a command stops the applier before it removes the marker
-            is_set = info.gtid_executed and file_counts(info, in_step)  # import-info may set the GTIDs alone
+            is_set = info.gtid_executed and is_file_edited(info, in_step)  # import-info may set the GTIDs alone
             if info.is_at(marker) and not is_set:
                 info = replace(info, gtid_executed=marker.gtid_executed)
             else:
-                stored, info = info, one_that_counts(info, marker, in_step)
+                stored, info = info, valid_position(info, marker, in_step)
                 if info is stored:
                     self._set(connection, **self._row(info))
         self._flush(info, force=True)
@@ -176,18 +176,18 @@ def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | No
     return info.at(relay, BinlogPosition(row.Master_log_name, row.Master_log_pos)), bool(row.File_in_step)
 
 
-def one_that_counts(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
+def valid_position(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
     """Return `info`, the record in the file, with the valid position: the file's or the marker's.
 
     `in_step`: the marker's column File_in_step. A warning is logged if the file has a later position than the marker.
     """
-    counts = info.is_at(marker) or file_counts(info, in_step)
+    counts = info.is_at(marker) or is_file_edited(info, in_step)
     if marker.exec_position.is_before(info.exec_position):
         log.warning(*_ahead(info, marker, counts))
     return info if counts else info.moved_to(marker)
 
 
-def file_counts(info: RelayLogInfo, in_step: bool) -> bool:
+def is_file_edited(info: RelayLogInfo, in_step: bool) -> bool:
     """True if somebody edited the file `info` after an orderly stop, so that its position is used, not the marker's.
 
     `in_step`: the marker's column File_in_step, which is true after an orderly stop.
@@ -204,7 +204,7 @@ def has_gone_back(channel: str, engine: Engine, info: RelayLogInfo) -> bool:
     with mapped_errors(engine.dialect.name), engine.connect() as connection:
         marker, in_step = read_marker(connection, channel)
     behind = marker is not None and marker.exec_position.is_before(info.exec_position)
-    return behind and not file_counts(info, in_step)
+    return behind and not is_file_edited(info, in_step)
 
 
 def rename_relay_logs(connection: Connection, channel: str, renamed: Callable[[str], str]) -> None:

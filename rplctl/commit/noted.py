@@ -229,7 +229,7 @@ class StatementNotes:
             crash_point("crash_statement_after_commit")
         self._answered = self.event + 1
 
-    def begin_kept(self, tables: Collection[TableName]) -> None:
+    def begin_nontransactional(self, tables: Collection[TableName]) -> None:
         """Write a note before the first event of a transaction that changes the nontransactional `tables`.
 
         A crash or a rollback keeps the changes of such tables. Raises RplError 1593 if the note of an earlier applier
@@ -247,7 +247,7 @@ class StatementNotes:
                 hint=_HINT.format("its changes of these tables", self._channel),
             )
 
-    def nothing_kept(self) -> None:
+    def record_no_change(self) -> None:
         """Record that the transaction has failed before it changed a row of a nontransactional table.
 
         `failed` then writes to the note that no event is committed.

@@ -138,7 +138,7 @@ def open_notes(store: PositionStore, target: StatementTarget, channel: Channel, 
     return StatementNotes(target, channel.name, info, position_follows=store.mode is CommitMode.XA)
 
 
-def position_holder(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:
+def commit_blocker(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:
     """Return a function that blocks the applier's commits; None if the target does not store the position (mode xa).
 
     `repair` needs the function, because it changes rows of the target while the applier runs. The function locks the

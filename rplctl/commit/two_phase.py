@@ -27,7 +27,7 @@ from typing import cast
 from sqlalchemy import Connection, Engine
 
 from rplctl.commit.ambiguous_commit import until_answered
-from rplctl.commit.marker import one_that_counts, read_marker, remove_marker
+from rplctl.commit.marker import read_marker, remove_marker, valid_position
 from rplctl.commit.participants.base import PositionParticipant
 from rplctl.commit.step import CommitMode, CommitStep, PositionStore, taken_over
 from rplctl.commit.xid import xid_of
@@ -73,7 +73,7 @@ class XaPositionStore(PositionStore):
             marker, in_step = read_marker(connection, info.channel_name)
         before = info
         if marker is not None:
-            info = one_that_counts(info, marker, in_step)
+            info = valid_position(info, marker, in_step)
         with mapped_errors(self._engine.dialect.name):
             claim_alone(self._engine, info.channel_name, self.owner, self.mode)
         if not info.left_at:  # a set `left_at` shows that the target must have a row in rplctl_channel_owner (D29)

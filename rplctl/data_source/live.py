@@ -36,7 +36,7 @@ from rplctl.event.types import EventType
 from rplctl.info import MasterInfo
 from rplctl.locks import FileLock
 from rplctl.position import FIRST_EVENT_POSITION, BinlogPosition, is_log_name
-from rplctl.receiver.pull import refuse_log_begun_anew
+from rplctl.receiver.pull import refuse_rewritten_log
 from rplctl.secret import PasswordSources, find_password
 from rplctl.source.base import Bytes, DumpStart, ReplicaIdentity, fatal_reading_binlog
 from rplctl.source.dump import LiveStream, open_stream
@@ -136,7 +136,7 @@ class LiveLogs:
         self._is_same = False  # True if the server's current log is the log in the folder
         self.folder = server.spool  # from the first poll on: the folder of the logs
 
-    def all_there_is(self, end: BinlogPosition | None = None) -> Path:
+    def copy_until_now(self, end: BinlogPosition | None = None) -> Path:
         """Copy everything that the source has logged until now, at most to `end`, and return the folder of the copies.
 
         Raises SourceError if the source reports an error, ConfigError if the password cannot be read, and OSError if a
@@ -155,13 +155,13 @@ class LiveLogs:
                 self._take(self._config.replica_net_timeout)
         return self.folder
 
-    def what_came(self) -> Path:
+    def copy_new_bytes(self) -> Path:
         """Copy the bytes that have arrived since the last poll, and return the folder of the copies.
 
         If the connection is lost, the next poll opens a new one.
         """
         if self._stream is None:
-            return self.all_there_is()
+            return self.copy_until_now()
         with self._lock():
             taken = 0
             try:
@@ -256,7 +256,7 @@ class LiveLogs:
 
     def _refuse_other_log(self, description: bytes) -> None:
         try:
-            refuse_log_begun_anew(read_head(self._path), description, self._place)
+            refuse_rewritten_log(read_head(self._path), description, self._place)
         except SourceError as error:
             error.hint = "set option spool to another folder, or remove the server's logs from this folder"
             raise

@@ -254,7 +254,7 @@ class BinlogStreamReader(_Reads, api.DataSourceStreamReader, SupportsTriggerAvai
 
     def _look(self) -> None:
         if self._live is not None:
-            self._options = replace(self._options, path=self._live.what_came())
+            self._options = replace(self._options, path=self._live.copy_new_bytes())
 
     def commit(self, end: dict[str, Any]) -> None:
         place = _place(end)
@@ -310,7 +310,7 @@ def _with_logs(options: QueryOptions) -> QueryOptions:
     if live is None:
         return options
     try:
-        return replace(options, path=live.all_there_is(options.end))
+        return replace(options, path=live.copy_until_now(options.end))
     finally:
         live.close()
 

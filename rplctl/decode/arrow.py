@@ -61,7 +61,7 @@ def column_array(  # noqa: PLR0913 - the cells, and their format
         return _numbers(floats, cells).cast(wanted)
     if kind in SHEETS and column.type != "time":
         return _printed(SHEETS[kind](cells, fmt), cells, column, wanted, zero_null=zero_null)
-    if _lies_as_it_is(fmt, cells, images, number):
+    if _can_use_logged_bytes(fmt, cells, images, number):
         buffer, offsets = gather(cells)
         is_text = fmt.charset is not None and fmt.charset != "binary" and not is_utf8(fmt.charset)
         is_read = not is_text or int(buffer.max(initial=0)) < 128
@@ -74,7 +74,7 @@ def column_array(  # noqa: PLR0913 - the cells, and their format
     return pa.array(decoded, wanted)
 
 
-def _lies_as_it_is(fmt: ColumnFormat, cells: Cells, images: Images, number: int) -> bool:
+def _can_use_logged_bytes(fmt: ColumnFormat, cells: Cells, images: Images, number: int) -> bool:
     """True if the logged bytes can be used unchanged: bytes, or text in a character set that extends ASCII.
 
     The caller must still check that such text is UTF-8, or has only ASCII characters.

@@ -135,7 +135,7 @@ def _changes(piece: Piece, data: ByteArray, asked: Asked) -> Changes:
     wanted = ALL if counts_through else asked
     found = [table_changes(rows, run, starts) for rows in read_tables(run, _catalog(piece, run, wanted), wanted=wanted)]
     if counts_through:
-        found = [part for part in _counted_through(found) if _name(part.rows) in asked]
+        found = [part for part in _number_across_tables(found) if _name(part.rows) in asked]
     if piece.is_mixed or run.has_more_than_rows:
         undone = _undone(run)
         found = [_without(part, undone) for part in found] if undone else found
@@ -213,7 +213,7 @@ def _without_lone_diffs(images: Images) -> Images:
     return replace(images, cell_start=starts, is_diff=is_diff)
 
 
-def _counted_through(parts: list[TableChanges]) -> list[TableChanges]:
+def _number_across_tables(parts: list[TableChanges]) -> list[TableChanges]:
     """Number the rows of each compressed event consecutively, across all tables and in the order of the event."""
     if not parts:
         return parts

@@ -87,7 +87,7 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
         (images.cell_start, images.cell_length, images.is_diff),
         (images.ops, images.before, images.after),
         np.array(key_columns, np.int64),
-        telling_hashes(images, key_columns),
+        exact_key_hashes(images, key_columns),
         not full,
         np.full(max(16, 1 << (2 * most).bit_length()), -1, np.int32),  # slots of the hash table, at most half used
         np.empty(most, np.uint64),
@@ -108,7 +108,7 @@ def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
     )
 
 
-def telling_hashes(images: Images, columns: Sequence[int]) -> npt.NDArray[np.uint64]:
+def exact_key_hashes(images: Images, columns: Sequence[int]) -> npt.NDArray[np.uint64]:
     """Return a hash of the key in each image, or no hashes if different keys could have the same hash.
 
     With hashes, keys are compared without reading the cells again. Different keys have different hashes if the key is
@@ -179,7 +179,7 @@ def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: An
     """Return the number of the entry of a key. A key that is not in `table` becomes entry `size`.
 
     `image` has the cells of the key. A cell that the image lacks is taken from `other`. `exact_hashes` is the result of
-    `telling_hashes`.
+    `exact_key_hashes`.
     """
     starts, lengths = cells
     slots, hashes, key_images = table

@@ -232,7 +232,7 @@ class Pull:
     def _format_description(self, event: bytes, header: EventHeader) -> int:
         self._gtids.cut()
         if not self._is_open:
-            refuse_log_begun_anew(self._known_log, event, self._position)
+            refuse_rewritten_log(self._known_log, event, self._position)
             self._open(event)
         else:
             self._writer.append(event, 1)
@@ -366,7 +366,7 @@ def known_log(info: MasterInfo, recovered: RecoveryResult) -> bytes:
     return b"" if by_gtid or recovered.needs_new_relay_log else recovered.format_description
 
 
-def refuse_log_begun_anew(known: bytes, sent: bytes, position: BinlogPosition) -> None:
+def refuse_rewritten_log(known: bytes, sent: bytes, position: BinlogPosition) -> None:
     """Raise SourceError 1236 if the source has begun the log again since the last dump.
 
     `known` is the FORMAT_DESCRIPTION of the log in the last dump, and `sent` the one in the dump from `position` on.

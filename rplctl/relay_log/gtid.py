@@ -35,7 +35,7 @@ def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) 
     for name in names:
         with mapped_file(index.path(name)) as data:
             data = data[: last_size if name == names[-1] else len(data)]
-            end = _begins_behind(end, name, read_start(data).boundary)
+            end = _check_follows(end, name, read_start(data).boundary)
             for scan, after in walk(data, end):
                 found, last = gtids_at(data, scan.gtid_offset[scan.gtid_offset >= 0], scan.description_at)
                 mysql, mariadb = mysql.union(found), mariadb.add_last(last.domains)
@@ -56,7 +56,7 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> RelayLogPlace | N
     try:
         for name in index.names():
             with mapped_file(index.path(name)) as data:
-                before = _begins_behind(before, name, read_start(data).boundary)
+                before = _check_follows(before, name, read_start(data).boundary)
                 for scan, after in walk(data, before):
                     number = _first_not_in(executed, data, scan) if found is None else None
                     if number is not None:
@@ -75,7 +75,7 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> RelayLogPlace | N
     return found or place
 
 
-def _begins_behind(end: Boundary | None, name: str, start: Boundary) -> Boundary:
+def _check_follows(end: Boundary | None, name: str, start: Boundary) -> Boundary:
     """Return `start`, the boundary (file offset and source position) at which the relay log `name` begins.
 
     Raises BinlogFormatError if the previous relay log, which ends at the boundary `end`, ends at another source

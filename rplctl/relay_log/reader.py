@@ -39,7 +39,7 @@ from rplctl.relay_log.log_file import (
     read_start,
     start_of,
 )
-from rplctl.relay_log.useful import useless_because
+from rplctl.relay_log.useful import reason_not_to_apply
 
 FETCH_AGAIN = "to fetch the relay logs again, run: rplctl stop; rplctl recover --refetch; rplctl start"
 RECOVER = "to repair the relay logs, run: rplctl stop; rplctl recover; rplctl start"
@@ -110,7 +110,7 @@ class RelayLogReader:
         self._place, self._seen_size = None, -1
         names = self._index.names()
         place = self.source_place
-        if place and (why := useless_because(self._index, names, info, place, by_gtid=self._by_gtid)):
+        if place and (why := reason_not_to_apply(self._index, names, info, place, by_gtid=self._by_gtid)):
             raise self._useless(why, info)
         if info.relay_log_name in names:
             at = boundary_at(self._index.path(info.relay_log_name), info.relay_log_pos)

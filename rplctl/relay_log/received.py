@@ -103,7 +103,7 @@ class Received:
         self._reader = reader if is_open else None
         return is_open
 
-    def begin_behind(self, place: BinlogPosition) -> bool:
+    def begin_after(self, place: BinlogPosition) -> bool:
         """Begin after this position of the source's log. Return False if no event group in the relay logs begins there.
 
         Raises RelayLogError if the relay log is damaged.
@@ -246,7 +246,7 @@ def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName])
     return any(_may_name(text, database, "" if drops else name) for database, name in tables)
 
 
-def ddl_behind(groups: RelayGroups, place: BinlogPosition, tables: frozenset[TableName]) -> BinlogPosition | None:
+def ddl_after(groups: RelayGroups, place: BinlogPosition, tables: frozenset[TableName]) -> BinlogPosition | None:
     """Return the position after the first event group past `place` that may be a DDL statement about one of the tables.
 
     Return None if there is no such group. `named_by_ddl` decides about each group.

@@ -25,7 +25,7 @@ from rplctl.relay_log.log_file import start_of
 from rplctl.relay_log.origin import read_origin
 
 
-def useless_because(
+def reason_not_to_apply(
     index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo, place: str, *, by_gtid: bool
 ) -> str:
     """Return the reason why these relay logs do not continue the stored records, or '' if they do or if this is

@@ -89,7 +89,7 @@ def create(connection: Connection, name: str, columns: Columns, rep_engine: str)
     """Create the table in the given engine, with the server's comment.
 
     If the target supports column privileges, everyone may read all columns except the password. RENAME TABLE does not
-    move these privileges, so `take_to` grants them again after its RENAME.
+    move these privileges, so `rebuild_table` grants them again after its RENAME.
     """
     dialect = dialect_of(connection.dialect.name)
     options: dict[str, Any] = {"comment": COMMENTS[name.partition("__")[0]]}
@@ -116,7 +116,7 @@ def _readable(columns: Iterable[str]) -> list[str]:
     return [name for name in columns if name.lower() not in ("user_password", "password")]
 
 
-def take_to(
+def rebuild_table(
     connection: Connection,
     name: str,
     columns_of: Callable[[str, str], dict[str, Columns]],

@@ -182,7 +182,7 @@ class Target(Protocol):
 
     kind: str  # the kind's name in the registry
     bulk_rows: int  # tasks encode a table's rows from this number of net changes on (`TableChunk.bulk`); 0: never
-    takes_frames: bool  # encoded rows are length-prefixed, except for long rows
+    takes_length_prefixed: bool  # encoded rows are length-prefixed, except for long rows
     engine: Engine
 
     @property
@@ -289,7 +289,7 @@ class StatementTarget(Target, Protocol):
         the target replaces a collation that the target lacks.
         """
 
-    def judge_primary_keys(self, policy: str) -> None:
+    def set_primary_key_policy(self, policy: str) -> None:
         """Apply the policy (a value of REQUIRE_TABLE_PRIMARY_KEY_CHECK) to all later statements. Raises TargetError
         1235 if the server does not support the policy.
         """
@@ -320,7 +320,7 @@ class StatementTarget(Target, Protocol):
 
     def is_transactional(self, model: TableModel) -> bool: ...
 
-    def may_also_change(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
+    def other_nontransactional(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
         """Return nontransactional tables that the statement may change besides `named`, or all if `named` is empty."""
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:

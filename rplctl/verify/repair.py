@@ -192,7 +192,7 @@ class Repairer:
         try:
             with self.resolver.staged(pair, rows, keys) as changed:
                 staged = _Staged(pair, keys, source_rows(pair, images, self.target.kind), changed, delete_first)
-                if self.resolver.holds_still:  # the target's position is before that of the source's rows
+                if self.resolver.is_unchanging:  # the target's position is before that of the source's rows
                     staged.unknown.update(changed.keys)
                 return self._repaired(staged, dict(keys), out)
         except Unjudged:

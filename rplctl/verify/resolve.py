@@ -90,7 +90,7 @@ class Resolver:
     applied: AppliedTransactions
     stopped: Callable[[float], bool]  # waits the given seconds; True if verify must end
     tells: Callable[[str], None] = lambda _: None  # shows the reason for a wait; '' removes the reason after the wait
-    holds_still: bool = False  # True if the target does not change, because no applier runs
+    is_unchanging: bool = False  # True if the target does not change, because no applier runs
     receives: bool = True  # True if a receiver runs; only used if the target holds still
 
     @property
@@ -99,7 +99,7 @@ class Resolver:
 
         It is 1 if the target does not change, because another attempt has the same result then.
         """
-        return 1 if self.holds_still else MOST_ROUNDS
+        return 1 if self.is_unchanging else MOST_ROUNDS
 
     def resolve(self, pair: Pair, keys: list[Key]) -> Resolution:
         """Compare the rows with these keys on both sides.
@@ -141,10 +141,10 @@ class Resolver:
         Raises Unjudged if the relay logs before this position are purged.
         """
         place, at = self.applied.executed(), self.source.at
-        if self.holds_still:  # `staged` has examined everything after the target's position
+        if self.is_unchanging:  # `staged` has examined everything after the target's position
             return place
         if at is None or place != at:
-            if at is not None and not self.received.begin_behind(at):
+            if at is not None and not self.received.begin_after(at):
                 raise Unjudged
             changed.look_until(place, _SOURCE_S, self.stopped)
             if at is not None and self.received.is_lost:
@@ -170,10 +170,10 @@ class Resolver:
             self.side.stage(pair, rows(NOTHING))
             yield ChangedKeys(self.received, pair, at, MysqlGtidSet.parse(""))
             return
-        still = self.applied.executed() if self.holds_still else None
+        still = self.applied.executed() if self.is_unchanging else None
         if still is None:
             self._begin()
-        elif not self.received.begin_behind(still):
+        elif not self.received.begin_after(still):
             raise Unjudged
         source = self.source
         is_exact = source.step is SnapshotKind.EXACT
@@ -224,7 +224,7 @@ class Resolver:
         If the target does not change, because no applier runs, do nothing. Raises SourceError if the source reports an
         error, WaitTimeout if the target makes no progress, and NotRunning if the applier has stopped.
         """
-        if not self.holds_still:
+        if not self.is_unchanging:
             self._wait(self.source.at or log_end(self.source.about))
 
     def _wait(self, position: BinlogPosition, changed: ChangedKeys | None = None, keys: Sequence[Key] = ()) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from rplctl.applier.spark import session as spark
 from rplctl.applier.spark.failure import TasksFailed
-from rplctl.applier.spark.own_gateway import OwnSocket, Stranger, listeners
+from rplctl.applier.spark.own_gateway import ForeignListener, OwnSocket, listeners
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.config import Config
@@ -180,6 +180,6 @@ def test_a_port_that_another_user_listens_on_is_not_spoken_to() -> None:
         assert other.stdout is not None
         port = int(other.stdout.readline())
         assert listeners(port) == {NOBODY}
-        with pytest.raises(Stranger, match=f"another user listens on port {port} of Spark's Java process"):
+        with pytest.raises(ForeignListener, match=f"another user listens on port {port} of Spark's Java process"):
             OwnSocket().connect(("127.0.0.1", port))
         assert other.stdout.readline() == "b''\n", "not even the token was said"

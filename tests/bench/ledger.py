@@ -179,7 +179,7 @@ class Recorder:
             (RelayFeed, "next", clock.of(SCAN, RelayFeed.next)),
             (Prefetch, "take", clock.of(SCAN, Prefetch.take)),
             (loop, "plan_batches", clock.each(PLAN, loop.plan_batches)),
-            (bulk, "execute_frames", clock.of(SERVER, bulk.execute_frames)),
+            (bulk, "execute_length_prefixed", clock.of(SERVER, bulk.execute_length_prefixed)),
             (bulk, "load_local", clock.of(SERVER, bulk.load_local)),
             (MysqlTarget, "_send", clock.of(SERVER, MysqlTarget._send)),
             (MysqlTarget, "commit", clock.of(COMMIT, MysqlTarget.commit)),

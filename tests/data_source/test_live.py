@@ -35,7 +35,7 @@ def copied(server: MariadbServer | MysqlServer, folder: Path) -> Path:
     assert found is not None
     live = LiveLogs(found)
     try:
-        return live.all_there_is()
+        return live.copy_until_now()
     finally:
         live.close()
 
@@ -129,9 +129,9 @@ def test_a_stream_takes_what_comes_and_connects_again(tmp_path: Path) -> None:
                 server.sql("KILL " + str(server.sql(
                     "SELECT id FROM information_schema.processlist WHERE command = 'Binlog Dump'")[0][0]))  # fmt: skip
             if number == 4:
-                other.all_there_is()
+                other.copy_until_now()
             for _ in range(500):
-                folder = live.what_came()
+                folder = live.copy_new_bytes()
                 if logs(folder) == logs(own):
                     break
             assert logs(folder) == logs(own), number
@@ -167,12 +167,12 @@ def test_who_may_not_read_the_logs_is_told_what_is_missing(tmp_path: Path) -> No
         assert found is not None
         wrong = replace(found, info=replace(found.info, user_name="nobody"))
         with pytest.raises(SourceError, match="Access denied") as denied:
-            LiveLogs(wrong).all_there_is()
+            LiveLogs(wrong).copy_until_now()
         assert "--master" not in denied.value.hint
         (tmp_path / "password").write_text("x")
         poor = replace(found, info=replace(found.info, user_name="poor"))
         with pytest.raises(SourceError) as denied:
-            LiveLogs(poor).all_there_is()
+            LiveLogs(poor).copy_until_now()
         assert "GRANT REPLICATION CLIENT" in denied.value.hint
 
 

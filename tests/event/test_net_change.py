@@ -9,7 +9,7 @@ import pytest
 
 from rplctl.event.column import ColumnFormat
 from rplctl.event.images import Images, walk_images
-from rplctl.event.net_change import NetChanges, net_changes, telling_hashes
+from rplctl.event.net_change import NetChanges, exact_key_hashes, net_changes
 from rplctl.event.table_map import ColumnType
 from tests.event.row_events import VARCHAR, Cell, Image, change_event, parsed, rows_event, walked
 
@@ -143,14 +143,14 @@ def test_keys_of_one_width_are_told_by_their_hashes_alone(width: int) -> None:
     single = {1 << bit for bit in range(8 * width)}
     numbers = sorted({0, (1 << 8 * width) - 1, *single, *(rng.getrandbits(8 * width) for _ in range(20_000))})
     _, images = net_of([(None, {0: number.to_bytes(width, "little")}) for number in numbers], 1, [0])
-    hashes = telling_hashes(images, [0])
+    hashes = exact_key_hashes(images, [0])
     assert len(set(hashes.tolist())) == len(numbers)
 
 
 @pytest.mark.parametrize("keys", [[b"1", b"22"], [b"1", None], [b"123456789", b"123456780"]])
 def test_keys_of_several_lengths_null_and_long_ones_are_compared(keys: list[bytes | None]) -> None:
     _, images = net_of([(None, {0: key}) for key in keys], 1, [0])
-    assert not len(telling_hashes(images, [0]))
+    assert not len(exact_key_hashes(images, [0]))
 
 
 def test_a_json_diff_without_its_before_image_is_reported() -> None:

@@ -510,7 +510,7 @@ KEYED = (("k", " PRIMARY KEY"), ("u", ""))
 WAYS: dict[str, dict[str, Any]] = {
     "statements": {},
     "bulk": {"bulk_rows": 1},
-    "load data": {"bulk_rows": 1, "takes_frames": False},
+    "load data": {"bulk_rows": 1, "takes_length_prefixed": False},
     "idempotent": {"replica_exec_mode": "IDEMPOTENT"},
 }
 
@@ -530,9 +530,9 @@ def ways_alike(beside: Beside, native: Tables, ways: Iterable[str], patch: pytes
         options = dict(WAYS[way])
         with patch.context() as patched:
             patched.setattr("rplctl.target.mysql.target.BULK_ROWS", options.pop("bulk_rows", 200))
-            if not options.pop("takes_frames", True):
+            if not options.pop("takes_length_prefixed", True):
                 never = property(lambda _: False, lambda *_: None)
-                patched.setattr("rplctl.target.mysql.connection.LoadingConnection.takes_frames", never)
+                patched.setattr("rplctl.target.mysql.connection.LoadingConnection.takes_length_prefixed", never)
             ended = beside.apply("server", strictest=True, **options)
         found[way] = (ended.errno, differences(native, rows_only(ended.state)))
     assert found == {way: (0, []) for way in ways}

@@ -38,7 +38,7 @@ class Stage:
     the look of that number is taken.
     """
 
-    source, holds_still, rounds = None, False, MOST_ROUNDS
+    source, is_unchanging, rounds = None, False, MOST_ROUNDS
 
     def __init__(self, path: Path, ours: dict[int, tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
         self.ours, self.touches = ours, dict[int, set[tuple[int]]]()

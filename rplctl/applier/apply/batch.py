@@ -114,7 +114,7 @@ class BatchApplier:
         store.branches = open_branches(config, channel, target, store)
         server = statement_target(target)
         if server is not None:
-            server.judge_primary_keys(info.require_table_primary_key_check)
+            server.set_primary_key_policy(info.require_table_primary_key_check)
         else:
             refuse_generated_keys(info, target.kind)
         info = catch_up(config, channel, target, store, info, has_rollbacks=server is not None)

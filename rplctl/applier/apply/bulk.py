@@ -230,7 +230,7 @@ class BulkApplier:
             target_kind=self._target.kind,
             rules=self.rules,
             bulk_rows=self._bulk_rows,
-            length_prefixed=self._target.takes_frames,
+            length_prefixed=self._target.takes_length_prefixed,
             in_order=self._one_by_one_tables,
         )
         return jobs(events, self.size, self._pipeline.parallelism, task, self._pipeline.largest_job)

@@ -84,7 +84,7 @@ def pieces_of_file(
             target_kind=target.kind,
             takes_numbers=statement_target(target) is not None,
             bulk_rows=target.bulk_rows,
-            length_prefixed=target.takes_frames,
+            length_prefixed=target.takes_length_prefixed,
             spool_folder=str(spool_folder),
         )
 
@@ -200,7 +200,9 @@ def reporting_foreign_rows(name: TableName) -> Iterator[None]:
 
 def chunk_of_rows(images: Images, columns: Sequence[SelectedColumn], model: TableModel, target: Target) -> TableChunk:
     """Return the rows that a SELECT on the source returned, as a chunk of inserts for the target."""
-    chunk = inserted_images(images, columns, model, target.kind, target.bulk_rows, length_prefixed=target.takes_frames)
+    chunk = inserted_images(
+        images, columns, model, target.kind, target.bulk_rows, length_prefixed=target.takes_length_prefixed
+    )
     return with_whole_frames(chunk)
 
 

@@ -154,7 +154,7 @@ class OrderedRange:
             return self._apply(run, notes)
         except RplError as error:
             if notes is not None and not self.result.changes and not error.transient:
-                notes.nothing_kept()
+                notes.record_no_change()
             raise
 
     def _apply(self, run: EventRun, notes: StatementNotes | None = None) -> OrderedResult:

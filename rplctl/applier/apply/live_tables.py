@@ -238,7 +238,10 @@ class LiveTables(TableSource):
         tables = self.know(found.tables or ()).tables
         models = [tables[name] for name in found.tables or () if name in tables]
         is_clear = len(models) == len(found.tables or ())
-        return {*(found.tables or ()), *self._target.may_also_change(models if is_clear else (), query.sql_bytes)}
+        return {
+            *(found.tables or ()),
+            *self._target.other_nontransactional(models if is_clear else (), query.sql_bytes),
+        }
 
     def can_repeat(self, run: EventRun) -> bool:
         """True if the rows of the run may be applied to tables that already have some of these rows, as after a crash.
@@ -264,7 +267,7 @@ class LiveTables(TableSource):
         Only a group with a ROLLBACK or an XA statement needs a savepoint, so only then is one set.
         """
         if kept and self.notes is not None:
-            self.notes.begin_kept(kept)
+            self.notes.begin_nontransactional(kept)
         self._variables.clear()
         self._moves.clear()
         self._files.clear()

@@ -22,7 +22,7 @@ from rplctl.applier.apply.foreign_key_checks import wants_foreign_keys
 from rplctl.applier.apply.in_order import OrderedRange
 from rplctl.applier.apply.live_tables import TableSource
 from rplctl.applier.apply.permitted import check_permitted
-from rplctl.applier.apply.recopy import copied_anew
+from rplctl.applier.apply.recopy import tables_to_copy_again
 from rplctl.applier.apply.rows_ahead import tasks_of
 from rplctl.applier.apply.strategy import Applied, Reason, Rejected
 from rplctl.applier.feed.event_range import event_range, relay_log_range
@@ -101,7 +101,7 @@ class OrderedBatches:
                 return self._apply_run(batch, filtered(run, rules))
             except TargetError as error:
                 known = self._bulk.rules, self._tables.catalog, self._target, self._config, self._channel
-                if not is_statement or not (names := copied_anew(error, run, *known)):
+                if not is_statement or not (names := tables_to_copy_again(error, run, *known)):
                     raise
             return self._requeue(batch, names)
 

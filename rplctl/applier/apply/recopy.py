@@ -43,7 +43,7 @@ _HINT: Final = (
 log = logging.getLogger(__name__)
 
 
-def copied_anew(  # noqa: PLR0913 - what surrounds a statement
+def tables_to_copy_again(  # noqa: PLR0913 - what surrounds a statement
     error: TargetError,
     run: EventRun,
     rules: ReplicationFilter,

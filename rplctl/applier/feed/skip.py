@@ -83,7 +83,7 @@ class SkipList:
         if batch.kind is BatchKind.SKIP and batch.first in self._repeated:
             self._passed, self._passed_to = self._passed + 1, at
         elif batch.transaction_count:
-            self.tell_repeated()
+            self.report_repeated()
         counted = min(self.count, batch.transaction_count)
         self.count -= counted
         gtids = self.committed(info.gtid_executed)
@@ -91,7 +91,7 @@ class SkipList:
             what = f"{counted} transactions" if counted else f"GTID {', '.join(gtids)}"
             log.warning("the operator skipped %s; the position is now %s", what, at)
 
-    def tell_repeated(self) -> None:
+    def report_repeated(self) -> None:
         """Report the executed transactions that came again since the last report, in the log and to `note`."""
         if self._passed:
             text = f"skipped {self._passed} transactions whose GTIDs are executed"
@@ -109,6 +109,6 @@ class SkipList:
 
     def keep_rest(self) -> None:
         """Store how many transactions are still to be skipped, for the next start. Called at an orderly stop."""
-        self.tell_repeated()
+        self.report_repeated()
         if self.count:
             write_count(self._folder, self.count)

@@ -71,24 +71,24 @@ _TABLES = ("tcp", "tcp6")
 _LISTENS = "0A"
 
 
-class Stranger(ConnectionRefusedError):
+class ForeignListener(ConnectionRefusedError):
     """The error if another user listens on the port on which this process's JVM has listened."""
 
 
 class OwnSocket(socket.socket):
     """A socket that connects only to processes of this user.
 
-    `connect` raises Stranger if another user listens on the port.
+    `connect` raises ForeignListener if another user listens on the port.
     """
 
     def connect(self, address: Any) -> None:
         super().connect(address)
         if listeners(address[1]) - {os.geteuid()}:
             self.close()
-            raise Stranger(f"another user listens on port {address[1]} of Spark's Java process")
+            raise ForeignListener(f"another user listens on port {address[1]} of Spark's Java process")
 
 
-class _Door:
+class _OwnSockets:
     """A substitute for py4j's TLS context. It replaces each of py4j's sockets by an OwnSocket before py4j connects."""
 
     def wrap_socket(self, plain: socket.socket, server_hostname: str) -> OwnSocket:
@@ -135,7 +135,7 @@ def connect(started: StartedJava) -> Any:
         port, token = read_int(file), UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
     started.answer.unlink()
     gateway: Any = ClientServer(
-        java_parameters=JavaParameters(port=port, auth_token=token, auto_convert=True, ssl_context=_Door()),
+        java_parameters=JavaParameters(port=port, auth_token=token, auto_convert=True, ssl_context=_OwnSockets()),
         python_parameters=PythonParameters(port=0, eager_load=False),
     )
     gateway.proc = started.process

@@ -62,7 +62,7 @@ class Split:
     target_kind: str = DEFAULT_KIND
     rules: ReplicationFilter = ReplicationFilter()
     bulk_rows: int = 0  # Target.bulk_rows
-    length_prefixed: bool = False  # Target.takes_frames
+    length_prefixed: bool = False  # Target.takes_length_prefixed
     in_order: frozenset[tuple[str, str]] = frozenset()  # keyless tables whose changes stay separate
     probe: VisibilityProbe | None = None  # an executor that does not see the probe does not see the file either
     source: BinlogPosition = BinlogPosition("", 0)  # the source position at `start`, if no events were skipped

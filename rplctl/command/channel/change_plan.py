@@ -237,7 +237,7 @@ def names_other_source(changes: MasterChanges, master: MasterInfo) -> bool:
     )
 
 
-def taken_for_the_same(changes: MasterChanges, master: MasterInfo) -> MasterInfo:
+def with_given_source(changes: MasterChanges, master: MasterInfo) -> MasterInfo:
     """Return the empty record `master` with the host, port and folder of the changes.
 
     This is for a channel that lost MasterInfo but still has RelayLogInfo with a position. The given source then counts

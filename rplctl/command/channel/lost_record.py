@@ -26,7 +26,7 @@ def is_lost(repositories: Repositories, master: MasterInfo) -> bool:
     return bool(received) and not repositories.relay_log_info.exists()
 
 
-def made_again(repositories: Repositories, master: MasterInfo, *, dry_run: bool = False) -> RelayLogInfo | None:
+def record_from_marker(repositories: Repositories, master: MasterInfo, *, dry_run: bool = False) -> RelayLogInfo | None:
     """Create RelayLogInfo from the target's marker, store it except in a dry run, and return it. None if there is no
     marker.
 

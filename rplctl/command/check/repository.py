@@ -12,7 +12,7 @@ from typing import Any
 from rplctl.channel import Channel, lock_holder
 from rplctl.command.channel.change_options import ignored_settings
 from rplctl.command.channel.context import APPLIER, Repositories, open_repositories
-from rplctl.command.channel.lost_record import lost_record, made_again
+from rplctl.command.channel.lost_record import lost_record, record_from_marker
 from rplctl.command.check.findings import Finding, found
 from rplctl.config import Config
 from rplctl.durable import is_readable_by_others
@@ -69,7 +69,7 @@ def _no_master_info(repositories: Repositories, relay: RelayLogInfo) -> Finding:
 def _missing(repositories: Repositories, master: MasterInfo) -> Finding:
     text = f"there is no RelayLogInfo in {repositories.relay_log_info.where}"
     try:
-        marker = made_again(repositories, master, dry_run=True)
+        marker = record_from_marker(repositories, master, dry_run=True)
     except TargetError:  # check_target names it
         marker = None
     if marker is not None:
@@ -163,7 +163,7 @@ def _marker(repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding
     """Yield a finding if the position in the file differs from the marker, while no applier runs (commit mode
     `marker`).
     """
-    from rplctl.commit.marker import file_counts
+    from rplctl.commit.marker import is_file_edited
 
     if lock_holder(repositories.channel, APPLIER):
         return
@@ -175,7 +175,7 @@ def _marker(repositories: Repositories, relay: RelayLogInfo) -> Iterator[Finding
         return
     where = repositories.relay_log_info.where
     is_ahead = marker.exec_position.is_before(relay.exec_position)
-    if file_counts(relay, in_step):
+    if is_file_edited(relay, in_step):
         yield found(
             "edited_by_hand",
             f"{where} has {relay.exec_position}, but {marker.exec_position} is applied: the next start uses {where}",

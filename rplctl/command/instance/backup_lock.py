@@ -65,7 +65,7 @@ def lock_detached(config: Config, lock: BackupLock, wait_s: float, timeout_s: fl
     it.
     """
     check_folder(config)
-    with closing(_seat(config, lock)) as seat:
+    with closing(_holder_file(config, lock)) as seat:
         if not seat.acquire(patience_s=0):
             raise LockBusy(
                 f"process {seat.noted().strip()} already holds {lock.statement}",
@@ -110,7 +110,7 @@ def unlock(config: Config, lock: BackupLock) -> ReleasedLock:
     Raises LockBusy if the process does not end in time, and RplError if it cannot be signalled.
     """
     check_folder(config)
-    with closing(_seat(config, lock)) as seat:
+    with closing(_holder_file(config, lock)) as seat:
         if seat.acquire(patience_s=0):
             return ReleasedLock(lock.kind, None)
         text = seat.noted().strip()
@@ -144,7 +144,7 @@ def _taken(config: Config, lock: BackupLock, wait_s: float) -> closing[InstanceL
     return closing(hold_backup_lock(config, lock, wait_s))
 
 
-def _seat(config: Config, lock: BackupLock) -> FileLock:
+def _holder_file(config: Config, lock: BackupLock) -> FileLock:
     """Return the file lock that allows only one separate process for each backup lock.
 
     The process of `lock_detached` holds it, and writes its process id into it. So `unlock` finds the process.

@@ -35,24 +35,24 @@ _POLL_S: Final = 0.1
 class BroughtUp:
     """The threads that a command has started for its own work.
 
-    `holds_still` is True if the applier is kept stopped, so that the target does not change.
+    `is_unchanging` is True if the applier is kept stopped, so that the target does not change.
     """
 
     def __init__(self, config: Config, channel: Channel) -> None:
         self._config, self._channel, self._lock = config, channel, Lock()
         self._own: list[Child] = []
-        self.holds_still = dialect_of(target_kind(config.target_place)).is_held
+        self.is_unchanging = dialect_of(target_kind(config.target_place)).is_held
 
     @property
     def has_begun_some(self) -> bool:
         return bool(self._own)
 
     def run(self) -> None:
-        """Start the threads of the channel that do not run yet. If `holds_still`, start only the receiver.
+        """Start the threads of the channel that do not run yet. If `is_unchanging`, start only the receiver.
 
         Raises the errors of `start`.
         """
-        roles = (RECEIVER,) if self.holds_still else ROLES
+        roles = (RECEIVER,) if self.is_unchanging else ROLES
         if not set(roles).issubset(running(self._channel)):
             self._own += bring_up(self._config, self._channel.name, StartRequest(roles=roles, is_passing=True))[1]
 
@@ -95,7 +95,7 @@ def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
         is_synced = False  # True after this command has synced, or has waited for a run from cron, which syncs
         while True:
             try:
-                if not threads.holds_still:
+                if not threads.is_unchanging:
                     threads.run()
                     break
                 is_synced = _wait_for_cron(config, channel, deadline) or is_synced
@@ -116,7 +116,7 @@ def brought_up(config: Config, channel: Channel) -> Iterator[BroughtUp]:
 
 
 @contextmanager
-def left_as_it_is(config: Config, channel: Channel) -> Iterator[bool]:
+def threads_unchanged(config: Config, channel: Channel) -> Iterator[bool]:
     """Start and stop no thread, for a dry run. Yield True if no applier runs or can be started within the block.
 
     Then the target does not change. Raises LockBusy if another command holds the channel's lock, and TargetError 1205

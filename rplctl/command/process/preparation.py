@@ -28,7 +28,7 @@ from rplctl.command.channel.context import (
     refuse_unknown,
     running,
 )
-from rplctl.command.channel.lost_record import is_lost, lost_record, made_again
+from rplctl.command.channel.lost_record import is_lost, lost_record, record_from_marker
 from rplctl.command.check.source_end import SourceEnd, source_end
 from rplctl.command.check.sync_record import note_stays
 from rplctl.command.load_schema import seed_models
@@ -199,7 +199,7 @@ def _prepare(config: Config, channel: Channel) -> MasterInfo:
     repositories = open_repositories(config, channel.name)
     master = repositories.master()
     if not repositories.relay_log_info.exists():
-        if made_again(repositories, master) is not None:
+        if record_from_marker(repositories, master) is not None:
             text = f"{repositories.relay_log_info.where} had no record: it was created again from the target's marker"
             note_event(config.datadir, channel.name, "position", text)
         elif is_lost(repositories, master) or master.master_log_name:

@@ -173,7 +173,7 @@ class ForeignKeys:
 
     # changes that may violate a key
 
-    def parents_left(self, model: TableModel, columns: Iterable[int] | None = None) -> None:
+    def note_parent_changes(self, model: TableModel, columns: Iterable[int] | None = None) -> None:
         """Remember to check foreign keys before COMMIT, because parent rows were deleted, or updated in these columns.
         `columns`: indexes of the updated columns, or None for a delete.
         """
@@ -183,7 +183,7 @@ class ForeignKeys:
             if columns is None or _names(model, columns) & {name.casefold() for name in link.parent_columns}:
                 self._doubtful.add(link)
 
-    def children_come(self, model: TableModel, columns: Sequence[int], rows: Relation) -> None:
+    def note_child_changes(self, model: TableModel, columns: Sequence[int], rows: Relation) -> None:
         """Remember to check foreign keys before COMMIT, because child rows were inserted, or updated in these columns.
         Keys whose parents already exist need no check. `rows`: the rows, whose first values belong to `columns`.
         """

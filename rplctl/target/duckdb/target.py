@@ -55,7 +55,7 @@ class DuckdbTarget(OneConnection):
 
     kind = "duckdb"
     bulk_rows = BULK_ROWS
-    takes_frames = True
+    takes_length_prefixed = True
     mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:
@@ -200,7 +200,7 @@ class DuckdbTarget(OneConnection):
             with self._given(model, key, rows.deletes) as given:
                 found = self._count(sql_of.delete_by_key(model, given), given)
             expect_rows(f"delete from {table(model)}", found, len(rows.deletes))
-            self._foreign_keys.parents_left(model)
+            self._foreign_keys.note_parent_changes(model)
 
     def _update(self, model: TableModel, columns: tuple[int, ...], rows: Rows) -> None:
         """Update rows by key. Each of `rows` has the new values of `columns`, and then the key. Raises CountMismatch if
@@ -209,8 +209,8 @@ class DuckdbTarget(OneConnection):
         with self._given(model, columns + key_of(model), rows) as given:
             sql = sql_of.update_by_key(model, columns, given)
             expect_rows(f"update of {table(model)}", self._count(sql, given), len(rows))
-            self._foreign_keys.children_come(model, columns, given)
-        self._foreign_keys.parents_left(model, columns)
+            self._foreign_keys.note_child_changes(model, columns, given)
+        self._foreign_keys.note_parent_changes(model, columns)
 
     def _insert(self, model: TableModel, columns: tuple[int, ...], rows: Rows) -> None:
         if not columns:
@@ -220,7 +220,7 @@ class DuckdbTarget(OneConnection):
         with self._given(model, columns, rows) as given:
             found = self._count(sql_of.insert(model, columns, given), given)
             expect_rows(f"insert into {table(model)}", found, len(rows))
-            self._foreign_keys.children_come(model, columns, given)
+            self._foreign_keys.note_child_changes(model, columns, given)
 
     def apply_change(self, change: RowChange, model: TableModel) -> None:
         try:
@@ -246,7 +246,7 @@ class DuckdbTarget(OneConnection):
                 self._foreign_keys.follow_update(model, row, after, change.after.columns)
                 row = self._of_row(model, change.before, written("t.rowid"))  # an action may have changed the number
                 found = self._count(sql_of.update_row(model, change.after.columns, after, row), after)
-                self._foreign_keys.children_come(model, change.after.columns, after)
+                self._foreign_keys.note_child_changes(model, change.after.columns, after)
         expect_rows(f"change of {table(model)}", found, 1)
         return None
 

@@ -40,7 +40,7 @@ from rplctl.target.base import (
     has_one_unique_key,
     key_of,
 )
-from rplctl.target.mysql.bulk_execute import BulkCounts, execute_frames
+from rplctl.target.mysql.bulk_execute import BulkCounts, execute_length_prefixed
 from rplctl.target.mysql.connection import LoadingConnection
 from rplctl.target.mysql.multiset import COPIES_COLUMN, STAGE, MultisetRemover
 from rplctl.target.mysql.rows import implicit_zeros, kept_times, table_name
@@ -182,7 +182,7 @@ class BulkLoader:
         sql = written_bytes(
             b"INSERT INTO %s (%s) VALUES (%s)%s", table, names, joined_bytes(b", ", (value for _, value in places)), how
         )
-        return _whole(execute_frames(self._driver(), sql, rows), rows, model)
+        return _whole(execute_length_prefixed(self._driver(), sql, rows), rows, model)
 
     def _delete_staged(self, model: TableModel) -> int:
         table = table_name(model)  # without an alias, which MySQL would look up in the default database

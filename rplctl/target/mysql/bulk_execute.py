@@ -48,7 +48,7 @@ class BulkCounts:
     warnings: int
 
 
-def execute_frames(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRows) -> BulkCounts:
+def execute_length_prefixed(connection: LoadingConnection, sql: SqlBytes, rows: EncodedRows) -> BulkCounts:
     """Execute the statement once for each row, in few packets, and return the server's counts. The statement has one
     parameter for each column of `rows`. The driver's errors are not converted.
     """

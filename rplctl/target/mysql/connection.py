@@ -110,23 +110,25 @@ class LoadingConnection(GuardedConnection):
     """PyMySQL's connection with another LOAD DATA LOCAL, which sends `local_data`. The caller sets `local_data` before
     the statement.
 
-    `takes_frames`: True if the server is a MariaDB with bulk execution (`bulk_execute`). A statement of `most_bytes` or
-    more is refused before it is sent. Otherwise, the server would close the connection, and rplctl would try again as
-    after a network error. `before_own`: a function that is called before each command. It restores rplctl's own session
-    after a statement of the source (D21). While a statement of the source is executed, `take_several` must not allow
-    several statements.
+    `takes_length_prefixed`: True if the server is a MariaDB with bulk execution (`bulk_execute`). A statement of
+    `most_bytes` or more is refused before it is sent. Otherwise, the server would close the connection, and rplctl
+    would try again as after a network error. `before_own`: a function that is called before each command. It restores
+    rplctl's own session after a statement of the source (D21). While a statement of the source is executed,
+    `take_several` must not allow several statements.
     """
 
     before_own: Callable[[], None] | None = None
     local_data: Iterable[bytes | memoryview] | None = None
     most_bytes = 1 << 30
-    takes_frames = False
+    takes_length_prefixed = False
     _is_greeting = False
     _takes_several = False
 
     def _request_authentication(self) -> None:
         capabilities: int = self.server_capabilities  # type: ignore[attr-defined]
-        self.takes_frames = self._is_greeting = not capabilities & CLIENT.LONG_PASSWORD  # every MySQL sets this bit
+        self.takes_length_prefixed = self._is_greeting = (
+            not capabilities & CLIENT.LONG_PASSWORD
+        )  # every MySQL sets this bit
         super()._request_authentication()  # type: ignore[misc]
 
     def write_packet(self, payload: Any) -> None:

@@ -122,7 +122,7 @@ class Session:
         self._current: dict[str, Sql] = {}
         self._ever_set: set[str] = set(ROWS)
         self._is_foreign = False  # True: variables of a statement of the source may be set
-        self._is_speaking = False  # True: the caller is inside of a `foreign` block
+        self._in_source_block = False  # True: the caller is inside of a `foreign` block
         self._database = ""
         self.missing_database: err.Error | None = None  # the error for the default database of the last statement
         self._policy: dict[str, Sql] = {}  # primary key settings for every statement of the source
@@ -131,17 +131,17 @@ class Session:
     @contextmanager
     def foreign(self) -> Iterator[None]:
         """Send SQL in the session of a statement of the source during the `with` block, not in rplctl's session."""
-        before, self._is_speaking = self._is_speaking, True
+        before, self._in_source_block = self._in_source_block, True
         try:
             yield
         finally:
-            self._is_speaking = before
+            self._in_source_block = before
 
     def before_own(self) -> None:
         """Restore rplctl's own session, but do nothing inside of a `foreign` block. The connection calls this method
         before each command.
         """
-        if not self._is_speaking:
+        if not self._in_source_block:
             self.leave()
 
     def leave(self) -> None:

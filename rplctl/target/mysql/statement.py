@@ -264,7 +264,7 @@ def _behind_event_name(tokens: Sequence[Token]) -> int | None:
     return number + (3 if tokens[number + 1].value == "." else 1)
 
 
-def drop_of_those_there(query: Query, *, wanted: bool) -> SqlBytes | None:
+def drop_with_if_exists(query: Query, *, wanted: bool) -> SqlBytes | None:
     """Return DROP TABLE, VIEW or SEQUENCE with IF EXISTS, so that the target drops all existing objects of the list.
     Return None if the statement needs no change.
 

@@ -91,7 +91,7 @@ class ServerTables:
         """Return the tables that a foreign key with the action CASCADE or SET NULL references."""
         return self._names(written("{} WHERE DELETE_RULE {} OR UPDATE_RULE {}", _PARENTS, _ACTS, _ACTS))
 
-    def may_also_change(self, named: Collection[TableModel], statement: bytes) -> Names:
+    def other_nontransactional(self, named: Collection[TableModel], statement: bytes) -> Names:
         """Return the nontransactional tables that a statement may change through triggers or stored functions.
 
         `named`: the tables in the statement. If one of them has a trigger, if the statement may call a function, or if

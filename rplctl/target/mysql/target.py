@@ -86,7 +86,7 @@ class MysqlTarget(OneConnection):
         self._collations = Collations(self._read_collations)
         self.server, self.server_version, self.bulk_rows = ServerKind(False, 0), "", 0
         self._zones = TimeZones(self._ask)
-        self.loads_prepared = self.takes_frames = False
+        self.loads_prepared = self.takes_length_prefixed = False
         self._may_load = self._may_stage = False
 
     # connection and transaction
@@ -105,7 +105,7 @@ class MysqlTarget(OneConnection):
                 version, local_infile = self._query(written("SELECT @@version, @@local_infile"))[0]
                 self.server_version = str(version)
                 self.bulk_rows = BULK_ROWS if local_infile else 0
-                self.takes_frames = self._driver.takes_frames
+                self.takes_length_prefixed = self._driver.takes_length_prefixed
                 self._connection.rollback()
             self._killer.watch(self._driver.thread_id())  # type: ignore[no-untyped-call]
             context = DdlContext(server_version=self.server_version)
@@ -373,7 +373,7 @@ class MysqlTarget(OneConnection):
 
     # statements
 
-    def judge_primary_keys(self, policy: str) -> None:
+    def set_primary_key_policy(self, policy: str) -> None:
         self._open().follow(policy, self._query)
         self._key_policy = policy
 
@@ -415,7 +415,7 @@ class MysqlTarget(OneConnection):
         words = Translation((query,))
         if is_ddl:
             words = translated(query, context, self.server, self.table_model, lambda: self._collations.names)
-        dropped = mysql_statement.drop_of_those_there(query, wanted=statement.drops_missing)
+        dropped = mysql_statement.drop_with_if_exists(query, wanted=statement.drops_missing)
         failure = None
         try:
             self._driver.take_several(wanted=False)
@@ -467,8 +467,8 @@ class MysqlTarget(OneConnection):
     def is_transactional(self, model: TableModel) -> bool:
         return self._facts.is_transactional(model.engine)
 
-    def may_also_change(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
-        return self._facts.may_also_change(named, statement)
+    def other_nontransactional(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
+        return self._facts.other_nontransactional(named, statement)
 
     def _ask(self, sql: Sql) -> list[tuple[Any, ...]]:
         self._rows_session()

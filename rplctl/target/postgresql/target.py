@@ -67,7 +67,7 @@ class PostgresqlTarget(OneConnection):
     """A PostgreSQL database as a target (target.base.Target)."""
 
     kind = "postgresql"
-    takes_frames = False
+    takes_length_prefixed = False
     loads_prepared = True
     mapped_errors = staticmethod(mapped_errors)
 

@@ -141,7 +141,7 @@ class SqliteTarget(OneConnection):
 
     kind = "sqlite"
     bulk_rows = 0
-    takes_frames = False
+    takes_length_prefixed = False
     mapped_errors = staticmethod(mapped_errors)
 
     def __init__(self, engine: Engine) -> None:

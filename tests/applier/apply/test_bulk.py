@@ -54,7 +54,7 @@ def chunk(table: str = "t", count: int = 1, **more: Any) -> TableChunk:
 class Parts:
     """What a BulkApplier is made of, and what it said to them; it is its target and its tables, too."""
 
-    kind, takes_frames, statements = "sqlite", True, None
+    kind, takes_length_prefixed, statements = "sqlite", True, None
     catalog = CATALOG
 
     def __init__(

@@ -17,7 +17,7 @@ from rplctl.handshake import Security, TlsMode, TlsSettings
 from rplctl.sql_text import written, written_bytes
 from rplctl.target.base import EncodedRows
 from rplctl.target.mysql import bulk_execute as mysql_frames
-from rplctl.target.mysql.bulk_execute import BulkCounts, execute_frames
+from rplctl.target.mysql.bulk_execute import BulkCounts, execute_length_prefixed
 from rplctl.target.mysql.connection import LoadingConnection
 from tests.conftest import Factory
 from tests.kit.private_server import PASSWORD, USER
@@ -49,16 +49,16 @@ def test_rows_arrive_whatever_the_size_of_packets_and_a_duplicate_is_an_error(
     values = [b"%d" % number * (number % 40) if number % 7 else None for number in range(1001)]
     again = written_bytes(b"%s ON DUPLICATE KEY UPDATE v=VALUES(v)", INSERT)
     with closing(connected(mariadb, autocommit=True)) as connection:
-        assert execute_frames(connection, INSERT, length_prefixed(numbers, values)) == BulkCounts(
+        assert execute_length_prefixed(connection, INSERT, length_prefixed(numbers, values)) == BulkCounts(
             records=1001, replaced=0, skipped=0, warnings=0
         )
         with pytest.raises(err.IntegrityError, match="1062"):
-            execute_frames(connection, INSERT, length_prefixed([b"7", b"2000"], [b"", b""]))
+            execute_length_prefixed(connection, INSERT, length_prefixed([b"7", b"2000"], [b"", b""]))
         assert mariadb.sql("SELECT id, v FROM d.t ORDER BY id") == list(enumerate(values))
-        assert execute_frames(connection, again, length_prefixed(numbers, values[::-1])) == BulkCounts(
+        assert execute_length_prefixed(connection, again, length_prefixed(numbers, values[::-1])) == BulkCounts(
             records=1001, replaced=1001, skipped=0, warnings=0
         )
-        assert execute_frames(connection, again, length_prefixed(numbers, values[::-1])) == BulkCounts(
+        assert execute_length_prefixed(connection, again, length_prefixed(numbers, values[::-1])) == BulkCounts(
             records=1001, replaced=1001, skipped=0, warnings=0
         )
     assert mariadb.sql("SELECT id, v FROM d.t ORDER BY id") == list(enumerate(values[::-1]))
@@ -80,7 +80,7 @@ def test_it_is_agreed_on_within_tls_too(mariadb_factory: Factory[MariadbServer],
         cursor.execute(written("SHOW STATUS LIKE 'Ssl_cipher'"))
         found = cursor.fetchone()
         assert found is not None and found[1]
-        assert execute_frames(connection, INSERT, length_prefixed([b"1", b"2"], [None, b"4"])) == BulkCounts(
+        assert execute_length_prefixed(connection, INSERT, length_prefixed([b"1", b"2"], [None, b"4"])) == BulkCounts(
             records=2, replaced=0, skipped=0, warnings=0
         )
     assert server.sql("SELECT * FROM d.t") == [(1, None), (2, 4)]

@@ -86,11 +86,11 @@ def test_what_a_statement_may_change_without_naming_it(server: MariadbServer, ta
     named = {name: target.table_model(NAME, name) for name in ("i", "g")}
     i, g = named["i"], named["g"]
     assert i is not None and g is not None
-    every = {name for name in target.may_also_change([], b"") if name[0] == NAME}
+    every = {name for name in target.other_nontransactional([], b"") if name[0] == NAME}
     assert every == {(NAME, "m")}
-    assert target.may_also_change([i], b"INSERT INTO i VALUES (1)") == frozenset()
-    assert every <= target.may_also_change([g], b"INSERT INTO g VALUES (1)")
-    assert every <= target.may_also_change([i], b"INSERT INTO i VALUES (CALLED())")
+    assert target.other_nontransactional([i], b"INSERT INTO i VALUES (1)") == frozenset()
+    assert every <= target.other_nontransactional([g], b"INSERT INTO g VALUES (1)")
+    assert every <= target.other_nontransactional([i], b"INSERT INTO i VALUES (CALLED())")
 
 
 def test_rows_change_no_definition_and_a_new_name_not_its_text(server: MariadbServer, target: MysqlTarget) -> None:

@@ -14,7 +14,7 @@ from rplctl.target.mysql.session import ServerKind
 from rplctl.target.mysql.statement import (
     as_executed,
     changes_only_rows,
-    drop_of_those_there,
+    drop_with_if_exists,
     judge,
     needs_autocommit,
     text_executed,
@@ -176,7 +176,7 @@ def test_what_is_sent(sql: bytes, sent: bytes) -> None:
     ],
 )
 def test_a_list_of_which_a_part_is_gone(sql: bytes, error: int, wanted: bool, sent: bytes | None) -> None:
-    assert drop_of_those_there(query(sql, error), wanted=wanted) == sent
+    assert drop_with_if_exists(query(sql, error), wanted=wanted) == sent
 
 
 def test_an_error_that_the_source_had_too_is_none() -> None:

@@ -320,7 +320,7 @@ def test_values_arrive_exactly_in_bulk_and_singly_and_are_found_again(
     target.apply_change(RowChange(kind=ChangeKind.INSERT, before=None, after=RowSet((0, 1), [(2, value)])), model)
     target.commit()
     keyed = model_of(target, "k")
-    assert target.takes_frames == is_mariadb
+    assert target.takes_length_prefixed == is_mariadb
     ways = [(False, [1]), (True, [3, 4, 5])] if is_mariadb else [(False, [1])]
     for length_prefixed, numbers, given in ((f, n, i) for f, n in ways for i in (True, False)):
         inserts = [RowSet((0, 1), [(number, value) for number in numbers])] if given else []
