@@ -1,23 +1,43 @@
 """Target databases, with one folder for each kind. `open_engine` and `open_target` choose the kind by the target's URL.
 
-    sqlite:///PATH                  sqlite/         the embedded default
-    duckdb:///PATH                  duckdb/         DuckDB ≥ 2.0
-    mysql://USER@HOST:PORT/         mysql/          MySQL ≥ 5.7 and MariaDB ≥ 10.5; also mariadb://, +pymysql
-    postgresql://USER@HOST:PORT/DB  postgresql/     PostgreSQL ≥ 12; also postgres://, +psycopg, ?sslmode=verify-full …
-
-    registry         the list of the kinds                dialect      the interface of a kind
-    base             the interface of a target            value_form   the format of the values that a kind accepts
-    own_types        column types of rplctl's tables      engine_log   the position of a target's own log (WL#9452)
-    asked_once       a cache that channels share          one_connection   the base of targets with one connection
-    compared         a target's rows, for verify          undo         a target's rows as SQL text, for repair
-
-Most kinds except mysql translate the source's DDL (a `schema.plan.DdlPlan`) into their own SQL. These kinds share:
-
-    ddl          the interface of a kind's DDL            ddl_parts          names, keys, foreign keys
-    conversion   values after MODIFY                      computed_columns   values of added columns
-    partition    the rows of a partition
-
 SQLAlchemy is imported only when an engine is opened (design D16).
+
+The kinds, and the URLs of their targets:
+
+sqlite/           sqlite:///PATH, one local file; this kind is the default
+duckdb/           duckdb:///PATH, one file of DuckDB ≥ 2.0
+mysql/            mysql://USER@HOST:PORT/ for MySQL ≥ 5.7 and MariaDB ≥ 10.5; also mariadb://
+postgresql/       postgresql://USER@HOST:PORT/DB for PostgreSQL ≥ 12; also postgres://
+delta/            delta+file:///FOLDER or delta+s3://BUCKET/PREFIX, a lake of Delta tables
+parquet/          parquet+file:///FOLDER, a lake of plain Parquet files
+
+The interfaces of all kinds, and their common parts:
+
+registry          the list of the kinds and of their modules
+dialect           the interface that describes a kind, with common defaults
+own_types         the column types of the tables that rplctl creates
+base              the interface of a target: transactions, row changes and DDL
+lake              the interface of targets that store rows in files
+one_connection    the base class of targets that use one connection
+value_form        the format of the values that a kind accepts
+column_rows       rows that are stored as columns, for statements with many rows
+compared          reads a target's rows for `rplctl verify`
+undo              writes a target's rows as SQL text, for `rplctl repair`
+engine_log        the position of a target's own log, for `rplctl log-status`
+aborted           ends all connections of an engine from another thread
+asked_once        caches answers for commands that check many channels
+
+Most kinds, but not mysql, translate the source's DDL (a `schema.plan.DdlPlan`) into their own SQL. They share these
+modules:
+
+ddl               the base class that translates a plan into SQL
+ddl_parts         names, keys, foreign keys, and the order of rows
+computed_columns  computes the values of added columns for existing rows
+computed_text     computes generated columns that use functions of texts
+conversion        the rules that convert stored values after MODIFY
+typed_conversion  these rules for PostgreSQL and DuckDB, which have typed columns
+known_values      computes the values that a target's SQL cannot compute exactly
+partition         conditions for the rows of a dropped partition
 """
 
 from __future__ import annotations
