@@ -2,6 +2,9 @@
 
 tests/tools/record_demo.py recorded it from a real MariaDB server. The recording is package data, so the demo needs no
 server. Invariant: `source_state()` describes only the end of the last recorded binary log.
+
+crash_log  a second recording, whose states `crash-test` compares with the target
+checksum   a checksum of a table that is equal in every database
 """
 
 from __future__ import annotations
