@@ -4,11 +4,17 @@ An RplError becomes an exit code (errors.py) only in `app.run`. It becomes the p
 `hint:` only in `output.report`. A verb such as `rplctl start` is in the module of that name, start.py. The other
 modules:
 
-app, globals                    the command line: verbs, options of every command
-plain_values, completion        conversion of the values; the values that a shell offers on TAB
-options                         declarations of options, options of several verbs, rows of a table as options
-passwords, backup_lock          ways to pass a password; the common options of the two locks of a backup
-output, text, color, progress   output of rows, results and errors; layouts; colour; progress of a start
+app           the Typer app: global options, verbs and their aliases
+globals       the options that every command has, before or after the verb
+plain_values  converts values of options without pydantic, which loads slowly
+completion    the values that a shell offers on TAB
+options       declares options of one verb, of several verbs, or of tables
+passwords     reads a password from a file, standard input or a prompt
+backup_lock   the common options and output of both backup locks
+output        prints results to stdout, and messages and errors to stderr
+text          formats text for people and for pipes
+color         decides whether tables, progress and errors use colour
+progress      shows the progress of `start --until-synced`
 """
 
 from __future__ import annotations

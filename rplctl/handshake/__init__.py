@@ -1,8 +1,8 @@
 """Open a session on a MySQL or MariaDB server, for sources and targets: TLS, sign-in, limits of the answers.
 
-tls.py             TlsSettings → ssl.SSLContext, with the checks of each mode
-authentication.py  the table of authentication plugins, and the secrets that each may send (design D14)
-connection.py      GuardedConnection: PyMySQL's connection with this table, and with limits for answers
+tls             turns TlsSettings into an ssl.SSLContext, with each mode's checks
+authentication  authentication plugins, and the secrets that each may send (design D14)
+connection      PyMySQL's connection with these plugins, and with limits for answers
 
 Invariant: rplctl sends a readable password only to a server that the operator has chosen to trust with it. No answer
 takes more memory or time than its limit.

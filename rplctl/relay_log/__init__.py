@@ -4,14 +4,18 @@ Invariant: a reader gets only complete transactions, byte for byte as the source
 source's positions. A file only grows, or it is cut once, at the end of a transaction. After a cut, the receiver begins
 a new file (WL#4621, design D7).
 
-index.py       the list of files
-log_file.py    one file as bytes: its first events, its transactions, its intact part
-writer.py      appending and rotating;  purge.py  removing
-reader.py      complete groups for the applier;  locate.py, gtid.py  find a position, or GTIDs
-origin.py      the source of the files;  useful.py  checks that the files continue the stored records
-received.py    the groups that arrive, and the tables that they may have changed
-event_list.py  SHOW RELAYLOG EVENTS
-
 An *event group* is a sequence of events that the applier applies as a whole. It is a transaction, a single statement,
 or control events that only move the position.
+
+index       the list of the relay logs, oldest first
+log_file    one file as bytes: first events, transactions, intact part
+origin      the source from which the files were fetched
+useful      checks that the files continue the stored records
+writer      creates files, appends events, syncs and rotates
+received    the groups that arrive, and the tables they may change
+locate      finds the place for a position in the source's log
+gtid        computes Retrieved_Gtid_Set, and finds positions by GTID
+reader      reads complete groups for the applier
+purge       removes relay logs that are applied
+event_list  the rows of SHOW RELAYLOG EVENTS
 """

@@ -1,18 +1,20 @@
 """Store each position in a repository, a FILE or a TABLE, behind one protocol (WL#2775 `Rpl_info_factory`).
 
-    fields            each value of both records, in a line and in a column
-    lines             the bytes of master.info and relay-log.info
-    record            the differences between the two records
-    base              the protocol
-    file              FILE: one record in one file, which each write replaces as a whole
-    tables, table     TABLE: one record in one row of the target; the compare-and-swap of the position
-    shadow_page       a file in which a record is prepared and committed in place
-    layout, install   the layouts that the tables had, and their upgrade to the newest by migrations/
-    next_event        the view of the next event on the target
-    channels          the list of channels
-    snapshot_reader   reads the records of many channels at once
-    switch            the change of a repository from FILE to TABLE and back (REQ-6)
-    exchange/         records of other servers and tools
+fields           each value of both records, in a line and in a column
+lines            the bytes of master.info and relay-log.info
+record           the differences between the two records
+base             the protocol: the operations on a whole record
+file             FILE: a record in one file, which each write replaces
+shadow_page      a file in which a record is prepared and committed
+tables           TABLE: the two tables, as SQLAlchemy objects
+table            TABLE: a record in one row, with compare-and-swap of the position
+layout           the layouts of the tables, and changes between them
+install          creates the tables, or upgrades them by migrations/
+next_event       the view of the next event on the target
+channels         lists the channels that have a record
+snapshot_reader  reads the records of many channels at once
+switch           the change from FILE to TABLE and back (REQ-6)
+exchange/        records in the formats of other servers and tools
 
 The two records are MasterInfo and RelayLogInfo. The functions of this package receive a callable that returns the
 SQLAlchemy engine. So code that uses only files neither connects to the target nor imports SQLAlchemy (design D16).

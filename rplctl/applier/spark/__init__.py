@@ -1,17 +1,31 @@
 """Runs the tasks that decode rows: finds Java, starts one Spark for each process, and runs the Spark job of a batch.
 
-java.py, class_archive.py   which Java is used; its classes, parsed once (make_class_archive.py parses them)
-own_gateway.py, session.py  the JVM that this process starts, and the Spark context in it
-worker_daemon.py            the program that Spark starts for Python workers
-loaded_daemon.py            the parent process of these workers, with all modules loaded
-splits.py                   which part of a batch is decoded at a time, and by which task
-split_task.py               the task for a split (a range of the relay log)
-lake_piece.py, lake_task.py the task for a lake
-copy_task.py                the task for rows of a copy, and for events whose order counts
-answer.py, pool_task.py     the answers of a long-running task of the pool, and the loop of this task
-pool.py                     the driver's side of the pool
-pipeline.py                 the job of a batch
-in_process.py               runs the same tasks without Spark
-cluster.py, carried.py      executors on other machines; how they get the bytes of a split
-failure.py                  error messages for failures of Spark
+The start of Spark:
+
+java                chooses the Java that runs Spark
+class_archive       the archive of Spark's classes, parsed once per machine
+make_class_archive  the program that creates this archive
+own_gateway         starts the JVM of this process, and connects to it
+session             starts and ends the Spark context of the process
+loaded_daemon       the process from which Python workers are forked
+worker_daemon       the program that Spark starts to get Python workers
+cluster             settings and checks for executors on other machines
+
+The job of a batch:
+
+splits              divides a batch into jobs, and each job into splits
+pipeline            runs the job of a batch
+in_process          runs the same tasks without Spark
+carried             gives a split's bytes to executors without the relay log
+split_task          the task that decodes a split to net changes
+lake_piece          the input and the result of a task for a lake
+lake_task           the task that writes changes to files of a lake
+
+Long-running tasks, and failures:
+
+pool                gives ranges of the log to long-running tasks
+pool_task           the loop of such a task: get, decode, answer
+copy_task           tasks for rows of a copy, or in the source's order
+answer              the bytes of a task's answer, and their checks
+failure             error messages for failures of Spark
 """

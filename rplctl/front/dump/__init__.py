@@ -3,14 +3,14 @@
 A dump is the answer to one replica: the stream of events from its start position on. These are the modules in the order
 in which a dump passes through them:
 
-    request    the requests of a replica: COM_REGISTER_SLAVE, COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID, and its settings
-    serve      the check of the privileges, and the list of connected replicas
-    logs       the channel whose log is read
-    sendable   the part of each log file that may be sent
-    choose     the log file at which a dump begins, and the reasons to refuse a dump
-    skip       the transactions that a replica already has
-    until      the GTIDs after which a dump ends, if the replica requests this
-    stream     the sending of events, log after log, and of heartbeats
+request   the requests of a replica: COM_REGISTER_SLAVE, COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID, settings
+serve     checks the privileges, and lists the connected replicas
+logs      the channel whose log is read
+sendable  the part of each log file that may be sent
+choose    finds the first log file, or refuses the dump
+skip      the transactions that a replica already has
+until     the GTIDs after which a dump ends, on request
+stream    sends events, log after log, and heartbeats
 
 Invariants:
 
