@@ -2,8 +2,8 @@
 
 A statement in the log may depend on this zone, but no event names the zone. So the receiver reads it from the source at
 each connection. If the zone has changed, the receiver begins a new relay log, and stores the zone with the name of this
-log. The file with the zones may be lost, because the next connection stores the zone again. For a folder of binary
-logs, the option `source_time_zone` replaces the file.
+log. If the file with the zones is lost, the next connection stores the present zone again. For a folder of binary logs,
+the option `source_time_zone` replaces the file.
 """
 
 from __future__ import annotations

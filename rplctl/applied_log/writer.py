@@ -125,9 +125,10 @@ class BinaryLogWriter(RelayLogWriter):
 
 
 def own_description(description: FormatDescription, server_id: int, timestamp: int) -> bytes:
-    """Return the FORMAT_DESCRIPTION event for a file that has events of a source with this description.
+    """Return the FORMAT_DESCRIPTION event that begins a binary log written by rplctl.
 
-    It makes a reader handle each event as a server of the source's version does.
+    `description`: the source's own FORMAT_DESCRIPTION. The event names the source's server version, so a reader decodes
+    the copied events as a server of that version does.
     """
     lengths, version = description.header_lengths, description.server_version
     if not description.is_mariadb and description.version_number < _FIRST_CHECKSUM_VERSION:

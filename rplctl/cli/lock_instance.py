@@ -9,7 +9,7 @@ from rplctl.cli.globals import Globals
 def lock_instance(
     options: Globals, command: list[str] | None = COMMAND, wait: str = WAIT, timeout: str | None = TIMEOUT
 ) -> None:
-    """Freeze the files (LOCK INSTANCE FOR BACKUP)."""
+    """Keep files unchanged (LOCK INSTANCE FOR BACKUP)."""
     from rplctl.command.lock_instance import INSTANCE
 
     lock(options, INSTANCE, command, wait, timeout)

@@ -209,10 +209,10 @@ class OnReplica:
 
 
 def method_of(group: TableGroup, last: LastRow | None) -> SnapshotMethod | None:
-    """Return the method that opens a snapshot of the group; None if its rows can only be read with locks.
+    """Return the method that opens a snapshot of the group. Return None if its rows can only be read with locks.
 
-    `last`: the row that the last change of the tables wrote. It is only needed if the source has no GTIDs; None if the
-    row is uncertain.
+    `last`: the row that the most recent change of these tables wrote. Without GTIDs, a lock on this row shows whether
+    the snapshot contains the change. Pass None if rplctl cannot find out which row it is.
     """
     if group.source.step is SnapshotKind.SHARE_LOCK and last is None:
         return None

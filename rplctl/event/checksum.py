@@ -90,9 +90,11 @@ def verify_events(data: Buffer, offsets: NDArray[np.int64], algorithm: int = 1) 
 
 @lean_kernel
 def _crc_if_good(offsets: NDArray[np.int64], zeros: NDArray[np.uint32]) -> Any:
-    """Return the CRC32 that all events have as one run if each event ends with its own CRC32.
+    """Return the CRC32 that the concatenated events have if the checksum of every event is correct.
 
-    Only the lengths of the events are necessary for this. Return -1 if an event is too short to have a checksum.
+    This value depends only on the lengths of the events. The caller compares it with the CRC32 of the bytes, and so
+    checks all events at once. `zeros`: for each power of two, the tables that append so many zero bytes to a CRC32.
+    Return -1 if an event is too short to have a checksum.
     """
     crc = np.uint32(0)
     low = np.uint32(0xFF)

@@ -59,9 +59,10 @@ _OLD_TEMPORAL: Final[dict[int, tuple[int, ...]]] = {
 
 
 def fraction_digits(column: ColumnFormat) -> int:
-    """Return the number of fraction digits of the seconds, 0 for other types.
+    """Return the number of digits after the seconds of a temporal column. Return 0 for a column of another type.
 
-    The number is in the table map. Only for MariaDB's old temporal format, it is in `sql_type`.
+    The table map contains this number, except for MariaDB's old temporal format. For that format, the number comes from
+    `column.sql_type`.
     """
     if column.type_code in _WITH_FRACTION:
         return column.metadata

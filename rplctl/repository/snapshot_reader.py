@@ -1,8 +1,9 @@
 """Read the records of many channels at once, so fast that the caller can hold locks meanwhile (WL#9452).
 
-The slow steps come first. `open_records` connects to the targets, checks the definition of each table, and reads every
-record once, from a file or a table. After `expire`, the next `find` reads again: one statement for all channels of a
-table, or one file. A record is parsed again only if its bytes have changed.
+`open_records` does the slow steps, before the caller takes its locks: it connects to the targets, checks the definition
+of each repository table, and reads every record once. After `expire`, the next `find` reads the records again. One
+statement reads the records of all channels in a repository table. A record in a file is read from the file. A record is
+parsed again only if its bytes have changed.
 
 Invariant: after `expire`, `find` returns no record that was read before it. Only one thread may use these objects.
 """

@@ -310,9 +310,9 @@ def follow_renamed_columns(child: TableModel, parent: TableModel, renamed: dict[
 def _constraints(
     model: TableModel, operations: tuple[ddl.Operation, ...], context: DdlContext
 ) -> tuple[TableModel, list[str]]:
-    """Drop the constraints that the operations drop, and then add those that they add. Return the model and notes.
+    """Apply the operations that drop constraints or rename keys, and then those that add constraints.
 
-    There is a note for each constraint to drop or rename that the model lacks.
+    Return the model and the notes. A note reports each constraint or key to drop or rename that the model lacks.
     """
     notes: list[str] = []
     for operation in operations:

@@ -2,24 +2,31 @@
 
 Each rule returns SQL that computes the new value. If some values cannot be converted exactly, the rule also returns a
 condition for them. If a row meets the condition and `known_values` cannot compute its value, the channel stops before
-the table is changed. Pairs of types without a rule convert only empty tables and NULLs. A strict source (sql_mode
-STRICT_…) refuses to cut data, so the rules only cut data of a source that is not strict. In the table, "same" is an
-unchanged value, and "stop" means that a row meets the condition.
+the table is changed. If a pair of types has no rule, only empty tables and NULLs can be converted. A strict source
+(sql_mode STRICT_…) refuses to cut data, so the rules only cut data of a source that is not strict. In the table, "same"
+is an unchanged value, "stop" means that the row meets the condition, and "only X" means that all other values do.
 
 | from → to | value |
 |---|---|
 | integers, BIT, YEAR among each other | same; out of the new range: stop |
-| integer → text, DECIMAL, FLOAT/DOUBLE | its digits (with ZEROFILL) · digits and zeros · same, up to 2^24 / 2^53 |
-| text → integer, DOUBLE | only canonical digits · up to 15 digits (FLOAT: whole numbers) |
+| integer → text | its digits, with the zeros of ZEROFILL |
+| integer → DECIMAL | its digits, and zeros after the point |
+| integer → FLOAT, DOUBLE | same, up to 2^24 and 2^53 |
+| text → integer | only canonical digits |
+| text → DOUBLE, FLOAT | only up to 15 digits, and for FLOAT only whole numbers |
 | DECIMAL → DECIMAL | zeros added; rounded half away from zero; out of range: stop |
-| DECIMAL → integer, text | a fraction other than zero: stop · text: same (ZEROFILL: with its zeros) |
+| DECIMAL → integer | a fraction other than zero: stop |
+| DECIMAL → text | same, with the zeros of ZEROFILL |
 | DECIMAL → DOUBLE | to 15 digits |
-| FLOAT → DOUBLE | same; DOUBLE → FLOAT and → integer only whole numbers that fit |
+| FLOAT → DOUBLE | same |
+| DOUBLE → FLOAT; FLOAT, DOUBLE → integer | only whole numbers that fit |
 | number → FLOAT(M,D), DOUBLE(M,D) | only whole numbers that fit (DECIMAL: stop); the same D and a greater M: same |
 | text → text | same, cut to the length; CHAR without trailing blanks, except under PAD_CHAR_TO_FULL_LENGTH |
 | text ↔ binary | UTF-8 bytes; other character sets: only ASCII; BINARY padded with zeros |
 | ENUM → ENUM, SET → SET | by label; a dropped label or a new order of a SET: stop |
-| ENUM → text, text → ENUM, ENUM → integer | label · only exact labels · index |
+| ENUM → text | its label |
+| text → ENUM | only exact labels |
+| ENUM → integer | its index |
 | DATETIME, TIMESTAMP among fractions and each other | zeros added; cut (MariaDB) or rounded (MySQL), by sql_mode |
 | DATE, TIME among fractions and with DATETIME | zeros added; cut (MariaDB) or stop (MySQL rounds) |
 | TIMESTAMP ↔ DATETIME | by a fixed session time zone, else stop |

@@ -225,16 +225,16 @@ class Ddl(ABC):
             )
 
     def _numbered(self, column: Column, step: AlterStep, context: DdlContext, *, original_names: bool) -> FilledColumn:
-        """Return the column of ADD COLUMN … AUTO_INCREMENT, which numbers the rows in the order of the clustered key.
+        """Return the column that ADD COLUMN … AUTO_INCREMENT adds, with numbers in the order of the clustered key.
 
-        The order is known for key columns of integers, dates, times and bytes without a prefix length. It is also known
-        for texts of digits and lower-case letters under a collation without digraphs. In other cases, a table with more
-        than one row stops the channel.
+        rplctl can reproduce the source's order for key columns of integers, dates, times and bytes without a prefix
+        length. The same holds for texts of digits and lower-case letters under a collation without digraphs. With
+        another key, the channel stops if the table has more than one row.
 
-        Any row stops the channel if the table already had a counter, because only the source knows its value. The same
-        applies if the session's auto_increment_increment or auto_increment_offset is not 1. With an increment, a server
-        that alters the table in place begins one increment later than a server that copies it (MariaDB 10.11, MySQL
-        9.7).
+        If the table already had an AUTO_INCREMENT counter, the channel stops unless the table is empty, because only
+        the source knows the counter. It also stops if the session's auto_increment_increment or auto_increment_offset
+        is not 1. The first number then depends on whether the server altered the table in place or copied it (MariaDB
+        10.11, MySQL 9.7).
         """
         steps = context.auto_increment_increment, context.auto_increment_offset
         why = f"existing rows are numbered in an order that only the source knows (column '{column.name}')"

@@ -1,7 +1,8 @@
 """The format of the values that a kind of target accepts. The decoder uses it, so that no value is converted twice.
 
-Each kind has its own format, in the module `form` of its folder. Spark tasks import this module, so it must not load a
-database driver. A task receives the name of the kind with its range of the relay log.
+Each kind of target has its own format, in the module `form` of its folder. Spark tasks import `value_form` and the
+`form` modules, so none of these modules may load a database driver. A task receives a range of the relay log, and the
+name of the kind of target.
 """
 
 from __future__ import annotations

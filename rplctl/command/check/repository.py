@@ -1,4 +1,4 @@
-"""Find problems of the stored records: each must exist once, be complete and safe, and be in the configured repository.
+"""Find problems of the stored records: each must exist once, be complete, and be in the configured repository.
 
 Nothing is changed. If a record cannot be read, this is a finding, and no other finding is based on the record.
 """

@@ -281,7 +281,7 @@ def target_digest(target: Target) -> str:
 
 
 def _places(tables: LakeTables, folder: str) -> list[tuple[str, str, int, int]]:
-    """Return the operation, log, position and number of each change in the lake's table `folder`.
+    """Return (operation, log, position, number of the row in its event) for each change in the lake's table `folder`.
 
     After a change of its definition, a table continues in the folder `FOLDER~2`, then in `FOLDER~3` and so on. The
     changes in these folders are included.

@@ -110,7 +110,10 @@ class DeltaTarget(SqliteTarget):
         return True
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """Do nothing, because the applier stores the statement itself as a change. Later rows add new columns."""
+        """Do nothing: the applier stores the text of the statement as a change of the change log.
+
+        A table gets a new column when the first row with this column is written.
+        """
 
     def apply_chunks(self, chunks: Sequence[TableChunk], models: Mapping[tuple[str, str], TableModel]) -> None:
         raise _no_rows()

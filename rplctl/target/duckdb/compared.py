@@ -1,7 +1,8 @@
-"""Reads DuckDB's rows for `rplctl verify`. SQL converts the values to the Python types of the source's decoded values.
+"""Reads DuckDB's rows for `rplctl verify`.
 
-The stage, into which verify loads rows of the source, is a temporary table outside of the file. No table of a source
-can have its name (`ddl_type.table`).
+The SELECT casts each column, so that DuckDB returns the Python types that the decoder returns for the source's rows.
+verify loads rows of the source into a temporary table, the stage, which is not stored in the database file. The stage
+is in the database `rplctl`, and the target never creates a table of the source there.
 """
 
 from __future__ import annotations
