@@ -42,11 +42,10 @@ def by_whom(status: dict[str, Any]) -> tuple[int, int, int]:
 
 
 def counted_by_spark(replica: Replica) -> tuple[int, ...]:
-    """Rows and ranges by Spark's accumulators, and by the answers, as the log has them when the job has ended."""
+    """Rows, ranges and bytes by the accumulators, and by the answers, from the log after the end of the job."""
     replica.run("stop")
-    pattern = (
-        r"tasks counted (\d+) rows in (\d+) ranges of \d+ bytes; the driver has verified (\d+) rows in (\d+) ranges"
-    )
+    counts = r"(\d+) rows in (\d+) ranges of (\d+) bytes"
+    pattern = f"tasks counted {counts}; the driver has verified {counts}"
     return tuple(map(int, re.findall(pattern, replica.logs())[-1]))
 
 
@@ -190,8 +189,8 @@ def test_tasks_decode_all_rows_of_a_clone_and_of_what_follows_it(replica: Replic
     assert replica.query("SELECT id FROM spark__child") == [(1,)]
     assert replica.query("SELECT COUNT(*), SUM(n = '-1.00') FROM spark__t") == [(BACKLOG, 3)]
     assert replica.query("SELECT COUNT(*), SUM(n) FROM spark__bare") == [(100, 450)]
-    rows, ranges, *verified = counted_by_spark(replica)
-    assert [rows, ranges] == verified
+    rows, ranges, size, *verified = counted_by_spark(replica)
+    assert [rows, ranges, size] == verified
     assert rows == copied + 6 + 3  # the parent's rows were decoded as net changes first, which does not fit
 
 
@@ -207,8 +206,8 @@ def test_tasks_decode_and_write_all_rows_of_a_lake(replica: Replica, mariadb: Ma
     wait_until(lambda: by_whom(replica.status()) == (520, 520, 0))
     ops = Counter(DeltaTable(str(lake / "spark" / "t")).to_pyarrow_table()["op"].to_pylist())
     assert (ops["insert"], ops["update"]) == (500, 20)
-    rows, ranges, *verified = counted_by_spark(replica)
-    assert [rows, ranges] == verified and rows == 520
+    rows, ranges, size, *verified = counted_by_spark(replica)
+    assert [rows, ranges, size] == verified and rows == 520
 
 
 def shown_by_ui(port: int) -> list[dict[str, Any]]:
@@ -242,8 +241,8 @@ def test_the_event_log_and_the_ui_of_spark_show_the_job_with_its_tasks(
     wait_until(lambda: [job["numActiveTasks"] for job in shown_by_ui(port)] == [workers])
     (job,) = shown_by_ui(port)
     assert (job["jobGroup"], job["status"], job["numActiveTasks"]) == (name, "RUNNING", workers)
-    rows, ranges, *verified = counted_by_spark(replica)
-    assert [rows, ranges] == verified and rows == 500
+    rows, ranges, size, *verified = counted_by_spark(replica)
+    assert [rows, ranges, size] == verified and rows == 500
     (file,) = folder.glob("*.inprogress")  # Spark was killed after it had written the file
     events = [json.loads(line) for line in file.read_text().splitlines()]
     (begun,) = (event for event in events if event["Event"] == "SparkListenerJobStart")

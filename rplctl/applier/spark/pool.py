@@ -195,7 +195,7 @@ class Pool:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.job_name = f"rplctl pool of {name}"
-        self.rows = self.answers = 0  # counts of verified answers
+        self.verified = TaskWork()  # of the answers that were verified
         self.failures = 0  # attempts without a verified answer
         self.workers_wanted = 0
         self._lock = threading.Lock()
@@ -250,7 +250,7 @@ class Pool:
 
         ends = 0
         while not self._is_closed:
-            before = self.answers
+            before = self.verified.ranges
             try:
                 context.setJobGroup(self.job_name, self.job_name)
                 context.setLocalProperty("spark.scheduler.pool", self.job_name)
@@ -267,7 +267,7 @@ class Pool:
                 if context._jsc is None or not isinstance(error, Py4JJavaError):  # the JVM has ended
                     self._end.set_exception(TasksFailed(words))
                     return self._wake_all()
-            ends = 1 if self.answers > before else ends + 1
+            ends = 1 if self.verified.ranges > before else ends + 1
             if ends >= ATTEMPTS:
                 self._end.set_exception(TasksFailed(words))
                 return self._wake_all()
@@ -362,8 +362,7 @@ class Pool:
                 failed.append(held)
             else:
                 with self._lock:
-                    self.answers += 1
-                    self.rows += answer.rows
+                    self.verified.add(answer.rows, held.attempt.size)
                 self._release(held.worker)  # while this turn still counts the task, so that other turns come first
                 del turn.held[held.worker.connection.fileno()]
         return failed
@@ -471,10 +470,7 @@ class Pool:
         self._path.unlink(missing_ok=True)
         os.close(self._folder)
         if self.workers_wanted and self._has_ended.wait(_END_S) and (counted := self.counted) is not None:
-            text = (
-                "Spark's tasks counted %d rows in %d ranges of %d bytes; the driver has verified %d rows in %d ranges"
-            )
-            log.info(text, counted.rows, counted.ranges, counted.bytes, self.rows, self.answers)
+            log.info("Spark's tasks counted %s; the driver has verified %s", counted.shown, self.verified.shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,15 @@ class TaskWork:
     ranges: int = 0
     bytes: int = 0
 
+    def add(self, rows: int, size: int) -> None:
+        """Count one range of `size` bytes with so many row changes."""
+        self.rows, self.ranges, self.bytes = self.rows + rows, self.ranges + 1, self.bytes + size
+
+    @property
+    def shown(self) -> str:
+        """The three numbers in words, for the log."""
+        return f"{self.rows} rows in {self.ranges} ranges of {self.bytes} bytes"
+
 
 @dataclass(frozen=True, slots=True)
 class PoolAddress:
@@ -120,9 +129,7 @@ def serve_one(connection: socket.socket) -> TaskWork:
                 answer.set_exception(error)
             if (failure := answer.exception()) is None:
                 rows, parts = answer.result()
-                work.rows += rows
-                work.ranges += 1
-                work.bytes += request.attempt.size
+                work.add(rows, request.attempt.size)
             else:
                 parts = failure_of(request.attempt, f"{type(failure).__name__}: {failure}"[:_MOST_WORDS])
             _send(connection, request.attempt, parts)

@@ -87,7 +87,7 @@ def test_tasks_answer_with_the_rows_that_this_process_decodes(
     serve(pool)
     (here,) = decode_here([piece])
     assert given(by_tasks(channel, piece)) == given(here)
-    assert pool.rows == ROWS
+    assert pool.verified.rows == ROWS
     assert not list(Path(piece.spool_folder).glob("*"))
 
 
@@ -182,7 +182,7 @@ def test_a_lie_about_a_copy_is_not_used_and_its_piece_is_given_again(
     (here,) = decode_here([piece])
     with lying(pool, LIES[name]):
         assert given(by_tasks(channel, piece)) == given(here)
-    assert pool.rows == ROWS
+    assert pool.verified.rows == ROWS
 
 
 def ask(pool: Pool, piece: CopyPiece) -> None:
@@ -206,7 +206,7 @@ def test_a_late_answer_of_a_killed_applier_reaches_nobody(
     late.close()
     with lying(pool, lambda _: answer_of(attempt, true_answer(attempt))):
         assert by_tasks(channel, piece).change_count == ROWS
-    assert pool.answers == 1
+    assert pool.verified.ranges == 1
 
 
 @pytest.fixture(autouse=True)

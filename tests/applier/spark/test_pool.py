@@ -173,7 +173,7 @@ def test_a_lie_is_not_used_and_its_range_is_given_again(pool: Pool, split: Split
         (answer,) = pool.run("", [split], CATALOG)
     assert answer.split is not None
     assert [replace(chunk, by_spark=False) for chunk in chunks_of(answer.split)] == wanted
-    assert answer.rows == pool.rows == sum(chunk.change_count for chunk in wanted) > 0
+    assert answer.rows == pool.verified.rows == sum(chunk.change_count for chunk in wanted) > 0
 
 
 def test_a_large_result_comes_by_a_private_file_that_is_gone_then(
