@@ -27,6 +27,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -53,6 +54,7 @@ from rplctl.repository import RepositoryKind, open_relay_log_info, open_reposito
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.secret import KEY_FILE
 from rplctl.target import open_engine
+from rplctl.target.registry import dialect_of, target_kind
 
 TARGET_FILE = "target.db"  # the target of the default channel
 OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder
@@ -89,6 +91,8 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
             raise lock_wait_timeout("a command that changes files runs", "rplctl backup")
         private_folder(folder)
         with collected_logs(config) as (collected, logs):
+            for name in [log.name for log in collected.channels] or [""]:
+                _refuse_lake(config(name))
             snapshots = _snapshots(logs, folder)
             file_of = {channel: name for name, channels in snapshots.items() for channel in channels}
             _refuse_moving(config, [log for log in collected.channels if log.name not in file_of])
@@ -148,6 +152,16 @@ def refuse_filled(folder: Path, hint: str = "name a folder that does not exist y
     """Raise UsageError unless the folder is new or empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder", hint=hint)
+
+
+def _refuse_lake(config: Config) -> None:
+    """Raise UsageError if the target is a lake, whose files cannot be copied at the moment of its position."""
+    if dialect_of(target_kind(config.target_place)).commits_per_table:
+        raise UsageError(
+            f"cannot copy the lake {config.target_place} at the moment of its position",
+            hint=f"to copy instance and lake, run: rplctl stop --all; cp -a {shlex.quote(str(config.datadir))} BACKUP; "
+            "cp -a LAKE BACKUP; rplctl start --all. To restore, copy both back to their old places",
+        )
 
 
 def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:

@@ -132,3 +132,16 @@ def test_a_backup_at_any_moment_goes_on_without_loss_and_without_repetition(
 def test_backups_at_a_hundred_moments(mariadb: MariadbServer, tmp_path: Path, layout: str) -> None:
     moments = len(walk("backups", f"moments, {layout}", range(34)))
     backups_under_load(mariadb, tmp_path, layout, moments, lambda: random.uniform(0, 1.5))
+
+
+@pytest.mark.parametrize("has_channel", [False, True])
+def test_a_lake_is_refused_before_anything_is_copied(tmp_path: Path, has_channel: bool) -> None:
+    """Its files cannot be copied at the moment of the position, and `restore` took its database for a SQLite target."""
+    ours = Replica(tmp_path, spark=False)
+    ours.run("init", "--target", f"delta+file://{tmp_path}/lake")
+    if has_channel:
+        ours.run("change-master", "--master-host", "127.0.0.1", "--master-user", "x")
+    refused = ours.run("backup", str(tmp_path / "moment"), expect=2)
+    assert "cannot copy the lake" in refused.stderr and f"cp -a {ours.datadir} " in refused.stderr
+    assert not any((tmp_path / "moment").iterdir())
+    ours.close()
