@@ -87,7 +87,10 @@ def commit_after(
         if notes is not None:
             notes.close()
     except BaseException:
-        target.rollback()
+        try:
+            target.rollback()
+        except TargetError:  # the account may not restore rplctl's session, which a statement of the source has changed
+            target.reconnect()
         if notes is not None:
             notes.failed()
         raise
