@@ -55,7 +55,10 @@ def channel_after(words: ClientStatement, front: Front, *, named: str | None = N
 
 
 def connection_name(words: ClientStatement, front: Front) -> str | None:
-    """Read the name of a channel in MariaDB's syntax, for example `'c'` in `STOP SLAVE 'c'`; None if there is none."""
+    """Read the name of a channel in MariaDB's syntax, for example `'c'` in `STOP SLAVE 'c'`.
+
+    Return None if there is none.
+    """
     return words.string() if front.is_mariadb and words.token.kind == "string" else None
 
 
@@ -63,7 +66,8 @@ def _channels(front: Front, given: str | None, *, every: bool = False) -> list[s
     """Return the names of the channels to which a statement applies.
 
     `given`: the channel that the statement names, or None. A statement without a name applies to all channels in MySQL,
-    but to the default channel in MariaDB. `every`: True if it applies to all channels in MariaDB, too.
+    but to the default channel in MariaDB. `every`: True if a statement without a name applies to all channels in
+    MariaDB, too.
     """
     if given is not None:
         return [given]

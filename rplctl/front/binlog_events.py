@@ -89,8 +89,8 @@ def limit_of(words: ClientStatement) -> tuple[int, int | None]:
 def binlog_gtid_pos(logs: SendableLogs, log_name: object, position: Any) -> str | None:
     """Return the last GTID of each domain before a position of a log, as MariaDB's function BINLOG_GTID_POS does.
 
-    None is the value NULL: the log does not exist, or no event begins at the position. Raises UsageError 1381 if
-    log_bin is not set.
+    Return None, which becomes NULL, if the log does not exist or if no event begins at the position. Raises UsageError
+    1381 if log_bin is not set.
     """
     if logs.files() is None:
         raise UsageError("You are not using binary logging", errno=er.NO_BINARY_LOGGING)

@@ -102,7 +102,7 @@ def result_charset(name: str | None) -> ResultCharset:
 
 @lru_cache(1 << 16)
 def _character(character: str, charset: str) -> bytes:
-    """Return the bytes of one character in an East Asian character set; `?` if the set lacks the character.
+    """Return the bytes of one character in an East Asian character set. Return `?` if the set lacks the character.
 
     Python's codec has more characters than the set of a server, so only characters that `decoder` reads back are used.
     """
@@ -115,7 +115,7 @@ def _character(character: str, charset: str) -> bytes:
 
 @cache
 def _mapping(name: str) -> dict[int, int]:
-    """Return the byte for each character of a character set of single bytes: code point → byte."""
+    """Return a mapping from the code point of each character to its byte, for a character set of single bytes."""
     decode = decoder(name)
     found: dict[int, int] = {}
     for code in range(256 if is_single_byte(name) else 128):
@@ -181,7 +181,7 @@ class ConnectionCharsets:
         return replace(ConnectionCharsets(), client=charset, results=result_charset(charset))
 
     def with_variable(self, variable: str, value: str | None) -> ConnectionCharsets:
-        """Return the character sets after SET variable = value; None is the value NULL.
+        """Return the character sets after SET variable = value. None is the value NULL.
 
         Raises RplError 1115 or 1273 if the value is unknown, and 1231 if the variable cannot have the value.
         """
@@ -221,7 +221,7 @@ def checked(name: str) -> str:
 
 
 def _of_number(collation_id: int) -> str:
-    """Return the character set of a collation; '' if no server has the collation."""
+    """Return the character set of a collation. Return '' if no server has the collation."""
     try:
         return charset_of(collation_id)
     except BinlogFormatError:
@@ -249,9 +249,10 @@ def _wrong_value(variable: str, value: str) -> RplError:
 
 
 def _of_collation(name: str) -> str:
-    """Return the character set of a collation; '' for a collation of MariaDB that belongs to several character sets.
+    """Return the character set of a collation.
 
-    Raises RplError 1273 if the name does not begin with a character set.
+    Return '' for a collation of MariaDB that belongs to several character sets. Raises RplError 1273 if the name does
+    not begin with a character set.
     """
     lower = name.lower()
     if lower.startswith("uca1400_"):

@@ -111,7 +111,7 @@ def _unix_timestamp(moment: object = None) -> float:
 
 
 def _seconds(timeout: Any) -> float | None:
-    """Return the timeout of a function in seconds; None = no limit. NULL and 0 mean no limit, as on a server."""
+    """Return the timeout of a function in seconds. As on a server, NULL and 0 mean no limit (None)."""
     return float(timeout) if timeout else None
 
 

@@ -80,7 +80,10 @@ def select(front: Front, session: ClientSession, words: ClientStatement) -> Rows
 
 
 class _Budget:
-    """The limits of one statement: steps, CPU time and memory. SQLite calls `is_spent` between its instructions."""
+    """The limits of one statement: steps, CPU time and memory.
+
+    SQLite calls `is_spent` between its instructions, and ends the statement if a limit is exceeded.
+    """
 
     def __init__(self) -> None:
         self._steps, self._end, self._memory = 0, time.thread_time() + _MOST_CPU_S, _resident() + _MOST_MEMORY

@@ -89,9 +89,10 @@ def show_counters(front: Front, session: ClientSession, words: ClientStatement) 
 
 
 def _matching(front: Front, session: ClientSession, words: ClientStatement, table: str) -> Rows | None:
-    """Return the answer to a SHOW statement whose WHERE needs a SELECT; None if `_chosen` understands the condition.
+    """Return the answer to a SHOW statement with a WHERE that needs a SELECT.
 
-    After None, the caller uses `_chosen`, which is faster. `table`: the table with the names and the values.
+    Return None if `_chosen` understands the condition. The caller then uses `_chosen`, which is faster. `table`: the
+    table that the SELECT reads.
     """
     begin = words.index
     try:
@@ -107,10 +108,11 @@ def _matching(front: Front, session: ClientSession, words: ClientStatement, tabl
 
 
 def _chosen(names: Iterable[str], words: ClientStatement) -> list[str]:
-    """Return the names that match the condition at the end of a SHOW statement; all names if there is no condition.
+    """Return the names that match the condition at the end of a SHOW statement.
 
-    The condition is LIKE 'pattern' or WHERE. After WHERE, one or more of these forms are joined by OR: Variable_name =
-    'x', Variable_name LIKE 'x', Variable_name IN ('x', 'y'). Raises RplError 1064 for another condition.
+    Without a condition, return all names. The condition is LIKE 'pattern' or WHERE. After WHERE, one or more of these
+    forms are joined by OR: Variable_name = 'x', Variable_name LIKE 'x', Variable_name IN ('x', 'y'). Raises RplError
+    1064 for another condition.
     """
     patterns: list[str] = []
     if words.accept("LIKE"):

@@ -7,9 +7,9 @@
                                                      account has a hash for it, or by caching_sha2_password
 
 caching_sha2_password has two ways. The fast way compares SHA256(SHA256(password)), which is in memory after the first
-full sign-in. In the full way, the client sends the password over TLS or the Unix socket. On another connection, it
-encrypts the password with an RSA key of this process. Invariant: for an unknown name, the sign-in has the same steps
-and takes the same time as for a known name. After a failure, the client gets error 1045 and is disconnected.
+full sign-in. In the full way, the client sends the password over TLS or the Unix socket. On another connection, the
+client encrypts the password with an RSA key of this process. Invariant: for an unknown name, the sign-in has the same
+steps and takes the same time as for a known name. After a failure, the client gets error 1045 and is disconnected.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class SignIns:
 def sign_in(link: ClientConnection, door: SignIns, number: int) -> Client:
     """Sign in the client of a new connection, and return its account and settings.
 
-    `number`: the number of the connection. Raises Closed if the connection ends. Raises RplError 1045 (refused), 3159
-    (TLS is required) or 1835 (malformed packet).
+    `number`: the number of the connection, for the greeting. Raises Closed if the connection ends. Raises RplError 1045
+    (refused), 3159 (TLS is required) or 1835 (malformed packet).
     """
     scramble = _new_scramble()
     link.send(_greeting(door, number, scramble))

@@ -36,7 +36,7 @@ _NOTES: Final = {
 
 
 def as_mariadb(error: RplError) -> RplError:
-    """Return an error of MySQL in MariaDB's form; return `error` itself if both vendors report it in the same way."""
+    """Return MySQL's `error` in MariaDB's form. If both vendors report it in the same way, return `error` itself."""
     if error.errno not in _ERRORS:
         return error
     errno, text = _ERRORS[error.errno]

@@ -35,7 +35,7 @@ class SendableLogs:
             return self._open.setdefault(files, SendableLog(files))
 
     def files(self) -> BinaryLogFiles | None:
-        """Return the files of the only channel whose option log_bin is set; None if there is no such channel.
+        """Return the files of the only channel whose option log_bin is set. Return None if there is no such channel.
 
         Raises RplError 1236 if several channels have this option. Raises TargetError or ConfigError if the channels
         cannot be listed.

@@ -54,7 +54,7 @@ class Sendable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStart:
-    """The first events of one log file, which describe the format and the GTIDs before the file."""
+    """The first events of one log file, with the format of the file and the GTIDs of all earlier transactions."""
 
     event: bytes  # FORMAT_DESCRIPTION
     description: FormatDescription

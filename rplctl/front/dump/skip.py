@@ -2,8 +2,8 @@
 
 A MySQL replica sends a set of GTIDs. A transaction is skipped if its GTID is in this set.
 A MariaDB replica sends one GTID for each domain. The transactions of a domain are skipped up to this GTID, including
-the transaction with this GTID; all later transactions are sent. If the GTID is not in the log, because a filter
-excluded its transaction, the first transaction with a higher number is sent, too. But if the replica has
+the transaction with this GTID. All later transactions are sent. A filter may have excluded the transaction with this
+GTID from the log. Then the first transaction with a higher number is the first to be sent. But if the replica has
 gtid_strict_mode, this is error 1236, as on a server.
 
 Invariant: a transaction is skipped as a whole. Control events between transactions, for example ROTATE, are never
@@ -94,8 +94,8 @@ class Skip:
     def _is_before(self, data: ByteArray, offset: int) -> bool:
         """True if a MariaDB replica already has the transaction of the GTID event at this offset.
 
-        That is, the last transaction to skip in its domain is this one or a later one. Raises RplError 1236 if the
-        replica has diverged.
+        This is so if the last transaction to skip in the domain is the same transaction or a later one. Raises RplError
+        1236 if the replica has diverged.
         """
         server = int.from_bytes(data[offset + 5 : offset + 9].tobytes(), "little")
         body = data[offset + HEADER_LENGTH : offset + HEADER_LENGTH + 12].tobytes()

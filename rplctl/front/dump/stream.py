@@ -71,7 +71,7 @@ class Stream:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[int]:
-        """Open the log file for the block, and protect it from being purged; yield its descriptor.
+        """Open the log file for the block, protect the file from being purged, and yield its descriptor.
 
         Raises RplError 1236 if the file is already purged, or is damaged.
         """

@@ -1,9 +1,9 @@
 """Ends a dump at the GTIDs of `START SLAVE UNTIL master_gtid_pos`, as a MariaDB source does.
 
 The replica sets @slave_until_gtid to a list with one GTID for each domain. For SQL_BEFORE_GTIDS, MariaDB 11.3 and later
-also sets @slave_gtid_until_before_gtids to 1. The dump of a domain ends at its GTID; nothing is sent of a domain that
-is not in the list. When all domains have ended, the source sends an artificial GTID_LIST event with a flag, and ends
-the dump. This event stops the threads of the replica.
+also sets @slave_gtid_until_before_gtids to 1. The dump of each domain ends at the GTID of this domain. Domains that are
+not in the list are not sent. When all domains have ended, the source sends an artificial GTID_LIST event with a flag,
+and ends the dump. This event stops the threads of the replica.
 
 Invariant: a transaction is sent as a whole or not at all.
 """
@@ -49,9 +49,9 @@ class DumpEnd:
     def sent(
         self, data: ByteArray, offsets: NDArray[np.int64], types: NDArray[np.uint8]
     ) -> tuple[NDArray[np.bool_], int | None]:
-        """Return an array that is True for each event to send, and the number of the first event after the end.
+        """Return an array that is True for each event to send, and the index of the first event after the end.
 
-        The number is None if the end of the dump is not in these events. The parameters are those of `Skip.kept`.
+        The index is None if the end of the dump is not in these events. The parameters are those of `Skip.kept`.
         """
         may = np.ones(len(types), np.bool_)
         begin = 0
