@@ -62,7 +62,7 @@ class SourceIdentity:
 class DumpStart:
     """The start of a dump: a position, or the GTIDs of all transactions that were already received.
 
-    If it has GTIDs, the source sends all other transactions.
+    If the start has GTIDs, the source sends all transactions that are not among these GTIDs.
     """
 
     position: BinlogPosition  # log_name '' = the first existing log

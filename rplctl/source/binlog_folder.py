@@ -122,7 +122,7 @@ class FolderStream:
             self._log = None
 
     def _read_once(self) -> EventBatch | None:
-        """Return the next events of the existing files; None if there are no new events.
+        """Return the next events of the existing files. Return None if there are no new events.
 
         The function continues with the next log at the end of a log, and skips transactions that the replica has.
         """
@@ -155,9 +155,9 @@ class FolderStream:
         return batch
 
     def _whole_events(self, log: _OpenLog, size: int) -> EventBatch | None:
-        """Return the complete events in the next chunk of the log, or one larger event; None if no event is complete.
+        """Return the complete events in the next chunk of the log, or one larger event.
 
-        `size`: the number of readable bytes of the log.
+        Return None if no event is complete. `size`: the number of readable bytes of the log.
         """
         length = min(CHUNK, size - log.offset)
         if length < HEADER_LENGTH:
@@ -235,7 +235,7 @@ class FolderStream:
             self._log.offset += len(head)
 
     def _next_log(self, log: _OpenLog, size: int) -> bool:
-        """At the end of `log`, open the next log, and return True; False if there is no next log yet.
+        """At the end of `log`, open the next log, and return True. Return False if there is no next log yet.
 
         Also return True if `log` has grown, so that the caller reads it again. `size`: the known size of `log`. Raises
         SourceError 1236 if `log` ends inside an event, or if the next log is missing.

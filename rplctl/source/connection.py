@@ -315,7 +315,7 @@ def _require(condition: bool, otherwise: str, hint: str = "") -> None:
 
 
 def _system_zone(mysql: Any, known: SystemZone | None) -> SystemZone | None:
-    """Return the server's time zone SYSTEM; None if the answer is invalid, for example from a proxy.
+    """Return the server's time zone SYSTEM. Return None if the answer is invalid, for example from a proxy.
 
     `known`: the last known zone, which makes the query faster. If the zone is unknown, DDL that depends on the zone
     stops the channel.

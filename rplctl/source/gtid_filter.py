@@ -48,7 +48,7 @@ class GtidFilter:
     skipping: bool = False
 
     def keep(self, batch: EventBatch) -> EventBatch | None:
-        """Return the events of the batch that the replica lacks; None if the replica has all of them."""
+        """Return the events of the batch that the replica lacks. Return None if the replica has all of them."""
         codes = batch.data[batch.offsets[:-1] + 4]
         decides = np.flatnonzero(np.isin(codes, _GTIDS) | np.isin(codes, _BETWEEN))
         keep = np.empty(len(batch), np.bool_)
@@ -76,7 +76,7 @@ class GtidFilter:
 
 
 def gtid_filter(start: DumpStart) -> GtidFilter | None:
-    """Return the filter for a dump that begins by GTIDs; None if the dump begins at a position."""
+    """Return the filter for a dump that begins by GTIDs. Return None if the dump begins at a position."""
     if not start.by_gtid:
         return None
     return GtidFilter(start.mysql_gtid_set or MysqlGtidSet(), MariadbGtidState.parse(start.mariadb_gtid or ""))

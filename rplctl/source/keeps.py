@@ -45,7 +45,7 @@ class Kept:
 
     @property
     def keeps_s(self) -> float:
-        """The retention time of a closed log in seconds; 0 = no limit."""
+        """The retention time of a closed log in seconds. 0 means no limit."""
         if self.variables.get("binlog_expire_logs_auto_purge", "ON").upper() == "OFF":
             return 0.0
         seconds = _number(self.variables, "binlog_expire_logs_seconds")
@@ -53,7 +53,7 @@ class Kept:
 
     @property
     def keeps_bytes(self) -> float:
-        """The limit for the size of all logs together, in bytes; 0 = no limit."""
+        """The limit for the size of all logs together, in bytes. 0 means no limit."""
         return _number(self.variables, "max_binlog_total_size") or _number(self.variables, "binlog_space_limit")
 
     @property
@@ -71,7 +71,7 @@ def _number(variables: Mapping[str, str], name: str) -> float:
 
 
 def purged_gtids(ask: Ask, kept: Kept) -> str:
-    """Return the GTIDs of the transactions before the oldest existing log; '' if there are none.
+    """Return the GTIDs of the transactions before the oldest existing log. Return '' if there are none.
 
     Raises SourceError if the source reports an error.
     """
@@ -109,10 +109,11 @@ def bytes_written(before: Kept, after: Kept) -> int | None:
 
 
 def purge_at(kept: Kept, read: BinlogPosition, read_at: float, bytes_per_s: float) -> float | None:
-    """Return the earliest time at which the source purges the log of the read position; None if this is not expected.
+    """Return the earliest time at which the source purges the log of the read position.
 
-    The time is in Unix seconds, by rplctl's clock. `read`: the read position. `read_at`: the time of the last read
-    event, by the source's clock. `bytes_per_s`: the rate at which the source writes its log; 0 = unknown.
+    Return None if this is not expected. The time is in Unix seconds, by rplctl's clock. `read`: the read position.
+    `read_at`: the time of the last read event, by the source's clock. `bytes_per_s`: the rate at which the source
+    writes its log; 0 = unknown.
     """
     if read.log_name not in kept.logs or read.log_name == kept.end.log_name:
         return None

@@ -24,7 +24,7 @@ _WAY_OUT = "To use rplctl's own namespace, run: rplctl change-master --network-n
 
 @contextlib.contextmanager
 def network_namespace(name: str) -> Iterator[None]:
-    """Move this thread into a network namespace during the block; '' changes nothing.
+    """Move this thread into the network namespace `name` during the block. '' changes nothing.
 
     Raises ConfigError if the namespace does not exist, or if this account cannot enter it.
     """

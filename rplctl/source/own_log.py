@@ -25,7 +25,7 @@ _ENDS: Final = [EventType.IGNORABLE, EventType.ROTATE, EventType.STOP]
 
 
 def is_own_log(description: bytes) -> bool:
-    """True if rplctl wrote the binary log to which this FORMAT_DESCRIPTION event belongs. False for its relay logs."""
+    """True if this FORMAT_DESCRIPTION event belongs to a binary log of rplctl. False for rplctl's relay logs."""
     version = description[_VERSION].split(b"\0", 1)[0]
     return version.endswith(VERSION_SUFFIX.encode()) and not parse_header(description).flags & FLAG_RELAY_LOG
 

@@ -96,7 +96,7 @@ def _roles(text: str) -> Sql:
 def rights_of(grants: Iterable[str], account: str, *, has_patterns: bool = True) -> Rights:
     """Return the privileges of the account that the lines of SHOW GRANTS list.
 
-    `has_patterns`: see Rights.
+    `has_patterns`: True if the names of databases in the lines are patterns, as by default.
     """
     everywhere: set[str] = set()
     databases, revoked = [], set()

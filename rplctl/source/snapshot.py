@@ -6,17 +6,18 @@ There are three methods:
 
     exact         For MariaDB and Percona Server. The source reports the position of a consistent snapshot in
                   `binlog_snapshot_*`. L and H are this position.
-    GTID window   For MySQL with GTIDs. L is gtid_executed before the snapshot, H is the end of the log after its start.
-                  One packet has all three queries, so the network latency does not make the window larger.
+    GTID window   For MySQL with GTIDs. L is gtid_executed before the snapshot, H is the end of the log after the
+                  start of the snapshot. One packet has all three queries, so the network latency does not make the
+                  window larger.
     share lock    For MySQL without GTIDs. L is the transaction that wrote a row, which the caller knows from the log. A
                   separate transaction share-locks this row before the snapshot. InnoDB makes a transaction visible
                   before it releases its locks, in the order of the log if binlog_order_commits=ON. So the snapshot sees
                   this transaction and all earlier ones. H is the same as for GTIDs.
 
 A snapshot keeps a metadata lock of each table that it reads. On MySQL, a rollback to a savepoint releases these locks.
-On MariaDB, it does this only in a session that does not log (`sql_log_bin=0`, which needs BINLOG ADMIN or SUPER).
-Otherwise, DDL waits until the snapshot ends, and all later statements on the table wait for the DDL (seen on 10.5,
-10.11, 11.8).
+On MariaDB, such a rollback releases them only in a session that does not log (`sql_log_bin=0`, which needs BINLOG ADMIN
+or SUPER). Otherwise, DDL waits until the snapshot ends, and all later statements on the table wait for the DDL (seen on
+10.5, 10.11, 11.8).
 
 For tables without snapshots, `locked_rows` share-locks the rows during the read. A transaction that is logged but not
 yet visible holds its own locks, so the read waits for it. In MyISAM and similar engines, a statement locks its tables
@@ -211,7 +212,7 @@ def _exact(query: Ask, applied: SourcePosition, deadline: float) -> Snapshot:
 
 
 def gtids_at(query: Ask, position: BinlogPosition) -> str:
-    """Return the GTIDs of a MariaDB server at this position of its binary log; '' if they are unknown."""
+    """Return the GTIDs of a MariaDB server at this position of its binary log. Return '' if they are unknown."""
     (gtids,) = query(written("SELECT BINLOG_GTID_POS({}, {})", utf8_literal(position.log_name), position.log_pos))[0]
     return str(gtids or "")
 
