@@ -115,9 +115,10 @@ def _help_hint(hoisted: Sequence[str]) -> str:
 
 
 def command_for(arguments: Sequence[str]) -> Any:
-    """Return the program as a command that can be called with these arguments. Only the verb in them is loaded.
+    """Return the program as a command that can be called with these arguments.
 
-    The arguments come from `hoist`, so the global options are first.
+    Only the module of the verb in `arguments` is loaded. The arguments come from `hoist`, so the global options are
+    before the verb.
     """
     return _program(_verbs_of(arguments))
 

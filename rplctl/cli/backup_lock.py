@@ -1,6 +1,7 @@
 """Define the options of `lock-instance` and `lock-tables`, and print their results and those of the unlock commands.
 
-A lock is held by a command that runs under it, or by a separate process.
+If the operator names a command, the lock is held while this command runs. Otherwise, a separate process holds the
+lock until the unlock command, or until a timeout.
 """
 
 from __future__ import annotations

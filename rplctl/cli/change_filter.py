@@ -1,4 +1,4 @@
-"""Define the options of `change-filter` from the table of all options: those whose value is a list of filter rules."""
+"""Define the options of `change-filter`: all options of an instance whose value is a list of filter rules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Define the options of `check`, and print the verdict in the format of monitoring plugins. It is also the exit
-code.
+"""Define the options of `check`, and print the verdict in the format of monitoring plugins.
+
+The exit code is the level of the worst verdict: 0 OK, 1 WARNING, 2 CRITICAL or 3 UNKNOWN.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def check(
 
 
 def _laid_out(options: Globals, line: str, level: str) -> str:
-    """Return the line, folded to the width of the terminal, with the level in colour. In a pipe, it stays one line."""
+    """Return a line of the output, with the level in colour. On a terminal, fold the line to the terminal's width."""
     line = clean(line)
     if options.is_terminal:
         width = get_terminal_size().columns

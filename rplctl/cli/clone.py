@@ -108,7 +108,7 @@ def _cancel(options: Globals, name: str, config: Config, *, dry_run: bool, yes: 
 
 
 def _list(options: Globals, result: CloneResult) -> None:
-    """Print the tables of a dry run, and raise its refusal if there is one.
+    """Print the tables of a dry run. If `result` has a refusal, raise this error at the end.
 
     On a terminal, the GRANT statements follow the table, so that they can be copied.
     """

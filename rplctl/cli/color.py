@@ -7,7 +7,7 @@ The first of these settings decides:
     FORCE_COLOR             always, if it is neither empty nor 0
     TERM=dumb               never
 
-Without them, output to a terminal has colour. In a pipe, colour changes only the layout of a table.
+Without these settings, output to a terminal has colour. In a pipe, colour changes only the layout of a table.
 """
 
 from __future__ import annotations

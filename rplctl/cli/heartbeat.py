@@ -70,9 +70,10 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _beats(pause: float, limit: float | None) -> Callable[[], bool]:
-    """Return a function that waits until the next full interval, as pt-heartbeat does. It returns False at the end.
+    """Return a function that waits until the next full interval, as pt-heartbeat does, and then returns True.
 
-    `pause` is the interval and `limit` the total time, in seconds. The end is this limit, or SIGTERM.
+    After SIGTERM, or if the total time `limit` would be exceeded, the function returns False. `pause` is the interval.
+    Both times are in seconds, and a `limit` of None means no limit.
     """
     ended = threading.Event()
     stop_on_signals(ended.set, signal.SIGTERM)

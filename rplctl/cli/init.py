@@ -1,5 +1,7 @@
-"""Define the options of `init` from the table of all options, without the password of the target, and print the
-result.
+"""Define the options of `init`, and print the result.
+
+The options are those of the table of all options. Only `target_password` is replaced by options that read the password
+from a file or from standard input, so the password is never on the command line.
 """
 
 from __future__ import annotations

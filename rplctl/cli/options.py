@@ -40,7 +40,7 @@ def option(flags: Flags, metavar: str, help: str, default: Any = None) -> Any:
 
 
 def argument(metavar: str, help: str, default: Any = None) -> Any:
-    """Declare a positional argument, for Typer. The default `...` makes it mandatory."""
+    """Declare a positional argument, for Typer. The default `...` makes the argument mandatory."""
     return typer.Argument(default, metavar=metavar, help=help)
 
 
@@ -64,10 +64,10 @@ ONLY_APPLIER = switch(("--applier", "--sql-thread"), "Act on the applier (SQL th
 
 
 def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool = False) -> list[str]:
-    """Return the names of the channels of a command: those of `--channel`, or else all; [""] if no channel exists.
+    """Return the names of the channels of a command: those of `--channel`, or else all.
 
-    `given` is the value of `--channel`, and `every` is True if the command line has `--all`. Raises UsageError if both
-    are given, or if a name is not valid.
+    Return [""] if no channel exists. `given` is the value of `--channel`, and `every` is True if the command line has
+    `--all`. Raises UsageError if both are given, or if a name is not valid.
     """
     if every and (given or isinstance(given, str)):
         raise UsageError("--all and --channel are mutually exclusive", hint="remove one of them")
@@ -159,7 +159,7 @@ def roles_of(receiver: bool, applier: bool) -> tuple[str, ...]:
 
 
 def seconds(text: str | None, flag: str) -> float | None:
-    """Return the number of seconds in a text such as `50`, `1.5`, `2m` or `7d`; None for None.
+    """Return the number of seconds in a text such as `50`, `1.5`, `2m` or `7d`. If `text` is None, return None.
 
     Raises UsageError, which names the option `flag`, for any other text.
     """

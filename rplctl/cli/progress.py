@@ -55,7 +55,10 @@ def _lines() -> Report:
 
 @contextmanager
 def live_text(*, silent: bool) -> Iterator[Callable[[str], None] | None]:
-    """Yield a function that replaces the text in the live line; None if `silent`, or if stderr is not a terminal."""
+    """Yield a function that replaces the text in the live line.
+
+    Yield None if `silent`, or if stderr is not a terminal.
+    """
     if silent or not sys.stderr.isatty() or is_dumb():
         yield None
         return

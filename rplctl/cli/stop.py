@@ -1,6 +1,7 @@
 """Define the options of `stop`, and print its result.
 
-If a channel cannot be stopped because its process also serves other channels, it is tried again after these.
+If a channel does not stop in time and its process also serves other channels, the process must not be killed. The
+command then stops the other channels first, and tries this channel again at the end.
 """
 
 from __future__ import annotations

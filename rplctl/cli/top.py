@@ -105,10 +105,9 @@ def _keys() -> Iterator[None]:
 
 
 def _key(patience: float) -> str:
-    """Return the key that is pressed within `patience` seconds; '' if there is none, or if it sends more than one
-    character.
+    """Return the key that is pressed within `patience` seconds.
 
-    At the end of the input, the result is 'q'.
+    Return '' if no key is pressed, or if the key sends more than one character. At the end of the input, return 'q'.
     """
     if not select.select([sys.stdin], [], [], patience)[0]:
         return ""
@@ -193,7 +192,7 @@ def _cell(value: str, title: str, size: int) -> str:
 def spark(values: Sequence[int | None]) -> str:
     """Return a bar chart of the values in a fixed number of characters, the oldest first.
 
-    Each character shows the highest value in its part of the time; it is a blank if no value is known.
+    Each character shows the highest value in its part of the time. The character is a blank if no value is known.
     """
     parts = [values[len(values) * at // _SPARK : len(values) * (at + 1) // _SPARK] for at in range(_SPARK)]
     known = [[value for value in part if value is not None] for part in parts]
