@@ -87,7 +87,7 @@ def _scrypt(password: bytes, salt: bytes) -> bytes:
 
 
 def read_accounts(datadir: Path) -> dict[str, Account]:
-    """Return the accounts by name; without a file, there are none.
+    """Return the accounts by name. If there is no file, there are no accounts.
 
     Raises ConfigError if the file is damaged or unreadable, or if other users can read it.
     """

@@ -88,7 +88,7 @@ class Channel:
 
     @property
     def clone_plan(self) -> Path:
-        """The file with the plan of a copy, which exists while tables are being copied."""
+        """The file with the plan of an initial copy. The file exists while tables are being copied."""
         return self.clone_folder / "plan.json"
 
     def lock_path(self, role: str) -> Path:
@@ -105,7 +105,7 @@ class Channel:
         """Return the file that addresses a signal to this channel, in a process that serves several channels.
 
         A command writes the pid of the process into the file before it sends the signal. STOP_NOW after the pid means
-        that the thread must abort its transaction. `what`: `stop` or `flush`.
+        that the thread must abort its transaction. `what` is the request: `stop`, or `flush` for a new relay log.
         """
         return self.run_folder / f"{role}.{what}"
 
@@ -114,9 +114,9 @@ class Channel:
         return self.asked_path("applier")
 
     def incident_path(self, role: str) -> Path:
-        """Return the file that describes the present problem of the thread (incident.py).
+        """Return the file that describes the present problem of the thread `role` (incident.py).
 
-        The file exists from an error until the thread works again. It may be lost.
+        The file exists from an error until the thread works again. If the file is lost, the problem is reported again.
         """
         return self.run_folder / f"{role}.incident.json"
 
@@ -240,7 +240,7 @@ def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SEC
 
 
 def lock_holder(channel: Channel, role: str) -> int | None:
-    """Return the pid of the process that holds the lock of a role; None if no process holds it.
+    """Return the pid of the process that holds the lock of a role. Return None if no process holds it.
 
     The result is 0 if the lock file has no readable pid. The check itself holds the lock only for an instant. Raises
     RplError if the lock file cannot be opened.

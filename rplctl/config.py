@@ -75,7 +75,7 @@ class Option:
 
     @property
     def old_name(self) -> str:
-        """The option's name in mysqld before 8.0.26; '' if the name has not changed."""
+        """The option's name in mysqld before 8.0.26. The value is '' if the name has not changed."""
         return self.name.replace("replica_", "slave_", 1) if "replica_" in self.name else ""
 
     @property
@@ -292,7 +292,10 @@ def load_config(
 
 
 def _files(datadir: Path, config_file: Path | None) -> list[Path]:
-    """Return the option files in ascending order of precedence. Only the file of `--config` may be missing."""
+    """Return the option files in ascending order of precedence.
+
+    The file of `--config` is included even if it is missing, because the caller must report this.
+    """
     named = config_file or _path_from_environment(CONFIG_VARIABLE)
     files = [path for path in (SYSTEM_FILE, user_file(), datadir / INSTANCE_FILE) if path.exists()]
     return [*files, *([named] if named else [])]
@@ -346,7 +349,10 @@ def check_value(name: str, value: object, where: str) -> Value:
 
 
 def _convert(o: Option, value: object) -> Value | None:
-    """Return the value in the option's type; None if it is not valid. A text is read as in mysqld (`64M`, `ON`)."""
+    """Return the value in the option's type.
+
+    A text is read as in mysqld (`64M`, `ON`). Return None if `value` is not valid.
+    """
     if o.type is bool:
         words = {"1": True, "on": True, "true": True, "0": False, "off": False, "false": False}
         return words.get(str(value).lower()) if isinstance(value, str | int) else None
@@ -386,7 +392,7 @@ def split_settings(value: str) -> list[str]:
 
 
 def spark_conf_of(value: str) -> dict[str, str]:
-    """Return the Spark properties in the option `spark_conf`, with the last value of each.
+    """Return the Spark properties in the option `spark_conf`. The last value of a repeated property wins.
 
     Raises ConfigError for a name that does not start with `spark.`.
     """
@@ -443,10 +449,11 @@ def _options(path: Path) -> _Options:
 
 @lru_cache(maxsize=8)
 def _checked(path: Path, _: bytes) -> _Options:
-    """Return the checked options of a file: the top, the sections by their names, and the sections by channel.
+    """Return the checked options of a file: those at its top, those of each section, and those of each channel.
 
-    A channel's key is in lower case. The second parameter is the content of the file, so that a changed file is read
-    again. The result is cached, because each of 256 channels needs it.
+    The sections have their names as written. The channels have names in lower case. If sections differ only in letter
+    case, they belong to one channel. The result is cached, because 256 channels may need it. The second parameter, the
+    content of the file, is a part of the cache key. So a changed file is parsed again.
     """
     stored = read_file(path)
     stored.pop("datadir", None)  # read by default_datadir

@@ -66,7 +66,7 @@ class Deadline:
     """
 
     def __init__(self, seconds: float | None = None) -> None:
-        """Set the total time in seconds; None means DEADLINE_S."""
+        """Set the total time in seconds. None means DEADLINE_S."""
         self._seconds = self._left = DEADLINE_S if seconds is None else seconds
         self._late: dict[str, tuple[Future[Any], RplError]] = {}
 

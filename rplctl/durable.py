@@ -87,8 +87,8 @@ def replace_file(
     """Replace the file's content by `data` atomically.
 
     `durable=False` skips the fsyncs. The replacement then survives a killed process, but not a power failure. `guard`:
-    a lock that is held only during the rename. `keep`: a second name for the new content. Only a durable replacement
-    changes the file at `keep`.
+    a lock that is held only during the rename. `keep`: a second path. Each durable replacement also puts the new
+    content there, so the file at `keep` always has the last durable content.
     """
     with naming(path):
         temporary = _written(path, data, durable=durable)
@@ -104,7 +104,7 @@ def replace_file(
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Sync a complete file and rename it to `path` in the same folder, atomically and durably.
+    """Sync the complete file `made` and rename it to `path` in the same folder, atomically and durably.
 
     Raises OSError if the file cannot be synced or renamed.
     """
@@ -116,7 +116,7 @@ def put_in_place(made: Path, path: Path) -> None:
 
 
 def rename(made: Path, path: Path) -> None:
-    """Rename a synced file or folder atomically. The caller must sync the parent folder.
+    """Rename `made`, a synced file or folder, to `path` atomically. The caller must sync the parent folder.
 
     Raises FileExistsError if `path` is a folder that contains files; this folder is unchanged. Raises OSError if the
     rename fails for another reason.
@@ -196,7 +196,7 @@ def remove_leftovers(folder: Path) -> list[str]:
 
 
 def remove_file(path: Path) -> None:
-    """Unlink the file durably; a missing file is not an error."""
+    """Unlink the file durably. A missing file is not an error."""
     with naming(path):
         path.unlink(missing_ok=True)
     sync_folder(path.parent)

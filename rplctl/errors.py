@@ -54,9 +54,9 @@ DDL_EXIST_ERRORS = frozenset(
 
 
 def error_numbers(text: str) -> frozenset[int] | None:
-    """Return the error numbers in a value of replica_skip_errors; None for `all`, and an empty set for `off`.
+    """Return the error numbers in a value of replica_skip_errors. Return None for `all`, and an empty set for `off`.
 
-    Otherwise, the value is a list of numbers and `ddl_exist_errors`. Raises ValueError for any other text.
+    Any other value is a list of numbers, which may include `ddl_exist_errors`. Raises ValueError for another text.
     """
     words = [word.strip().lower() for word in text.split(",")]
     if words in (["off"], ["all"]):
@@ -138,7 +138,7 @@ class RelayLogError(RplError):
 
 
 class BinlogFormatError(RelayLogError):
-    """The error for bytes that are not a known binary log event; `position` has their file or offset."""
+    """The error for bytes that are not a known binary log event. `position` has the file or the offset of the bytes."""
 
 
 class WaitTimeout(RplError):
@@ -215,7 +215,7 @@ def file_errors(channel: str | None = None) -> Iterator[None]:
 
 
 def as_rpl_error(error: RplError | OSError) -> RplError:
-    """Return the error as an RplError; an OSError is converted."""
+    """Return the error as an RplError. An OSError is converted by `file_error`."""
     return file_error(error) if isinstance(error, OSError) else error
 
 
@@ -312,7 +312,10 @@ def for_channel(hint: str, channel: str | None) -> str:
 
 
 def another_way(hint: str) -> str:
-    """Return the hint on a line of its own, to append it to another hint as a second way; '' for an empty hint."""
+    """Return the hint on a line of its own, to append it to another hint as a second way.
+
+    Return '' for an empty hint.
+    """
     return f"\n{hint[:1].upper()}{hint[1:]}" if hint else ""
 
 

@@ -97,7 +97,10 @@ def main(arguments: list[str]) -> int:
 
 
 def run_command(command: str, document: bytes) -> str:
-    """Run the command with `document` as its standard input, and return a description of its failure; '' if none."""
+    """Run the command with `document` as its standard input, and return a description of its failure.
+
+    Return '' if the command succeeds.
+    """
     reading, writing = os.pipe()
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class _Known:
-    """The part of an incident that was already reported."""
+    """The error of an incident, and the steps that were already reported."""
 
     since: float  # Unix seconds
     errno: int
@@ -103,7 +103,7 @@ class Incident:
         self._path.unlink(missing_ok=True)
 
     def _call(self, event: str, state: str, hint: str = "", position: str = "") -> None:
-        """Run the operator's command on_error or on_recovery; `event` is `error` or `recovery`."""
+        """Run the operator's command on_error or on_recovery. `event` is `error` or `recovery`."""
         known, now = self._known, time.time()
         command = self._config.on_error if event == "error" else self._config.on_recovery
         assert known is not None

@@ -72,7 +72,7 @@ class MasterInfo:
 
     @property
     def place(self) -> str:
-        """The source as HOST:PORT, or its folder of binary logs; '' if none is configured."""
+        """The source as HOST:PORT, or its folder of binary logs. The value is '' if no source is configured."""
         return self.master_binlog_dir or (f"{self.host}:{self.port}" if self.host else "")
 
     @property
@@ -146,7 +146,7 @@ class RelayLogInfo:
         return self.relay_log_position == other.relay_log_position and self.exec_position == other.exec_position
 
     def moved_to(self, other: RelayLogInfo) -> Self:
-        """Return this record at the other record's position, with this record's settings."""
+        """Return a copy of this record with the positions and the GTIDs of `other`. The settings are unchanged."""
         return replace(self.at(other.relay_log_position, other.exec_position), gtid_executed=other.gtid_executed)
 
     def at(self, relay: RelayLogPosition, source: BinlogPosition) -> Self:

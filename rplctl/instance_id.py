@@ -23,7 +23,7 @@ _ID = re.compile(r"[0-9a-f]{16}\n")
 
 
 def instance_id(datadir: Path) -> str:
-    """Return the instance's id; '' if the file with the id is missing or damaged."""
+    """Return the instance's id. Return '' if the file with the id is missing or damaged."""
     text = read_if_there(datadir / INSTANCE_ID_FILE).decode("ascii", "replace")
     return text.strip() if _ID.fullmatch(text) else ""
 

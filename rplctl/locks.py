@@ -87,7 +87,7 @@ class FileLock:
             self._descriptor = open_plain(self.path, os.O_RDWR | os.O_CREAT, follow=False)
 
     def acquire(self, *, shared: bool = False, patience_s: float | None = None, stop: Stop = lambda: False) -> bool:
-        """Take the lock, and return True. Wait for it at most `patience_s` seconds; None means no limit.
+        """Take the lock, and return True. Wait for the lock at most `patience_s` seconds. None means no limit.
 
         Return False if the time is over, or if `stop`, which is called repeatedly, returns True. Raises OSError if the
         file cannot be opened.
@@ -136,7 +136,7 @@ class FileLock:
         note(self._descriptor, self.path, text)
 
     def noted(self) -> str:
-        """Return the text that the last holder of the lock wrote with `note`; '' if there is none."""
+        """Return the text that the last holder of the lock wrote with `note`. Return '' if there is none."""
         return read_if_there(self.path, follow=False).decode("utf-8", "replace")
 
     @contextmanager
@@ -229,7 +229,7 @@ class InstanceLock:
         return (self._backups.descriptor,)
 
     def _enter(self, mine: FileLock, theirs: FileLock, patience_s: float) -> bool:
-        """Take the lock `mine` if nobody holds the lock `theirs`; return False after `patience_s` seconds.
+        """Take the lock `mine` as soon as nobody holds the lock `theirs`. Return False after `patience_s` seconds.
 
         The gate makes the check and the taking one step: only the process that holds the gate takes one of the locks.
         """
@@ -250,7 +250,7 @@ class InstanceLock:
 
 
 def lock_wait_timeout(what: str, hint: str) -> LockBusy:
-    """Return MySQL's error 1205 for a lock that was not free in time; `what` is the reason."""
+    """Return MySQL's error 1205 for a lock that was not free in time. `what`: the reason, for the message."""
     return LockBusy(
         f"Lock wait timeout exceeded; try restarting transaction ({what})", errno=er.LOCK_WAIT_TIMEOUT, hint=hint
     )

@@ -14,8 +14,8 @@ GTIDs, and each target. A collection has these steps, like make_row in WL#9452:
 If a resource cannot be collected, the collection ends with error 3722, which names the column. If a resource cannot be
 locked at once, all locks except `log_status` are released, and the next round begins at step 3. So nobody waits for
 longer than one round (`Collected.held_s`).
-The relay log positions are those of the last flush of MasterInfo, and are stored in its record. So they belong to the
-read position in the same record.
+At each flush of MasterInfo, the receiver stores the end of the relay log together with the read position. The row has
+this stored end. So the relay log position and the read position of a channel are from the same moment.
 """
 
 from __future__ import annotations
@@ -181,9 +181,9 @@ def gtid_resource(
 
 
 def _engine_resource(target: TargetLog, into: Document) -> LogResource:
-    """Return the resource of a target's log, which stores its figures in `into`.
+    """Return the resource of a target's log. When it is collected, it stores the figures of the log in `into`.
 
-    Unlocking does not end the snapshot of the log: the owner of the log closes it.
+    To unlock the resource does not end the snapshot of the log. The owner of the log closes this snapshot.
     """
 
     def lock(_: float) -> bool:
@@ -347,7 +347,7 @@ def _named(column: str) -> Iterator[None]:
 def unable(column: str, error: Exception, hint: str, whose: str = "") -> RplError:
     """Return error 3722 for a column that cannot be collected, with the reason from `error`.
 
-    `hint` is used if `error` has no hint. `whose`: a text before the reason.
+    `hint` is used if `error` has no hint. `whose`: a text before the reason, which names the channel, or ''.
     """
     reason = error.message if isinstance(error, RplError) else str(error)
     return RplError(

@@ -21,7 +21,7 @@ _HEAD = "Options of this instance; see rplctl.toml(5). Changed by `rplctl init`.
 
 
 def read_document(path: Path) -> TOMLDocument:
-    """Return an option file as a document with its comments; a new document if the file does not exist.
+    """Return an option file as a document with its comments. Return a new document if the file does not exist.
 
     Raises ConfigError if the file cannot be read or parsed.
     """

@@ -30,7 +30,7 @@ def is_rule(holds: str, rule: str) -> bool:
 
 
 def integer(value: object) -> int | None:
-    """Return the value of a number or of a text such as `64M` (67108864); None for any other value."""
+    """Return the value of a number or of a text such as `64M` (67108864). Return None for any other value."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -52,7 +52,7 @@ def serve_many_threads() -> None:
 
 
 def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, channel: str | None = None) -> bool:
-    """Send the signal `number` to the process that holds the lock file; return False if the process has ended.
+    """Send the signal `number` to the process that holds the lock file. Return False if the process has ended.
 
     `pid`: the pid in the lock file. `what`: a description of the process, for an error. Raises LockBusy if the process
     with this pid does not have the lock file open. Raises RplError if the process belongs to another user.
@@ -142,10 +142,10 @@ def signals_to(handler: Callable[[int, FrameType | None], object], *numbers: sig
 def stop_on_signals(stop: Callable[[], None], *numbers: signal.Signals) -> None:
     """Call `stop` in a thread at each of these signals, from now to the end of the process. Main thread only.
 
-    Python runs a signal handler only between two bytecode instructions of the main thread. There it must take no lock,
-    which the main thread may hold, and it waits for a library's C code. But Python writes a byte to the wakeup
-    descriptor as soon as the signal arrives, and a thread waits for this byte. The descriptor is set before the
-    handlers: until then, SIGTERM still ends the process, and no signal is lost in between.
+    A Python handler in the main thread cannot do this. Python runs a handler only between two bytecode instructions, so
+    the handler would wait for the C code of a library. It must also take no lock that the main thread may hold. But
+    Python writes a byte to the wakeup descriptor as soon as a signal arrives. A thread waits for this byte, and then
+    calls `stop`. The descriptor is set before the handlers, so no signal is lost: until then, SIGTERM ends the process.
     """
     receiving, sending = socket.socketpair()
     sending.setblocking(False)
@@ -170,7 +170,7 @@ def ended_how(exit_code: int) -> str:
 
 
 def signal_name(number: int) -> str:
-    """Return the signal's name, such as `SIGKILL`; the number as text for a real-time signal without a name."""
+    """Return the signal's name, such as `SIGKILL`. Return the number as text for a real-time signal without a name."""
     return signal.Signals(number).name if number in set(signal.Signals) else str(number)
 
 

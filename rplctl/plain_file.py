@@ -49,7 +49,7 @@ def read_plain(path: Path, largest: int = LARGEST, *, follow: bool = True) -> by
 
 
 def read_if_there(path: Path, largest: int = LARGEST, *, follow: bool = True) -> bytes:
-    """Return the whole content of a file; b'' if the file does not exist.
+    """Return the whole content of a file. Return b'' if the file does not exist.
 
     The parameters and the other errors are those of `read_plain`.
     """
@@ -60,7 +60,7 @@ def read_if_there(path: Path, largest: int = LARGEST, *, follow: bool = True) ->
 
 
 def size_of(path: Path) -> int:
-    """Return the size of the file; 0 if it does not exist."""
+    """Return the size of the file. Return 0 if it does not exist."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -120,9 +120,10 @@ def refuse_unfit(path: Path, found: os.stat_result | None = None) -> None:
 
 
 def stored_json(path: Path) -> Any:
-    """Return the parsed JSON of a file; None if the file is missing or damaged, because rplctl can do without it.
+    """Return the parsed JSON of a file.
 
-    Raises OSError if the file cannot be read, and UnfitFile if it is not a regular file.
+    Return None if the file is missing or damaged, because rplctl can do without it. Raises OSError if the file cannot
+    be read, and UnfitFile if it is not a regular file.
     """
     try:
         return parsed_json(read_plain(path))

@@ -2,10 +2,10 @@
 
 1. Repair the index. An interrupted purge is finished, and missing files are removed from the index. Only the logs
 before the first gap in their numbers are kept.
-2. Truncate the last relay log after its last complete, intact transaction. Then sync it, because a killed receiver has
-not done this, and another log may follow. The logs before the last one are complete: each was synced before the next
-one was listed. A log after the first one is useless if it does not record its start in the source's log. But if such a
-log is intact and another program wrote it, recovery raises an error and removes nothing.
+2. Truncate the last relay log after its last complete, intact transaction. Then sync this log, because a receiver that
+was killed has not synced it. The earlier logs are complete, because a receiver syncs each log before it adds the next
+log to the index. A log after the first one is useless if it does not record its start in the source's log. But if such
+a log is intact and another program wrote it, recovery raises an error and removes nothing.
 3. Find the next event to receive: it is at the end of the last relay log, or at the executed position if that is later.
 The stored Read_Master_Log_Pos is used only in two cases. Either there is neither a relay log nor an executed position,
 or CHANGE MASTER has set it while relay logs were not applied yet.
@@ -220,11 +220,11 @@ def _find_tail(index: RelayLogIndex, kept: Sequence[str]) -> tuple[_Tail | None,
 
 
 def _examine(index: RelayLogIndex, name: str, *, is_first: bool) -> _Tail | None:
-    """Return the relay log with the position after its last complete, intact transaction; None if the log is useless.
+    """Return the relay log with the position after its last complete, intact transaction.
 
-    A log is useless if even its first event is incomplete. A log that follows other logs (`is_first` is False) is also
-    useless if it does not record its start in the source's log. Raises RelayLogError if such a log is intact and
-    another program wrote it.
+    Return None if the log is useless. A log is useless if even its first event is incomplete. A log that follows other
+    logs (`is_first` is False) is also useless if it does not record its start in the source's log. Raises RelayLogError
+    if such a log is intact and another program wrote it.
     """
     with mapped_file(index.path(name)) as data:
         try:
@@ -254,7 +254,7 @@ def _begins_after(
 def _first_to_read(
     index: RelayLogIndex, kept: Sequence[str], executed: BinlogPosition, relay_log_info: RelayLogInfo
 ) -> int:
-    """Return the index, in `kept`, of the relay log that the applier reads next; 0 if this log is unknown."""
+    """Return the index, in `kept`, of the relay log that the applier reads next. Return 0 if this log is unknown."""
     if relay_log_info.gtid_executed and relay_log_info.relay_log_name in kept:
         return kept.index(relay_log_info.relay_log_name)
     for number in range(len(kept) - 1, 0, -1) if executed.log_name else ():
@@ -265,7 +265,7 @@ def _first_to_read(
 
 
 def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorough: bool) -> tuple[list[str], str]:
-    """Return the relay logs before the first damage or gap, and a description of the damage or gap; '' if none.
+    """Return the relay logs before the first damage or gap, and a description of the damage or gap ('' if none).
 
     The check begins at the index `first` of `kept`, which is the applier's relay log. Without `thorough`, only this log
     and its successor are checked.
@@ -286,7 +286,7 @@ def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorou
 
 
 def _retrieved(index: RelayLogIndex, kept: Sequence[str], tail: _Tail | None, broken: str) -> tuple[str, str]:
-    """Return the GTIDs of the relay logs, and the reason why they cannot be read; '' if they can be read.
+    """Return the GTIDs of the relay logs, and the reason why these GTIDs are unknown ('' if they are known).
 
     `broken`: the damage or gap that `sound_chain` found, or ''.
     """

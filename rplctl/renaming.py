@@ -62,7 +62,7 @@ def journal_path(datadir: Path) -> Path:
 
 
 def pending_rename(datadir: Path) -> Journal | None:
-    """Return the journal of an interrupted or running rename; None if there is none.
+    """Return the journal of an interrupted or running rename. Return None if there is none.
 
     Raises RplError if the journal is damaged.
     """
@@ -176,7 +176,7 @@ class _Renaming:
         crash_point("rename_after_rows")
 
     def relay_log(self, name: str) -> str:
-        """Return the new name of a relay log; '' and names that do not belong to the channel are unchanged."""
+        """Return the new name of a relay log. '' and names that do not belong to the channel are unchanged."""
         base, dot, number = name.rpartition(".")
         return f"{self.new.relay_log_base}{dot}{number}" if base == self.old.relay_log_base else name
 

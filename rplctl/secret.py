@@ -49,7 +49,7 @@ class PasswordSources:
 
 
 def find_password(sources: PasswordSources, user: str, *, option_files: tuple[str, ...] = OPTION_FILES) -> str | None:
-    """Return the clear-text password from the first place that has one; None if no place has one.
+    """Return the clear-text password from the first place that has one. Return None if no place has one.
 
     The places are those of design D14, in this order: options, terminal, systemd, option files, environment. A password
     in an option file is used only if the file names the user `user` or no user, because `[client]` often has another
@@ -72,7 +72,7 @@ def find_password(sources: PasswordSources, user: str, *, option_files: tuple[st
 
 
 def _from_option_files(option_files: tuple[str, ...]) -> dict[str, str]:
-    """Return the options in `[client]` and `[rplctl]` of all existing option files; the last file wins.
+    """Return the options in `[client]` and `[rplctl]` of all existing option files. The last file wins.
 
     Raises ConfigError if a file is not an option file, or if it has a password and other users can read it.
     """
@@ -149,7 +149,7 @@ def check_reference(reference: str) -> str:
 
 
 def protect(clear: str, datadir: Path, *, makes_key: bool = True) -> str:
-    """Return the password, encrypted with the instance's key, to store it; '' is unchanged.
+    """Return the password, encrypted with the instance's key, to store it. '' is unchanged.
 
     If the instance has no key, `makes_key` decides: True creates a key, False returns the password unchanged. False is
     for callers that store nothing. Raises ConfigError if others can read the key.

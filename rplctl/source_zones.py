@@ -32,7 +32,7 @@ class SourceZones:
         self._read: tuple[object, _Noted] = (None, [])
 
     def at(self, relay_log: str) -> SystemZone | None:
-        """Return the zone of the source for the events in this relay log; None if the zone is unknown."""
+        """Return the zone of the source for the events in this relay log. Return None if the zone is unknown."""
         if self._option is not None:
             return self._option
         noted = self._noted()
@@ -43,7 +43,7 @@ class SourceZones:
 
     @property
     def last(self) -> SystemZone | None:
-        """The zone that was stored last; None if no zone is stored."""
+        """The zone that was stored last. The value is None if no zone is stored."""
         noted = self._noted()
         return noted[-1][1] if noted else None
 
@@ -71,7 +71,7 @@ class SourceZones:
 
 
 def _parsed(stored: object) -> _Noted:
-    """Return the zones in the parsed JSON of the file; an empty list if the file is missing or damaged."""
+    """Return the zones in the parsed JSON of the file. Return an empty list if the file is missing or damaged."""
     try:
         return [
             (str(name), SystemZone(tuple((int(second), int(offset)) for second, offset in (first, *more))))

@@ -1,9 +1,9 @@
 """The status of a running receiver or applier: one small JSON file per thread, which is replaced atomically.
 
-`rplctl show-status` shows the states, errors and times in the file. No thread starts from a position in it, because the
-positions to use are in the repositories. The thread's lock (channel.py) shows if the thread runs, not this file. So an
-error while the file is written stops no thread. On a full disk, the file is overwritten in place, which needs no space.
-After any other error, the log reports that the file is out of date.
+`rplctl show-status` shows the states, errors and times in the file. Replication does not depend on the file: a thread
+starts from the position in the repositories, and the thread's lock (channel.py) shows if the thread runs. So an error
+while the file is written stops no thread. On a full disk, the file is overwritten in place, which needs no space. After
+any other error, the log reports that the file is out of date.
 
 Invariant: a live process updates the file's modification time every PULSE_S, even while its thread is busy. It writes
 the file after each change. So an old time does not mean that nothing happened. It means that the process is frozen or
@@ -119,7 +119,7 @@ class ThreadStatus:
 
     @property
     def cloning(self) -> str:
-        """The applier's state in words while tables are copied; '' at other times."""
+        """The applier's state in words while tables are copied. The value is '' at other times."""
         if not self.clone_tables:
             return ""
         return f"Cloning: {self.clone_done} of {self.clone_tables} tables, {self.clone_percent} %"
@@ -167,19 +167,19 @@ class StatusFile:
         self._content: object = None  # the last written content
 
     def write(self) -> None:
-        """Write the status to the file, as a report of the thread itself."""
+        """Write the status to the file. The thread itself calls this, so the call also counts as a sign of its work."""
         self.status.worked, self._said = time.time(), time.monotonic()
         self._alive = self._said
         self._write()
 
     def write_if_changed(self) -> None:
-        """Write the status as a report of the thread itself, but only if the status differs from the file."""
+        """Call `write` if the status differs from the file. Each call shows that the thread itself is alive."""
         self._alive = time.monotonic()
         if _content_of(self.status) != self._content:
             self.write()
 
     def write_if_older(self, seconds: float) -> bool:
-        """Write the status if the thread's last report is older than `seconds`, and return True if it was."""
+        """Call `write` if the last `write` was at least `seconds` ago. Return True if the status was written."""
         self._alive = time.monotonic()
         if self._alive - self._said < seconds:
             return False
@@ -198,7 +198,8 @@ class StatusFile:
     def beat(self) -> None:
         """Write the status if it has changed, or else update the file's modification time.
 
-        Do nothing if the last write is more recent than PULSE_S, or if the waiting thread does not report any more.
+        The background thread of `pulse` calls this. Do nothing if the last write is more recent than PULSE_S, or if the
+        thread waits for work and has not reported this for `patience_s` seconds.
         """
         now = time.monotonic()
         if now - self._written < PULSE_S or (self.status.is_waiting and now - self._alive > self._patience_s):
@@ -300,7 +301,7 @@ def _is_fit(name: str, value: object) -> bool:
 
 
 def silent_since(status: ThreadStatus, started: float, now: float) -> float | None:
-    """Return the time of a thread's last sign of life, if the thread or its process hangs; None if it does not.
+    """Return the time of a thread's last sign of life, if the thread or its process hangs. Otherwise, return None.
 
     `started`: the time since which the thread holds its lock. `now`: the present time. A status from the future also
     counts as a hang. It was written before the clock was set back, and a live process replaces it within a second.

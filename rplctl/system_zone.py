@@ -52,12 +52,15 @@ class SystemZone:
 
     @property
     def fixed(self) -> timedelta | None:
-        """The UTC offset of a zone whose offset never changes; None for any other zone."""
+        """The UTC offset of a zone whose offset never changes. The value is None for any other zone."""
         return timedelta(seconds=self.changes[0][1]) if len(self.changes) == 1 else None
 
 
 def offset_text(offset: timedelta) -> str:
-    """Return the offset as text, such as `+09:00`; '' if MySQL or MariaDB would reject this text as a time zone."""
+    """Return the offset as text, such as `+09:00`.
+
+    Return '' if MySQL or MariaDB would reject this text as a time zone.
+    """
     minutes, rest = divmod(int(offset.total_seconds()), 60)
     if rest or not _LEAST_WORD <= minutes <= _MOST_WORD:
         return ""
@@ -65,7 +68,7 @@ def offset_text(offset: timedelta) -> str:
 
 
 def fixed_offset(text: str) -> timedelta | None:
-    """Return the UTC offset that a text such as `+09:00` or `UTC` states; None for any other text."""
+    """Return the UTC offset that a text such as `+09:00` or `UTC` states. Return None for any other text."""
     if text.upper() == "UTC":
         return timedelta(0)
     if match := OFFSET.fullmatch(text):
@@ -147,7 +150,7 @@ def is_shown_alike(zone: SystemZone, name: Sql) -> Sql:
 
 
 def _samples(zone: SystemZone) -> list[tuple[int, int]]:
-    """Return the number and the UTC offset of each sample that differs from the sample before it.
+    """Return the index and the UTC offset of each sample that differs from the sample before it.
 
     A sample is the UTC offset at one of the fixed times, which are four days apart. A server with this zone would
     return the same pairs to the first query of `read_zone`.
@@ -170,7 +173,7 @@ def _checked(cell: object, limit: int = _MOST_SECONDS) -> int:
 def _traced(samples: Sequence[tuple[int, int]], offsets: Callable[[Sequence[int]], list[int]]) -> SystemZone:
     """Return the zone, with the exact second of each change.
 
-    `samples`: the number and the UTC offset of each sample that differs from the sample before it (see `_samples`).
+    `samples`: the index and the UTC offset of each sample that differs from the sample before it (see `_samples`).
     `offsets`: a function that returns the UTC offsets at a list of Unix times. It is called repeatedly, to narrow down
     the times of the changes.
     """

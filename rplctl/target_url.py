@@ -11,7 +11,7 @@ def has_password(url: str) -> bool:
 
 
 def authority(url: str) -> str:
-    """Return the part `user@host:port` of the URL `kind://user@host:port/database`; '' for the URL of a file."""
+    """Return the part `user@host:port` of the URL `kind://user@host:port/database`. Return '' for the URL of a file."""
     return url.partition("://")[2].partition("/")[0]
 
 
@@ -39,9 +39,9 @@ NUL_IN_TEXT = "rplctl_nul_in_text"  # a parameter for rplctl itself, which the P
 
 
 def url_with_nul_rule(url: str, rule: str) -> str:
-    """Return a PostgreSQL URL with the value of the option nul_in_text (`rule`) as a parameter.
+    """Return the PostgreSQL URL with `rule`, the value of the option nul_in_text, as a parameter.
 
-    The URL is unchanged if the value is the default, `stop`, or if the target is not PostgreSQL.
+    The URL is unchanged if `rule` is the default, `stop`, or if the target is not PostgreSQL.
     """
     if rule == "stop" or not url.startswith("postgres"):
         return url
