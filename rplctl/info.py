@@ -1,8 +1,8 @@
 """The two records of positions and settings: MasterInfo and RelayLogInfo (WL#2775, WL#5125).
 
 The fields have the order of the lines in the files of MySQL 8.0.30 (WL#2775). The last fields of each record are
-MariaDB's or rplctl's own. They are in the `key=value` section of the files. The same records are used for files and for
-tables.
+MariaDB's or rplctl's own. They are in the `key=value` section of the files. A repository in a file and a repository
+in a table store the same records.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ At the end, DIR contains these files:
     relay-bin*.NNNNNN, *.index   the relay logs up to the collected coordinates
     LOG_BIN.NNNNNN, *.index      the binary log up to the collected coordinates. If log_bin names a folder outside of
                                  the instance, the copy is in binary-log/, and `restore` writes it back to that folder.
-    target.db, target-CHAN.db    copies of SQLite targets at the same moment; the second one is for a channel with a
-                                 target of its own
+    target.db, target-CHAN.db    copies of SQLite targets at the same moment. target-CHAN.db is for a channel with a
+                                 target of its own.
     relay-log*.info              RelayLogInfo with the position of the rows in these copies
     run/CHAN/…                   files that unfinished commands left for the next start
 
@@ -165,8 +165,7 @@ def _refuse_lake(config: Config) -> None:
 
 
 def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
-    """Raise UsageError for a channel with RelayLogInfo in a FILE whose applier runs, because the applier may commit at
-    any time.
+    """Raise UsageError for a channel that has RelayLogInfo in a FILE, if its applier runs and may commit at any time.
 
     The operator copies the target with a separate tool. The rows in that copy would not match the position in the FILE.
     If `rplctl lock-tables` stops the applier's commits, nothing is raised.
@@ -246,11 +245,10 @@ def _copy_binary_logs(config: Config, log: ChannelLog, here: Channel, folder: Pa
 
 
 def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
-    """Return RelayLogInfo with the position of the rows in the copied target, which the channel's marker in the copy
-    names.
+    """Return RelayLogInfo with the position of the rows in the copied target, which the marker in the copy contains.
 
-    `info` is the record of the FILE. It is returned unchanged if the copy has no marker for the channel. The same holds
-    if the marker is in step with the file: then the applier stopped orderly, and has not run since.
+    `info` is the record of the FILE. If the copy has no marker for the channel, `info` is returned unchanged. It is
+    also unchanged if the marker is in step with the FILE: then the applier stopped orderly, and has not run since.
     """
     from sqlalchemy import inspect
 
@@ -268,9 +266,9 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
 
 
 def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
-    """Copy the first `size` bytes of a file; the whole file if it is shorter, or if `size` is None. False if it does
-    not exist.
+    """Copy the first `size` bytes of a file. Return False if the file does not exist.
 
+    If the file is shorter, or if `size` is None, the whole file is copied.
     The copy is not durable yet; `_described` makes it durable later.
     """
     try:

@@ -112,10 +112,10 @@ def change_master(config: Config, channel_name: str, changes: MasterChanges, *, 
 
 
 def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, relay: RelayLogInfo) -> RelayLogInfo:
-    """Return RelayLogInfo. If the operator names a position and the target is lost, its field `left_at` is emptied.
+    """Return `relay`. If the operator names a position and the target is lost, the field `left_at` becomes empty.
 
-    While this field is set, a start accepts the position only with a marker in the target. Without it, the position
-    needs no marker until a transaction is committed (design D29).
+    While `left_at` is set, a start accepts the position only if the target has a marker. If `left_at` is empty, the
+    position needs no marker until a transaction is committed (design D29).
     """
     is_given = plan.names_position(changes) or changes.relay_log_pos is not None
     if not relay.left_at or not is_given or APPLIER in running(repositories.channel):
@@ -126,10 +126,10 @@ def _as_the_operator_says(repositories: Repositories, changes: MasterChanges, re
 def _lost(
     repositories: Repositories, changes: MasterChanges, master: MasterInfo, *, dry_run: bool
 ) -> RelayLogInfo | None:
-    """Return a new RelayLogInfo in place of the lost record, with the position of the marker; None if there is no
-    marker.
+    """Return a new RelayLogInfo in place of the lost record, with the position of the marker.
 
-    Raises RplError 1201 if there is no marker and the changes name neither a position nor another source.
+    Return None if there is no marker. Raises RplError 1201 if there is no marker and the changes name neither a
+    position nor another source.
     """
     found = record_from_marker(repositories, master, dry_run=dry_run)
     if found is None and not (plan.names_position(changes) or plan.names_other_source(changes, master)):

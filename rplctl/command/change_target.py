@@ -1,7 +1,8 @@
 """`change-target`: set the new address of a target that was moved, for the channels that write to it.
 
 Before the command stores the address, it checks each of these channels. The target at the new address must have the
-rows of this instance and of the channel's source. Its position must be the recorded one or a later one. The only change
+rows of this instance and of the channel's source. The channel's position there must be the recorded position or a later
+one. The only change
 is one atomic write of rplctl.toml. So after a kill, the options name either the old address or the new one.
 """
 
@@ -112,9 +113,10 @@ def _moved(config: Config, name: str | None, given: dict[str, Value]) -> Config:
 
 
 def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -> None:
-    """Raise UsageError if the new URL is not valid, whatever rows the two targets have.
+    """Raise UsageError if the change is impossible for a reason that does not depend on the rows of the targets.
 
-    Examples are a lake, another kind of target, the present address, and an address that rplctl.toml does not set.
+    The reasons are: a lake, another kind of target, the present address as the new one, or a present address that is
+    not set in rplctl.toml.
     """
     hint = f"To write a new lake from the source's first log, run: {NEW_TARGET}; rplctl start"
     refuse_lake(config, hint)

@@ -71,8 +71,9 @@ __all__ = ["Choice", "CloneRequest", "CloneResult", "TableToClone", "clone"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneRequest:
-    """The parameters of `clone`. `max_load` and the fields after it are limits of the copy; None keeps the stored
-    limit.
+    """The parameters of `clone`. All fields from `max_load` to `max_lag` are limits of the copy.
+
+    A limit of None keeps the stored limit.
     """
 
     choice: Choice = field(default_factory=Choice)
@@ -252,7 +253,8 @@ def _refuse(config: Config, master: MasterInfo) -> None:
 def _refuse_purged(config: Config, channel: Channel, stored: Stored) -> None:
     """Raise SourceError if the source has purged the events that the channel needs next.
 
-    The channel has a position. It would wait for these events and never reach the position of the copy.
+    The channel already has a position, so it would wait for these events. It would never reach the later position at
+    which the tables are copied.
     """
     findings = check_source(config, channel, stored)
     if purged := next((finding for finding in findings if finding.code == "source_purged"), None):

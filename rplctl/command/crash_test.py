@@ -6,8 +6,9 @@ recorded together with the log, for each position. These are the expected states
 
     rolled back     position and rows are as before the transaction, which is applied again
     committed       position and rows are those after the transaction, perhaps because the recovery committed it
-    decided         the rows are those after the transaction, and the position is before it. By the note in the target,
-                    the restart finds which part of the transaction is committed, and continues after it.
+    decided         the rows are those after the transaction, and the position is before it. A note in the target, which
+                    was written before the kill, shows which part of the transaction is committed. The restart
+                    continues after this part.
     fetched once    the relay log contains every transaction of the source exactly once, byte for byte
     finished        the purge or switch is complete
     undone          the state is as if the switch had never begun
@@ -136,7 +137,8 @@ def clone_crash_test(config: Config, channel_name: str, tables: str, points: Seq
 def arm(config: Config, channel_name: str, text: str) -> ArmResult:
     """Make a running thread of the channel kill itself when it next reaches the crash point in `text`.
 
-    '' cancels this. Raises ConfigError if the text is not valid, and NotRunning if no thread runs.
+    If `text` is '', an earlier request is cancelled. Raises ConfigError if the text is not valid, and NotRunning if no
+    thread runs.
     """
     failpoint.parse_failpoints(text)
     with administer(config, channel_name) as repositories:

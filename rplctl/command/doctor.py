@@ -3,12 +3,12 @@
 Invariant: doctor also reports each finding of `check` about a channel, with its repair (design D22).
 
 The target's settings show what a power cut can destroy (design D3, WL#5125). Rows and position are in one transaction
-of the target, except in commit mode `xa`. If the target loses its last commits, it loses both. Then the channel
-continues from the older position, and fetches these transactions again if the source still has them. In mode `xa`, the
-position is durable in a file as soon as the target reports the commit. Rows that the target loses later are then lost.
-Another line reports a target that a power cut may damage. The settings are read on a new connection, which has the
-server's defaults. PostgreSQL's synchronous_commit is ignored, because rplctl's sessions turn it on. SQLite's settings
-are those that rplctl itself sets.
+of the target, except in commit mode `xa`. If the target loses its last commits, it loses the rows and the position.
+Then the channel continues from the older position, and fetches these transactions again if the source still has them.
+In mode `xa`, the position is durable in a file as soon as the target reports the commit. Rows that the target loses
+later are then lost. Another line reports a target that a power cut may damage. The settings are read on a new
+connection, which has the server's defaults. PostgreSQL's synchronous_commit is ignored, because rplctl's sessions turn
+it on. SQLite's settings are those that rplctl itself sets.
 """
 
 from __future__ import annotations
@@ -322,9 +322,9 @@ def _protection(connection: Connection, dialect: Dialect) -> Iterator[DoctorLine
 
 
 def _power_cut(connection: Connection, config: Config) -> Iterator[DoctorLine]:
-    """Yield a line for each setting with which a power cut loses data of the target, or one line that no setting does.
+    """Yield a line for each setting of the target with which a power cut loses data.
 
-    A last line is about the relay log.
+    If no setting loses data, one line says so. A last line is about the relay log.
     """
     together = "rows and position together: the rows are fetched and applied again"
     separate = "rows without their position (commit_mode=xa): these rows are lost"

@@ -215,7 +215,8 @@ def _prepares_twice(config: Config) -> bool:
 def _with_strace(config: Config, variant: str, transactions: int) -> float:
     """Return the number of fsyncs in `transactions` transactions of a variant, on a SQLite file. strace counts them.
 
-    The transactions run in a child process, between two marks. The number includes the fsyncs of rplctl and of SQLite.
+    The transactions run in a child process (`probe`), between two calls that mark their begin and their end in the
+    output of strace. The number includes the fsyncs of rplctl and of SQLite.
     """
     strace = shutil.which("strace")
     kind = target_kind(config.target_place)
@@ -256,7 +257,10 @@ def _with_engine_counter(config: Config, variant: str, transactions: int) -> flo
 
 
 def probe(folder: str, variant: str, transactions: int, kind: str) -> None:
-    """Run the transactions of a variant in the child process that strace traces, with a mark before and after them."""
+    """Run the transactions of a variant in the child process that strace traces.
+
+    A system call before and after the transactions marks them in the output of strace.
+    """
     run = _Run(Config(Path(folder), target=_file_of(kind, folder)), variant)
     run.commit(3)  # open everything before the count begins
     os.getpriority(os.PRIO_PROCESS, 0)

@@ -148,7 +148,7 @@ def _row(ask: Ask) -> Iterator[Sql]:
 
 
 def _end(ask: Ask) -> BinlogPosition | None:
-    """Return the end of the source's log; None if the account may not read it."""
+    """Return the end of the source's log. Return None if the account may not read it."""
     from rplctl.source.survey import log_end
 
     try:

@@ -126,7 +126,7 @@ def _open_log(config: Config, whose: str) -> EngineLog | None:
 
 
 def sqlite_file(config: Config) -> Path | None:
-    """Return the path of the target's file if the target is SQLite; otherwise None."""
+    """Return the path of the target's file if the target is SQLite. Otherwise, return None."""
     is_file = dialect_of(target_kind(config.target_place)).is_one_file
     return Path(config.target_url.partition(":///")[2].partition("?")[0]) if is_file else None
 

@@ -1,7 +1,7 @@
 """`metrics`: return the state of every channel as Prometheus samples.
 
-mysql_*    samples with the names and values that mysqld_exporter derives from SHOW SLAVE STATUS. So its dashboards and
-           the alerts of mysqld-mixin work unchanged.
+mysql_*    samples with the names and values that mysqld_exporter derives from SHOW SLAVE STATUS. So the dashboards for
+           mysqld_exporter and the alerts of mysqld-mixin work unchanged.
 rplctl_*   samples of values that a server does not have
 
 Invariant: an unknown value has no sample. For example, a stopped channel has no lag, not even its last known lag. An
@@ -193,9 +193,10 @@ def _server_metric(column: str, there: Iterable[SlaveStatus]) -> Iterator[Metric
 
 
 def as_number(value: object) -> float | None:
-    """Return a column's value as the number that mysqld_exporter derives from it; None if it derives none.
+    """Return a column's value as the number that mysqld_exporter derives from this value.
 
-    The number is 1 or 0 for a word that means yes or no, and the value itself if it consists of digits.
+    Return None if mysqld_exporter derives no number. The number is 1 or 0 for a word that means yes or no, and the
+    value itself if it consists of digits.
     """
     text = "" if value is None else str(value)
     if text.lower() in _WORDS:

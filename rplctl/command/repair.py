@@ -75,7 +75,10 @@ class RepairedTable:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """The result of a repair. `undo` is the folder with the SQL that undoes the repair; None if nothing was written."""
+    """The result of a repair. `undo` is the folder with the SQL that undoes the repair.
+
+    `undo` is None if nothing was written.
+    """
 
     channel: str
     tables: tuple[RepairedTable, ...]
@@ -303,7 +306,7 @@ class _Repair:
 
 
 def _key(pair: Pair, found: Difference) -> Key | None:
-    """Return the key of a difference in the report; None if the report has other key columns than the table."""
+    """Return the key of a difference in the report. Return None if the report has other key columns than the table."""
     names = [pair.names[c] for c in pair.key]
     if {*found.key} != {*names}:
         return None

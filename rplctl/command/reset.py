@@ -45,7 +45,7 @@ class ResetResult:
 def reset(
     config: Config, channel_name: str, *, everything: bool = False, forget_gtids: bool = False, dry_run: bool = False
 ) -> ResetResult:
-    """Remove the position and the relay logs of a channel; with `everything`, also the channel itself.
+    """Remove the position and the relay logs of a channel. With `everything`, also remove the channel itself.
 
     `forget_gtids` also removes the executed GTIDs. Raises UsageError 3081 if a thread runs.
     """

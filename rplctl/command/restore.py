@@ -142,7 +142,7 @@ def _opened(folder: Path, source: Path) -> BufferedReader:
 
 
 def _options(folder: Path, manifest: Manifest, datadir: Path) -> bytes | None:
-    """Return the option file of the backup with the new paths of its SQLite targets; None if nothing changes.
+    """Return the option file of the backup with the new paths of SQLite targets. Return None if no path changes.
 
     The SQLite files of the restored instance are in its own folder. A target that is a server is unchanged.
     """

@@ -63,8 +63,8 @@ class HttpRequest:
 class StatusServer(ThreadingHTTPServer):
     """The HTTP server, with one thread for each connection and at most MOST_CONNECTIONS connections.
 
-    A new connection above this limit ends another one: the oldest that still waits for a request or for the rest of it.
-    If none waits, the new connection is closed.
+    If there is one more connection, the server ends the oldest connection that is not being answered. Its client has
+    not sent a complete request. If all connections are being answered, the server closes the new connection.
     """
 
     daemon_threads = True
@@ -173,7 +173,7 @@ def address_of(listen: str, flag: str = "--listen") -> tuple[str, int]:
 
 
 def tls_context_of(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    """Return the TLS context with this certificate and key; None without a certificate.
+    """Return the TLS context with this certificate and key. Return None without a certificate.
 
     Raises UsageError if the files are not a certificate with its key, and RplError if they cannot be read.
     """

@@ -46,7 +46,7 @@ def show_clone(config: Config, channel: str) -> list[ClonedTable]:
 
 
 def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> CloneProgress | None:
-    """Return the progress of the copy; None if all tables are copied. `rows` is the result of `show_clone`.
+    """Return the progress of the copy. Return None if all tables are copied. `rows` is the result of `show_clone`.
 
     Rates are known only while the threads run.
     """
@@ -72,7 +72,10 @@ def progress(config: Config, channel_name: str, rows: list[ClonedTable]) -> Clon
 
 
 def cloned(repositories: Repositories) -> list[ClonedTable]:
-    """Return the clone state of the channel: one row for each table of a copy; [] if no table was ever copied."""
+    """Return the clone state of the channel: one row for each table of a copy.
+
+    Return [] if no table was ever copied.
+    """
     if not repositories.target_has("rplctl_clone"):
         return []
     with repositories.engine().connect() as connection:

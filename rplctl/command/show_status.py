@@ -38,11 +38,11 @@ _IGNORED_IDS_SHOWN = 20
 
 
 def _from(source: str = "") -> Any:
-    """Return the field of a column whose value is stored in `source`; '' if `_status_at` computes the value.
+    """Return the dataclass field for a column whose value is stored in `source`.
 
-    `source` is OWNER.NAME. The owner is `master` (MasterInfo), `relay` (RelayLogInfo) or `config` (the options), or one
-    of these statuses: `io` (receiver), `sql` (applier), `live` (applier, but only while it runs), `clone` (reader of a
-    copy).
+    `source` is OWNER.NAME, or '' if `_status_at` computes the value. The owner is `master` (MasterInfo), `relay`
+    (RelayLogInfo) or `config` (the options), or one of these statuses: `io` (receiver), `sql` (applier), `live`
+    (applier, but only while it runs), `clone` (reader of a copy).
     """
     return field(metadata={"source": source})
 
@@ -173,7 +173,7 @@ SOURCE_COLUMNS = COLUMNS[: COLUMNS.index("Network_Namespace") + 1]  # the 60 col
 
 
 def show_status(config: Config, channel_name: str, now: float | None = None) -> SlaveStatus:
-    """Return the status of the channel. `now` is the time in Unix seconds; None means the present time.
+    """Return the status of the channel. `now` is the time in Unix seconds. None means the present time.
 
     Raises NotConfigured 3074 or 1200 if the channel does not exist, and RplError 1201 or 1872 if a record is damaged.
     """
@@ -331,7 +331,7 @@ def is_executed_further(master: MasterInfo, relay: RelayLogInfo) -> bool:
 
 
 def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> int | None:
-    """Return the lag in seconds by MySQL's rule; None (NULL) if the applier does not run.
+    """Return the lag in seconds by MySQL's rule. Return None (NULL) if the applier does not run.
 
     If everything that was read is applied, the lag is 0. Otherwise, it is the age of the first of these that is known;
     None if none is known:
@@ -340,8 +340,8 @@ def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, no
     * the transaction that is being received
     * the last event that was read
 
-    If the receiver is not connected or the applier has not reported lately, the result is never 0. Then it is None, or
-    at least the time since the applier's last report.
+    If the receiver is not connected or the applier has not reported lately, the result is never 0. In this case, the
+    result is None, or at least the time since the applier's last report.
     """
     receiver, applier = threads.receiver, threads.applier
     said = receiver.status

@@ -71,8 +71,9 @@ def _line(each: Seen, verdict: Verdict | None, history: Sequence[Point]) -> Line
 
 
 def _incident(error: str, verdict: Verdict | None) -> str:
-    """Return a text about the problem of a channel: the error of a thread, or else the worst finding of `check`; '' if
-    none.
+    """Return a text about the problem of a channel: the error of a thread, or else the worst finding of `check`.
+
+    Return '' if there is no problem.
     """
     if error:
         return error

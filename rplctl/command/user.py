@@ -32,7 +32,7 @@ class UserLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserAdded:
-    """The new account. `Password` is the password that rplctl generated; '' if the caller gave one."""
+    """The new account. `Password` is the password that rplctl generated. `Password` is '' if the caller gave one."""
 
     User: str
     Role: str

@@ -85,8 +85,8 @@ _OF_ONE_SIDE: Final = (_GONE, _ONLY_HERE)
 class VerifyRequest:
     """The parameters of `verify`. `report` is a second file for the report.
 
-    `restart` also compares the tables that an interrupted verify has compared. `offline` is the data folder of a
-    stopped source, and `at` is the end of its log; None if the folder shows it.
+    If `restart` is True, the tables that an interrupted verify has compared are compared again. `offline` is the data
+    folder of a stopped source. `at` is the position at which that source was stopped; None if the folder shows this.
     """
 
     choice: Choice = field(default_factory=Choice)
@@ -100,7 +100,7 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyProgress:
-    """The progress of a verify. `rows` have been read on both sides, of about `expected` rows.
+    """The progress of a verify. `rows` is the number of rows that were read on both sides, of about `expected` rows.
 
     `totals` is the result of the table that was just compared. `waits` is the reason for a wait, or ''.
     """
@@ -374,7 +374,10 @@ class _Verify:
         )  # fmt: skip
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
-        """Compare tables from the queue until it is empty. Each of the verify threads runs this function."""
+        """Compare tables from the queue `work` until it is empty. Each of the verify threads runs this function.
+
+        `number` is the number of the thread, and selects its temporary file. `found` has the source's definitions.
+        """
         with ExitStack() as opened:
             source = opened.enter_context(self._open_source())
             side = opened.enter_context(closing(open_side(self._config.target_url)))
@@ -493,7 +496,7 @@ def _nothing_to_compare(choice: Choice) -> RplError:
 
 
 def why_not(pair: Pair) -> str:
-    """Return the reason for which the rows of two tables cannot be compared; '' if they can."""
+    """Return the reason for which the rows of two tables cannot be compared. Return '' if they can."""
     if pair.is_of_servers:
         return ""
     theirs, ours = ([column.name for column in model.columns] for model in (pair.source, pair.target))

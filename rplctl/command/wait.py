@@ -113,9 +113,10 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
 
 
 def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> ThreadReport | None:
-    """Return the first thread that the condition needs and that will not continue by itself; None if there is none.
+    """Return the first thread that the condition needs and that will not continue by itself.
 
-    If a thread has stopped without an error, a wait for `running` continues, because somebody may start it.
+    Return None if there is none. If a thread has stopped without an error, a wait for `running` continues, because
+    somebody may start it.
     """
     if goal.state == "stopped":
         return None
@@ -154,7 +155,8 @@ def _not_running(channel: Channel, dead: ThreadReport, executed: BinlogPosition)
 def _held_up_by(threads: Threads, away: str) -> list[str]:
     """Return the reasons for which the condition is not met yet.
 
-    These are an unreachable target, a thread with an error, and a silent or stopped thread.
+    These are an unreachable target, a thread with an error, and a silent or stopped thread. `away` is the error of a
+    target that does not answer, or ''.
     """
     reasons = [f"the target: {away}"] if away else []
     for thread in (threads.receiver, threads.applier):

@@ -1,7 +1,7 @@
 """The requests that a replica sends to a MySQL or a MariaDB server before a dump, and the request for the dump.
 
-They are the same as in recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). The functions
-only return statements and bytes. connection.py and dump.py send them.
+These requests are the same as in recorded conversations of real replicas (MariaDB 10.5, 10.11, 11.8; MySQL 9.7). The
+functions only return statements and bytes. connection.py and dump.py send them.
 
     COM_REGISTER_SLAVE (0x15)   u32 server_id, host, user, password (u8 length each), u16 port, u32 rank, u32 0
     COM_BINLOG_DUMP (0x12)      u32 position, u16 flags, u32 server_id, file name

@@ -1,8 +1,8 @@
 """Finds the readable part of a binary log that another rplctl writes, in a folder that is the source.
 
-That rplctl writes a position record to the log after each commit (applied_log/record.py). If its applier is killed, it
-truncates the log after the last record at its next start, and writes other events there. So the readable part ends
-after the last record. Invariant: no byte after the last position record, ROTATE or STOP event is returned.
+That rplctl writes a position record to the log after each commit (applied_log/record.py). If the applier of that rplctl
+is killed, its next start truncates the log after the last record, and writes other events there. So the readable part
+ends after the last record. Invariant: no byte after the last position record, ROTATE or STOP event is returned.
 """
 
 from __future__ import annotations

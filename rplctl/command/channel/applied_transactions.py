@@ -1,7 +1,8 @@
 """Report the transactions that a channel has applied, and the table definitions at this point, to `verify` and
 `repair`.
 
-Invariant: the reported position is never newer than the rows. A marker in the target is exact; a file may be older.
+Invariant: the reported position is never newer than the rows. A marker in the target has
+exactly the position of the rows, but a file may have an older position.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class ChannelTransactions:
         return now - self._ran_at < _RESTART_S
 
     def model(self, side: TargetSide, name: TableName) -> TableModel | None:
-        """Return the definition by which the applier writes the table; None if the table is unknown.
+        """Return the definition by which the applier writes the table. Return None if the table is unknown.
 
         A target that is a MySQL or MariaDB server is asked for its own definition. Other targets store the source's
         definition.

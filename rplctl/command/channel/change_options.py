@@ -1,8 +1,8 @@
 """Define the options of CHANGE MASTER TO in one table, with name, type, range and the thread that each option concerns.
 
 rplctl refuses each value that MySQL refuses, with MySQL's error number. Invariant: no option is stored and then
-ignored. An option that rplctl does not support has the reason in `refused`. Only the value that turns it off is
-accepted. `None` always means that the option was not given.
+ignored. An option that rplctl does not support has the reason in `refused`. Of such an option, only the value that
+turns the option off is accepted. `None` always means that the option was not given.
 """
 
 from __future__ import annotations

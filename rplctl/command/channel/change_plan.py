@@ -9,7 +9,8 @@ moves the executed position or the position to fetch from only if one of these i
 
 Only these changes remove the relay logs. A stopped MySQL removes its relay logs at every CHANGE MASTER and fetches the
 events again, but its source may have purged them by then. If the given host, port and folder equal the stored ones, the
-source is the same. Then its server id, its UUID and the heartbeat period are reset, and the position is kept.
+source is the same. Then the stored server id, the stored UUID and the heartbeat period are reset, and the position is
+kept.
 """
 
 from __future__ import annotations
@@ -196,10 +197,10 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
 
 
 def _unknown_gtids(executed: str) -> str:
-    """Return a text about missing GTIDs in `executed`; '' if none are visibly missing.
+    """Return a text about GTIDs that are missing in `executed`. Return '' if no GTIDs seem to be missing.
 
     `executed` should contain all GTIDs before the channel's position. If the numbers of a server do not begin with 1,
-    its first GTIDs are missing.
+    the first GTIDs of this server are missing.
     """
     if not executed:
         return "the applied GTIDs are unknown"
@@ -241,7 +242,7 @@ def with_given_source(changes: MasterChanges, master: MasterInfo) -> MasterInfo:
     """Return the empty record `master` with the host, port and folder of the changes.
 
     This is for a channel that lost MasterInfo but still has RelayLogInfo with a position. The given source then counts
-    as the same, so that the position stays valid.
+    as the channel's old source, so that the position stays valid.
     """
     folder = os.path.realpath(changes.master_binlog_dir) if changes.master_binlog_dir else ""
     return replace(

@@ -67,11 +67,11 @@ class ChangeResult:
 
 
 def resolve_position(repositories: Repositories, *, dry_run: bool) -> bool:
-    """Bring the stored position of a stopped applier up to date, before a command reads or moves it. True if it may
-    have moved.
+    """Bring the stored position of a stopped applier up to date, before a command reads or changes this position.
 
-    If the position is in a file, a crash may have prevented its last write. Then the target has transactions after this
-    position (commit modes marker and xa). Raises TargetError if the target reports an error.
+    If the position is in a file, a crash may have prevented the last write of the file. Then the target has
+    transactions after the stored position (commit modes marker and xa). Return True if the stored position may have
+    changed. Raises TargetError if the target reports an error.
     """
     config, channel = repositories.config, repositories.channel
     if APPLIER in running(channel) or not repositories.relay_log_info.exists():
@@ -187,10 +187,10 @@ def _carry_out(
 
 
 def _forget_source(repositories: Repositories, result: ChangeResult) -> None:
-    """Remove the source's identity from the target if the new records have no identity or another one.
+    """Remove the source's identity from the target if the new records have no identity or another identity.
 
-    The removal comes before the write of the records. A crash in between does no harm: until the next start, an unknown
-    source is treated like the known one (own_tables/owner.py).
+    The identity is removed before the new records are written. A crash in between does no harm: until the next start, a
+    source without a stored identity is treated like the known source (own_tables/owner.py).
     """
     old, new = result.previous, result.master_info
     is_known = (old.uuid, old.master_server_id) == (new.uuid, new.master_server_id)
@@ -213,10 +213,10 @@ def _is_other_source(old: MasterInfo, new: MasterInfo) -> bool:
 
 def _keep_models(repositories: Repositories, result: ChangeResult) -> None:
     """Make the present table definitions valid from the start of every log, if the new position is before the executed
-    one.
+    position.
 
     This is necessary if the source changes, or if the applier skips the executed transactions after the new position.
-    The target's tables have the present definitions, and the earlier ones would not match them.
+    The target's tables have the present definitions, so earlier definitions would not match these tables.
     """
     stored = repositories.relay()
     old, new = result.previous, result.master_info
@@ -279,7 +279,7 @@ def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
 
 
 def finish_pending_change(config: Config, channel: Channel) -> bool:
-    """Complete a CHANGE MASTER that was killed in the middle. True if there was one to complete.
+    """Complete a CHANGE MASTER that was killed before its end. Return True if there was such a CHANGE MASTER.
 
     The caller has the admin lock of the channel.
     """
@@ -291,9 +291,10 @@ def finish_pending_change(config: Config, channel: Channel) -> bool:
 
 
 def after_pending_change(repositories: Repositories, *, dry_run: bool) -> tuple[Repositories, tuple[Note, ...]]:
-    """Finish an interrupted CHANGE MASTER, and return the repositories and a note about it; no note if there was none.
+    """Finish an interrupted CHANGE MASTER, and return the repositories and a note about this.
 
-    A dry run finishes nothing. It returns repositories that show the records as they will be.
+    If there was no interrupted CHANGE MASTER, there is no note. A dry run finishes nothing, but returns repositories
+    that show the records as they will be.
     """
     found = _pending_change(repositories.channel)
     if found is None:
@@ -353,9 +354,9 @@ class _PendingChange:
 
 
 def _pending_change(channel: Channel) -> _PendingChange | None:
-    """Return the change in the pending file; None if there is no such file.
+    """Return the change in the pending file. Return None if there is no such file.
 
-    The result is also None if the thread of one of its records runs. Raises RplError if the file is damaged.
+    The result is also None if the change has a record of a thread that runs. Raises RplError if the file is damaged.
     """
     path = _pending_path(channel)
     if not path.exists():

@@ -203,8 +203,9 @@ _END_CONNECTION = "or, if a client of serve --mysql holds the lock, run in that 
 
 @contextmanager
 def files_may_change(datadir: Path) -> Iterator[None]:
-    """Prevent other programs from locking the instance for a backup within the block. Raises LockBusy 1205 if it is
-    locked.
+    """Prevent other programs from locking the instance for a backup within the block.
+
+    Raises LockBusy 1205 if the instance is already locked.
     """
     with closing(InstanceLock(datadir)) as lock:
         if not lock.acquire_verb(BACKUP_PATIENCE_S):
@@ -275,7 +276,7 @@ def reach_engine(engine: Engine) -> None:
 def ask_source(config: Config, master: MasterInfo) -> Iterator[Ask]:
     """Yield a function that runs queries on the source, with the channel's account.
 
-    Opening the session raises SourceError if the source does not answer or refuses. So does each query.
+    Opening the session and each query raise SourceError if the source does not answer, or refuses the request.
     """
     from rplctl.source.survey import survey
 
@@ -326,8 +327,9 @@ def one_engine() -> Iterator[None]:
 
 
 def _close_at_return(engine: Engine) -> None:
-    """Close the connection of a query that is still running at the end of a `one_engine` block, as soon as it is
-    returned.
+    """Make the engine close each connection that is returned to its pool from now on.
+
+    At the end of a `one_engine` block, an abandoned query may still run. Its connection is closed when the query ends.
     """
     from sqlalchemy import event
 

@@ -27,10 +27,9 @@ def is_lost(repositories: Repositories, master: MasterInfo) -> bool:
 
 
 def record_from_marker(repositories: Repositories, master: MasterInfo, *, dry_run: bool = False) -> RelayLogInfo | None:
-    """Create RelayLogInfo from the target's marker, store it except in a dry run, and return it. None if there is no
-    marker.
+    """Create RelayLogInfo from the target's marker, store it except in a dry run, and return it.
 
-    Raises TargetError if the target reports an error.
+    Return None if the target has no marker. Raises TargetError if the target reports an error.
     """
     if not may_have_target(repositories.config):
         return None

@@ -1,7 +1,8 @@
-"""Compute the lag of a channel by the source's own clock, and the time at which the source purges the log that it
-needs.
+"""Compute the lag of a channel by the source's own clock, and the time at which the source purges the log that the
+channel needs.
 
-Both come from the last reports of the channel's threads, without a query to a server. The lag has one of two origins:
+Both values come from the last reports of the channel's threads, without a query to a server. The lag has one of two
+origins:
 
     heartbeat   the age of the newest pt-heartbeat row in the target. It includes every delay after the row was
                 written, and also grows while the applier is stopped. Its precision is the interval of the heartbeats.
@@ -77,10 +78,10 @@ def heartbeats(text: str) -> dict[int, float]:
 
 
 def purge_moment(receiver: ThreadReport) -> float:
-    """Return the local time, in Unix seconds, at which the source purges the log that the receiver needs; 0 if unknown.
+    """Return the local time, in Unix seconds, at which the source purges the log that the receiver needs.
 
-    A disconnected receiver does not know when its last log was closed. The log was written at least until the last
-    received event, so the result is then the earliest possible time.
+    Return 0 if the time is unknown. A disconnected receiver does not know when its last log was closed. The log was
+    written at least until the last received event, so the result is then the earliest possible time.
     """
     said = receiver.status
     if receiver.is_connected:

@@ -38,11 +38,11 @@ def check_ahead(status: SlaveStatus, threads: Threads, critical_s: int) -> Itera
 
 
 def judge_purge(left_s: float, log_name: str, keeps_s: float) -> Iterator[Finding]:
-    """Yield a finding if the source soon purges the log `log_name`, which is read next. `left_s` is the time until
-    then.
+    """Yield a finding if the source soon purges the log `log_name`, which the channel reads next.
 
-    `keeps_s` is the time for which the source keeps its logs; 0 if their size decides. If it is short, the warning
-    comes later. Both times are in seconds.
+    `left_s` is the time until the purge, in seconds. `keeps_s` is the time for which the source keeps its logs, in
+    seconds. It is 0 if the size of the logs decides. If `keeps_s` is short, the warning comes later, because `left_s`
+    is then always small.
     """
     critical, warning = (
         min(bound, keeps_s * share) if keeps_s else bound

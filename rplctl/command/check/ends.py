@@ -237,8 +237,7 @@ def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: 
 
 
 def judge_beginning(sizes: Mapping[str, int]) -> Iterator[Finding]:
-    """Yield a finding if the source has purged its first logs. The caller has found that the channel has not begun to
-    read.
+    """Yield a finding if the source has purged its first logs, for a channel that has not begun to read.
 
     The remaining logs then do not contain the older rows. `sizes` maps the source's logs to their sizes in bytes.
     """

@@ -74,9 +74,9 @@ def folder_end(folder: Path, left_out: LeftOut | None = None) -> BinlogPosition:
 
 
 def _groups(log: Path) -> Iterator[tuple[ByteArray, GroupScan, Boundary]]:
-    """Yield the complete transactions of a log, many in each scan, with the bytes of the log and the boundary after
-    them.
+    """Yield the complete transactions of a log, several at a time.
 
+    Each tuple has the bytes of the whole log, a scan with the next transactions, and the boundary after the last one.
     Raises SourceError if the file is not a binary log.
     """
     read_head(log)  # raises a clear error for an encrypted or foreign file

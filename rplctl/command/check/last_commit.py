@@ -24,7 +24,7 @@ _HEADER: Final = Struct("<4xBIII2x")  # type code, server id, length, end_log_po
 
 
 def last_commit(folder: Path, left_out: Collection[int]) -> BinlogPosition | None:
-    """Return the position at the end of the newest log, if the log ends with a commit; otherwise None.
+    """Return the position at the end of the newest log, if the log ends with a commit. Otherwise, return None.
 
     After the commit, the log may have events about the log itself, which a server writes when it stops. The result is
     also None if the log is larger than LARGEST, or if the commit has a server id in `left_out`. Raises SourceError if a

@@ -1,8 +1,8 @@
 """Test whether the receiver keeps up with the source's binary log, for `check --online`.
 
 Seconds_Behind_Master uses only events that were read. It is 0 while a receiver hangs, or is too slow to read anything.
-The end of a busy source's log moves on, so that the receiver never reaches it. So the test notes the end once, and
-waits until the receiver has read up to this position.
+The end of a busy source's log moves on, so that the receiver never reaches it. So the test reads the end only once, and
+then waits until the receiver has read up to this position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _POLL_S = 0.1
 
 
 def known_end(config: Config, stored: Stored) -> SourceEnd | None:
-    """Return the end of the source's log. None if it is unknown; another finding then reports the reason."""
+    """Return the end of the source's log. Return None if the end is unknown, because another finding reports this."""
     if stored.master is None or not stored.master.is_configured:
         return None
     try:

@@ -1,8 +1,8 @@
 """Find problems of the relay log: the index, the files and both stored positions must agree. Nothing is changed.
 
-The next start repairs nearly all of these findings (WL#4621), and each text says how. The log of a running thread is
-not read, because the thread checked it at its start and is using it. So the check of a running channel loads none of
-the modules that read relay logs.
+The next start repairs nearly all of these problems (WL#4621). Each finding has the command that repairs the problem.
+The log of a running thread is not read, because the thread checked it at its start and is using it. So the check of a
+running channel loads none of the modules that read relay logs.
 """
 
 from __future__ import annotations

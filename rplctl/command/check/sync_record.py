@@ -1,8 +1,9 @@
 """Record the last time at which a channel had everything that its source had, for channels that cron runs.
 
-A successful `start --until-synced` writes the record. Its time is the time at which the start read the end of the
-source's log, because the rows are as old as this. The record also has a mark, which says that cron runs the channel. A
-start that leaves its threads running removes the mark, but keeps the time.
+A successful `start --until-synced` writes the record. The record has the time at which the start read the end of the
+source's log. Later rows of the source may be missing, so the time at which the start ended would be wrong. The record
+also has a mark, which says that cron runs the channel. A start that leaves its threads running removes the mark, but
+keeps the time.
 
 Invariant: only monitoring uses the record. Positions are only in the repositories (design D22).
 """
@@ -28,7 +29,7 @@ class SyncRecord:
 
 
 def read_sync_record(channel: Channel) -> SyncRecord | None:
-    """Return the channel's record. None if the channel has no record, or if it cannot be read."""
+    """Return the channel's record. Return None if the channel has no record, or if the record cannot be read."""
     try:
         stored = parsed_json(read_plain(_path(channel)))
         return SyncRecord(float(stored["at"]), str(stored["to"]), bool(stored["is_from_cron"]))

@@ -157,8 +157,9 @@ def _live(status: SlaveStatus) -> Verdict:
 
 
 def _summary(status: SlaveStatus, record: SyncRecord | None, now: float) -> Verdict:
-    """Return a verdict without findings for a channel that cron runs. `record` has the time of its last sync; None if
-    never.
+    """Return a verdict without findings for a channel that cron runs.
+
+    `record` has the time of the channel's last sync. It is None if the channel was never synced.
     """
     if record is None:
         return Verdict(channel=status.Channel_Name, level=0, text="never synced", lag_s=None)

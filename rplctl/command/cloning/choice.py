@@ -231,7 +231,7 @@ def _in_target(
 
 
 def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
-    """Return the error that names the missing privileges and their GRANTs; None if no privilege is missing."""
+    """Return the error that names the missing privileges and their GRANTs. Return None if no privilege is missing."""
     if not missing:
         return None
     lacking = dict.fromkeys(m.right if not m.database else f"SELECT on {m.database}.{m.table or '*'}" for m in missing)

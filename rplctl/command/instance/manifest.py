@@ -36,7 +36,7 @@ class Manifest:
     targets: Mapping[str, tuple[str, ...]]  # SQLite file of the backup → its channels
 
     def folder_of(self, name: str) -> str | None:
-        """Return the original folder of a binary log from outside of the instance; None for all other files.
+        """Return the original folder of a binary log from outside of the instance. Return None for all other files.
 
         `name` is the path of the file in the backup.
         """

@@ -38,8 +38,9 @@ OF_BOTH: Final = frozenset(
 
 
 def readers_of(option: str) -> tuple[str, ...]:
-    """Return the threads that read the option at their start, and so must start again; () if a change takes effect at
-    once.
+    """Return the threads that must start again before a change of the option takes effect.
+
+    Return () if a change takes effect at once.
     """
     if option in AT_ONCE:
         return ()

@@ -147,9 +147,9 @@ def _is_open(config: Config, channel: Channel, commands: str) -> TargetError:
 
 
 def _wait_for_cron(config: Config, channel: Channel, deadline: float) -> bool:
-    """Wait until no applier has the target's file open. True if it was open, because a run from cron was applying.
+    """Wait until no applier has the target's file open. Return True if an applier of a run from cron had it open.
 
-    Raises TargetError 1205 if that applier does not end.
+    Raises TargetError 1205 if the applier does not end before `deadline`, or if cron does not run the channel.
     """
     has_waited = False
     while is_held_by_applier(config, channel):

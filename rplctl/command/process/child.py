@@ -228,8 +228,9 @@ def error_of(child: Child, code: int) -> RplError:
 
 
 def _lack_of_room(folder: Path) -> RplError | None:
-    """Return the error that the operating system reports for a write of LEAST_ROOM bytes in the folder; None if it
-    succeeds.
+    """Return the error that the operating system reports for a write of LEAST_ROOM bytes in the folder.
+
+    Return None if the write succeeds.
     """
     try:
         with naming(folder), tempfile.TemporaryFile(dir=folder) as probe:
@@ -241,7 +242,7 @@ def _lack_of_room(folder: Path) -> RplError | None:
 
 
 def last_line(log: Path, since: float = 0.0) -> str:
-    """Return the last line of the log; '' if nothing was written to it after `since` (Unix seconds)."""
+    """Return the last line of the log. Return '' if nothing was written to it after `since` (Unix seconds)."""
     try:
         if log.stat().st_mtime < since - 1:
             return ""
@@ -254,7 +255,7 @@ def last_line(log: Path, since: float = 0.0) -> str:
 
 
 def terminate(child: Child, timeout_s: float = STOP_TIMEOUT_S) -> bool:
-    """Send SIGTERM to the child and wait, and send SIGKILL after the timeout. True if the child was killed.
+    """Send SIGTERM to the child and wait, and send SIGKILL after the timeout. Return True if it was killed.
 
     SIGKILL loses nothing, because the threads are crash-safe.
     """
@@ -277,12 +278,12 @@ def _note_stopped(channel: Channel, role: str) -> None:
 
 
 def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
-    """Stop the channel's thread in the process that holds its lock. None if no process holds it, False if it stopped in
-    time.
+    """Stop the channel's thread in the process that holds the thread's lock.
 
-    True if the process was killed, or if it only aborted the channel's work, because it also serves other channels.
-    Raises LockBusy if the process cannot be stopped. Raises its subclass ServesOthers if the channel's work cannot be
-    aborted.
+    Return None if no process holds the lock, and False if the thread stopped within `timeout_s` seconds. Return True if
+    the process was killed. If the process also serves other channels, it is not killed, but only aborts the channel's
+    work. The result is then also True. Raises LockBusy if the process cannot be stopped. Raises ServesOthers if the
+    channel's work cannot be aborted.
     """
     pid = _holder(channel, role)
     if pid is None:
@@ -307,10 +308,10 @@ def stop_running(channel: Channel, role: str, timeout_s: float) -> bool | None:
 
 
 def _asked_to_stop(pid: int, channel: Channel, role: str, timeout_s: float, word: str = "") -> bool:
-    """Ask a process to stop the channel's thread. True if it has stopped in time.
+    """Ask a process to stop the channel's thread. Return True if the thread has stopped within `timeout_s` seconds.
 
     A file of the channel contains the request, because the process may serve several channels. SIGTERM makes the
-    process read it. The file has the process id and then `word`.
+    process read the file. The file has the process id and then `word`, for example to abort the transaction.
     """
     try:
         replace_file(channel.asked_path(role), f"{pid}{word}\n".encode(), durable=False)
@@ -338,10 +339,9 @@ def _others_in(pid: int, channel: Channel, role: str) -> list[str]:
 
 
 def _holder(channel: Channel, role: str) -> int | None:
-    """Return the id of the process that holds the lock; None if none does. Wait up to 2 s until the id is in the lock
-    file.
+    """Return the id of the process that holds the lock. Return None if no process holds the lock.
 
-    Raises LockBusy if the process has not written its id by then.
+    Wait up to 2 s until the id is in the lock file. Raises LockBusy if the process has not written its id by then.
     """
     for _ in range(100):
         pid = lock_holder(channel, role)

@@ -1,8 +1,8 @@
 """Let a channel continue by the GTIDs of a target that is a backup from the time of another source.
 
-This is done only if the operator asks for it. Invariant: the target's position decides where the channel continues. All
-relay logs that this instance has fetched are removed. The owner's row in the target changes last. Until then, each
-start refuses the target.
+A start does this only if the operator requests it (`take_over_target`). Invariant: the target's position decides where
+the channel continues. All relay logs that this instance has fetched are removed. The owner's row in the target changes
+last. Until then, each start refuses the target.
 """
 
 from __future__ import annotations

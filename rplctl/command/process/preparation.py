@@ -217,12 +217,11 @@ def _has_applied(config: Config, channel: Channel) -> bool:
 
 
 def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) -> tuple[Note, ...]:
-    """Refuse a target that does not belong to the stored position, before anything is created in it. Return notes about
-    it.
+    """Refuse a target that does not belong to the stored position, before anything is created in this target.
 
-    If the operator requests it (`take_over_target`), take over a target of another instance instead. Raises UnfitTarget
-    if the target is refused, LockBusy if the applier of the other instance runs, and TargetError if the target reports
-    an error.
+    Return notes about a target that is accepted. If the operator requests it (`take_over_target`), take over a target
+    of another instance instead. Raises UnfitTarget if the target is refused, LockBusy if the applier of the other
+    instance runs, and TargetError if the target reports an error.
     """
     if APPLIER not in request.roles or APPLIER in running(channel):
         return ()

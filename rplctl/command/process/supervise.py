@@ -11,8 +11,8 @@ The wait ends at one of these events:
 Then the threads that this command has started are stopped, and other threads keep running. After SIGINT, this module
 raises KeyboardInterrupt, and its cause is the error that SIGTERM would have raised.
 
-Invariant: a position is reported as reached only after a check (design D22). Any other end is an error. It has an exit
-code of its own if somebody stopped the channel.
+Invariant: a position is reported as reached only after a check (design D22). Any other end is an error. The error has
+an exit code of its own if somebody stopped the channel.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SupervisedRun:
 
     @property
     def goal(self) -> str:
-        """The goal of the run as words in a message; '' if the channel runs until it is stopped."""
+        """The goal of the run as words in a message. The value is '' if the channel runs until it is stopped."""
         return str(self.wanted.position) if self.wanted else "its UNTIL" if self.has_until else ""
 
 
@@ -127,7 +127,7 @@ def _stay(run: SupervisedRun, deadline: float | None, progress: Progress | None,
 
 
 def _ending(run: SupervisedRun) -> Ending | None:
-    """Return how the run has ended; None while it continues.
+    """Return how the run has ended. Return None while it continues.
 
     Raises the error of a thread that failed. Raises LockBusy if the applier belongs to another command, which has
     stopped it before the goal.

@@ -100,8 +100,9 @@ def _seen(channel: Channel, role: str) -> tuple[int | None, ThreadStatus]:
 
 
 def _locked_at(channel: Channel, role: str) -> float:
-    """Return the time at which the thread's process wrote its id into the lock file, in Unix seconds; 0 without a
-    file.
+    """Return the time at which the thread's process wrote its id into the lock file, in Unix seconds.
+
+    Return 0 if there is no lock file.
     """
     try:
         return channel.lock_path(role).stat().st_mtime

@@ -110,9 +110,10 @@ class Scratch:
         say({"is_taken": DATABASE in names, "has_own": SCHEMA in names})
 
     def claimed(self, *, is_taken: object, has_own: object) -> None:
-        """Evaluate the report of `claim`. Raises UsageError if the scratch database exists.
+        """Evaluate the report of `claim`.
 
-        `has_own` says that rplctl's tables existed before the test, so that `clear` keeps them.
+        Raises UsageError if the scratch database exists (`is_taken`). `has_own` says that rplctl's tables existed
+        before the test, so that `clear` keeps them.
         """
         if is_taken:
             raise UsageError(

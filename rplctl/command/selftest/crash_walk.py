@@ -266,7 +266,7 @@ def _at(state: State) -> str:
 
 
 def _failure(outcome: ChildOutcome) -> str:
-    """Return the error of a step; '' if it succeeded. An error after the kill is the verdict on the case."""
+    """Return the error of a step, or '' if the step succeeded. A killed child process is an error, too."""
     return outcome.error or ("a child process was killed" if outcome.killed else "")
 
 

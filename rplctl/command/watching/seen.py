@@ -18,8 +18,9 @@ STATES: Final = ("running", "connecting", "silent", "stopped", "failed", "killed
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state of a channel at one moment. `error` is the reason if the state could not be read; the other fields are
-    then empty.
+    """The state of a channel at one moment.
+
+    If the state could not be read, `error` is the reason, and the fields about the state are empty.
     """
 
     channel: str

@@ -94,8 +94,9 @@ class Watch:
             looking.join(LOOK_S)  # the thread may hang in a silent target, and then ends with the process
 
     def look(self) -> None:
-        """Observe the channels once, and store the result in `latest`. An error is not raised, but becomes a part of
-        it.
+        """Observe the channels once, and store the result in `latest`.
+
+        An error is not raised, but becomes a part of the result.
         """
         try:
             named = list(self._find())
@@ -134,7 +135,7 @@ class Watch:
 
 
 def _events(named: Sequence[tuple[str, Config]]) -> list[Event]:
-    """Return the last events in the history of the whole instance; [] if the history cannot be read."""
+    """Return the last events in the history of the whole instance. Return [] if the history cannot be read."""
     try:
         return events_of(named[0][1], last=EVENTS) if named else []
     except RplError:
