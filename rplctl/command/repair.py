@@ -258,7 +258,7 @@ class _Repair:
         return ""
 
     def _pair(self, name: TableName) -> Pair | str:
-        """Return the pair of a source's table and a target's table, or the reason for which it cannot be repaired."""
+        """Return the pair of the source's table and the target's table, or the reason why it cannot be repaired."""
         resolver = self._repairer.resolver
         model, _, _ = read_table(resolver.source.about, self._rules.original(name[0]), name[1])
         known = self._applied.model(resolver.side, name)

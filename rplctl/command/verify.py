@@ -329,8 +329,9 @@ class _Verify:
         return found
 
     def _only_here(self, found: Mapping[TableName, TableModel]) -> set[TableName]:
-        """Return the tables that only the target has, after the present DDL of the source is applied, which may drop
-        some.
+        """Return the tables that only the target has.
+
+        If there are such tables, first wait until the present DDL of the source is applied, because it may drop them.
         """
         with self._open_source() as source, closing(open_side(self._config.target_url)) as side:
 

@@ -54,7 +54,7 @@ def default_heartbeat(config: Config) -> float:
 def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
     """Check the given options against each other and against the stored ones, in MySQL's order.
 
-    Raises UsageError if two of them contradict each other, or if the channel would have no source.
+    Raises UsageError if two options contradict each other, or if the channel would have no source.
     """
     _check_gtid_options(changes, master, relay)
     do, ignore = changes.do_domain_ids, changes.ignore_domain_ids

@@ -109,9 +109,9 @@ class Repositories:
         return self.belonging().error is None
 
     def belonging(self) -> Belonging:
-        """Return the relation of the stored position to this target. Its `error` is None if the position belongs to the
-        target.
+        """Return the relation of the stored position to this target.
 
+        The `error` of this relation is None if the position belongs to the target.
         Raises TargetError if the target does not answer.
         """
         from rplctl.commit.belonging import belonging_of

@@ -105,7 +105,7 @@ class ClonePlan:
 class _Found:
     """A table of the source that the filters accept.
 
-    `model` is its definition with the source's name, `ours` the one with the target's name.
+    `model` is the definition with the table's name on the source. `ours` is the definition with the name in the target.
     """
 
     model: TableModel
