@@ -144,12 +144,11 @@ def one_list(options: Globals) -> Iterator[None]:
 
 
 def row_of(result: Any) -> dict[str, object]:
-    """Return the columns of a command's result, which is a dataclass. Notes are not included, because they are printed
-    before.
+    """Return the columns of a command's result, which is a dataclass, by their names.
 
-    A column has the name of its field with capitalized words; the field `channel` is Channel_Name. The field's metadata
-    "column" can replace this: another name, '' for no column, or a mapping. The mapping is for a field that is itself a
-    record or a mapping. It maps attributes or keys to column names.
+    A column has the name of its field with capitalized words. The column of the field `channel` is Channel_Name. The
+    metadata "column" of a field can contain another name, or '' for no column. For a field that is itself a record or a
+    mapping, "column" maps attributes or keys to column names. Notes are not included, because they are printed before.
     """
     row: dict[str, object] = {}
     for known in fields(result):

@@ -127,8 +127,8 @@ def executed(looks: Looks) -> str:
 def counters(looks: Looks, own: dict[str, Callable[[], int]], version: str) -> dict[str, object]:
     """Return the status counters of SHOW GLOBAL STATUS by name.
 
-    `own`: the counters of the server itself, with functions that return the values. MariaDB also has two counters of
-    heartbeats.
+    `own`: the names of the counters of `serve --mysql` itself, each with a function that returns the present value. For
+    MariaDB, the result also has two counters of heartbeats.
     """
     channels = looks.all()
     statuses = [look.status for look in channels]

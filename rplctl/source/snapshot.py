@@ -307,7 +307,7 @@ def settled_end(query: Ask, step: SnapshotKind, timeout_s: float) -> SourcePosit
 
     A snapshot that is opened later sees everything before this position. There are two exceptions. With the method
     share lock, only rows that are read with a lock show everything, and `gtids` is ''. With the method exact, the
-    snapshot reports its own position. MySQL's set may contain some later GTIDs.
+    snapshot reports its own position. On MySQL, `gtids` may also have some GTIDs of later transactions.
     Raises WaitTimeout if transactions of the source do not end within `timeout_s` seconds. Raises SourceError if the
     source reports an error.
     """
