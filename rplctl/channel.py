@@ -102,10 +102,11 @@ class Channel:
         return self.run_folder / f"{role}.status.json"
 
     def asked_path(self, role: str, what: str = "stop") -> Path:
-        """Return the file that addresses a signal to this channel, in a process that serves several channels.
+        """Return the request file, by which a command addresses a signal only to this channel.
 
-        A command writes the pid of the process into the file before it sends the signal. STOP_NOW after the pid means
-        that the thread must abort its transaction. `what` is the request: `stop`, or `flush` for a new relay log.
+        This is needed because a process may serve several channels. A command writes the pid of the process into the
+        file before it sends the signal. STOP_NOW after the pid means that the thread must abort its transaction. `what`
+        is the request: `stop`, or `flush` for a new relay log.
         """
         return self.run_folder / f"{role}.{what}"
 

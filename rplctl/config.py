@@ -90,9 +90,10 @@ class Option:
 
 
 def option(default: T, help: str, *, low: int = 0, high: int = UINT_MAX, **rest: Any) -> T:
-    """Return a field of `Config` that also has its row of the option table.
+    """Return a dataclass field of `Config`, whose metadata is the row of the option in the option table.
 
-    `rest`: values for the other fields of Option. The repr omits free texts, because a URL may contain a password.
+    `rest`: values for the other fields of Option. The repr of `Config` omits free texts, because a URL may contain a
+    password.
     """
     row = {"help": help, "low": low, "high": high, **rest}
     made: T = field(default=default, metadata=row, repr=not isinstance(default, str) or bool(rest))

@@ -15,8 +15,8 @@
     ├── LockBusy                    75   another process holds the lock; cron may try again
     └── ConfigError                 78   an option file or an option value is wrong
 
-An error has these parts: the message states the failure; `channel`, `position` and `table` state the place; `hint` has
-the next command. `errno` is MySQL's number, or 0 if MySQL has none. `transient` is True if a retry may help
+An error has these parts. The message states the failure. `channel`, `position` and `table` state where it happened.
+`hint` has the next command. `errno` is MySQL's number, or 0 if MySQL has none. `transient` is True if a retry may help
 (Connect_Retry). No part of an error contains a password, whoever wrote the text (mask.py).
 A function raises an error, and never logs an error to continue after it. A caller catches an RplError only to add
 context, to clean up, or to choose another way. All other errors are reported by `cli.app.run`, and by the outermost

@@ -93,7 +93,7 @@ def done_by(who: str) -> Iterator[None]:
 def append_line(path: Path, line: bytes) -> None:
     """Append one line, which ends in a newline, to the history file at `path`.
 
-    Raises OSError if the file cannot be written or stays locked, and UnfitFile if it is not a regular file.
+    Raises OSError if the file cannot be written or stays locked, and UnfitFile if the file is not a regular file.
     """
     with closing_descriptor(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follow=False)) as descriptor:
         turn_over(path, LARGEST)

@@ -35,7 +35,7 @@ log = logging.getLogger("rplctl.hook")
 
 
 def call(command: str, datadir: Path, report: Mapping[str, Any]) -> None:
-    """Start the command, which reads `report` as a JSON object. Does not wait for its end.
+    """Start the command, which reads `report` as a JSON object. Do not wait for the end of the command.
 
     `report` has at least the keys event, channel and thread. Raises OSError if the process cannot be started.
     """
@@ -61,7 +61,7 @@ def call(command: str, datadir: Path, report: Mapping[str, Any]) -> None:
 def wait_for_hooks(datadir: Path) -> None:
     """Wait until no command of the instance runs, but not longer than TIMEOUT_S + 5 seconds.
 
-    The caller is about to end: systemd would then kill a command that still runs.
+    A process calls this before it ends, because systemd would otherwise kill a command that still runs.
     """
     if _busy(datadir).exists():
         with closing(FileLock(_busy(datadir))) as busy:

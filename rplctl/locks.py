@@ -4,8 +4,8 @@ Each lock is a flock on a file in `<datadir>/run`. The system releases the lock 
 All processes take the locks in the order of this list (WL#9452, design D8). A process that holds a lock never waits for
 a lock above it in the list:
 
-    backup / verbs   LOCK INSTANCE FOR BACKUP holds the first lock, commands that change files hold the second one:
-                     several backups or several commands at a time, but never a backup and a command
+    backup           held by LOCK INSTANCE FOR BACKUP, several at a time, but never together with `verbs`
+    verbs            held by commands that change files, several at a time, but never together with `backup`
     log_status       held by one `rplctl log-status` at a time
     channels         the channel map: commands on channels share it, log-status holds it exclusively
     CHAN/admin       held by one command per channel (channel.py)

@@ -222,8 +222,9 @@ def collect_log_status(
     """Collect one row of log-status.
 
     `config` returns the options of a channel. `logs`: the logs of the targets, whose privileges the caller has checked.
-    A log may keep a snapshot of its target open, which then belongs to the row. Raises RplError 3722 if a part cannot
-    be collected, and LockBusy 1205 if a lock is not free within `patience_s` seconds.
+    After the call, a log may keep a snapshot of its target open, which shows the target at the moment of the row.
+    Raises RplError 3722 if a part cannot be collected, and LockBusy 1205 if a lock is not free within `patience_s`
+    seconds.
     """
     datadir = config("").datadir
     list_channels(config(""), engine_of)  # connects if a repository is a TABLE: before the locks

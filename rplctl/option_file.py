@@ -1,4 +1,4 @@
-"""Sets and removes options in an option file, without changes to the operator's comments and the order of options.
+"""Sets and removes options in an option file. The operator's comments and the order of the options are unchanged.
 
 Invariant: a value is checked before it is written, and `config.read_file` returns exactly the written value.
 """

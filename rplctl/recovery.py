@@ -77,7 +77,8 @@ class RecoveryResult:
 class _Tail:
     """The last usable relay log, and the position after which it is to be truncated.
 
-    `size`: bytes before the truncation. `boundary`: the position after the last complete, intact transaction.
+    `size`: the size of the log in bytes before the truncation. `boundary`: the position after the last complete, intact
+    transaction.
     """
 
     name: str

@@ -3,9 +3,9 @@
     skip_counter   N                    number of transactions that the next start skips (sql_slave_skip_counter)
     skip_gtids     one GTID per line    the applier skips the transaction with this GTID
 
-Invariant: the applier removes the number before it skips transactions, so it never uses a number twice. After a crash
-between these two steps, it stops at the same error again, and skips no transaction that it should apply. GTIDs need no
-such rule, because a GTID always means the same transaction.
+Invariant: the applier removes the number N before it skips transactions, so it never uses N twice. After a crash
+between these two steps, the applier stops at the same error again, and skips no transaction that it should apply. GTIDs
+need no such rule, because a GTID always means the same transaction.
 """
 
 from __future__ import annotations
@@ -37,6 +37,6 @@ def write_gtids(run_folder: Path, gtids: Sequence[str]) -> None:
 
 
 def clear(run_folder: Path) -> None:
-    """Remove the number and all GTIDs, so that no transaction is skipped. RESET SLAVE does the same."""
+    """Remove the number N and all GTIDs, so that no transaction is skipped. RESET SLAVE does the same."""
     for name in ("skip_counter", "skip_gtids"):
         (run_folder / name).unlink(missing_ok=True)
