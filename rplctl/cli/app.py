@@ -178,7 +178,7 @@ def _completing() -> Any:
 def verb_of(arguments: Sequence[str]) -> str:
     """Return the verb: the first argument that is neither a global option nor its value.
 
-    '' if there is no verb, or if `--help` comes before it.
+    Return '' if there is no verb, or if `--help` comes before the verb.
     """
     words = iter(arguments)
     for word in words:

@@ -48,7 +48,7 @@ _at_work: ContextVar[str] = ContextVar("_at_work", default="")
 
 
 def channel_at_work() -> str:
-    """Return the channel on which the command works now. Hints need it if an error does not name its channel."""
+    """Return the channel on which the command works now. A hint names this channel if the error does not name one."""
     return _at_work.get()
 
 
@@ -75,7 +75,7 @@ def make_globals(
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:
-    """True if the command line asks for JSON. It is only searched for the option, so it may have other mistakes."""
+    """True if the command line asks for JSON. Other mistakes in the command line are ignored."""
     pairs = zip(arguments, arguments[1:], strict=False)
     return not {"--json", "--format=json"}.isdisjoint(arguments) or any(
         flag in ("-f", "--format") and value == "json" for flag, value in pairs

@@ -18,7 +18,7 @@ from rplctl.cli.text import clean, shortened
 
 
 class PlainValue:
-    """A replacement for Typer's converter of one parameter. `wanted` is the noun phrase in the error, for example "a
+    """A replacement for Typer's converter of one parameter. `wanted` is a noun phrase for the error, for example "a
     path".
     """
 

@@ -68,7 +68,7 @@ def live_text(*, silent: bool) -> Iterator[Callable[[str], None] | None]:
 
 @contextmanager
 def _live(*, has_bar: bool = False) -> Iterator[Callable[..., None]]:
-    """Yield a function that changes the live line. It has the parameters of rich's Progress.update."""
+    """Yield a function that changes the live line, with the parameters of rich's Progress.update."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -268,8 +268,8 @@ def _at_snapshot(info: RelayLogInfo, target: Path) -> RelayLogInfo:
 def _copy(source: Path, destination: Path, size: int | None = None) -> bool:
     """Copy the first `size` bytes of a file. Return False if the file does not exist.
 
-    If the file is shorter, or if `size` is None, the whole file is copied.
-    The copy is not durable yet; `_described` makes it durable later.
+    If the file is shorter, or if `size` is None, the whole file is copied. The copy is not durable yet; `_described`
+    makes it durable later.
     """
     try:
         reader = open_plain(source, follow=False)

@@ -1,7 +1,8 @@
 """`change-filter`: set the rules by which one channel selects databases and tables (CHANGE REPLICATION FILTER).
 
 A new rule list replaces the old list completely, and '' clears it. Lists that are not named are unchanged. The rules
-are in the channel's section of the instance's rplctl.toml. The applier reads them when it starts, so it must not run.
+are in the channel's section of the instance's rplctl.toml. The applier reads the rules only when it starts, so the
+applier must not run during the command.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Before the command stores the address, it checks each of these channels. The target at the new address must have the
 rows of this instance and of the channel's source. The channel's position there must be the recorded position or a later
-one. The only change
-is one atomic write of rplctl.toml. So after a kill, the options name either the old address or the new one.
+one. The only change is one atomic write of rplctl.toml. So after a kill, the options name either the old address or the
+new one.
 """
 
 from __future__ import annotations

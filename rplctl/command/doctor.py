@@ -300,7 +300,7 @@ def _beside(config: Config) -> Iterator[DoctorLine]:
 
 
 def _is_our_applier(config: Config, error: TargetError) -> bool:
-    """True if the error says that a process has the target's file open, and this is an applier of the instance."""
+    """True if the error says that the target's file is open in an applier of this instance."""
     if not isinstance(error, TargetInUse):
         return False
     return any(

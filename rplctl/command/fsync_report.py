@@ -269,7 +269,7 @@ def probe(folder: str, variant: str, transactions: int, kind: str) -> None:
 
 
 def _logged_insert() -> LoggedEvents:
-    """Return the events of one transaction for the binary log: none.
+    """Return one transaction for the binary log, which has no events here.
 
     The fsyncs that are measured do not depend on the events, but on the position that is written with them.
     """

@@ -215,8 +215,8 @@ def _as_replicated(config: Config, catalog: Catalog) -> Catalog:
 def seed_models(config: Config, channel: Channel, master: MasterInfo, position: BinlogPosition) -> tuple[str, ...]:
     """Load the definitions of tables that the target already has, when a channel starts for the first time.
 
-    This is necessary if the channel begins after the DDL of these tables in the source's log (design D18).
-    The result has the names of these tables. It is empty, and nothing is loaded, in these cases:
+    This is necessary if the channel begins after the DDL of these tables in the source's log (design D18). The result
+    has the names of these tables. It is empty, and nothing is loaded, in these cases:
 
     * The channel begins with the first log, which contains the DDL.
     * The channel already has definitions.

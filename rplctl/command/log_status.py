@@ -44,8 +44,8 @@ class LogStatus:
 def log_status(config: Configs, layout: str = "") -> LogStatus:
     """Return the row for all channels. `config` is a function that returns the options of a channel.
 
-    Raises RplError 1227 if this user may not read it, and RplError 3722 if a part cannot be collected. Raises LockBusy
-    1205 if a lock is not free in time, and NotConfigured if the instance does not exist.
+    Raises RplError 1227 if this user may not read the row, and RplError 3722 if a part cannot be collected. Raises
+    LockBusy 1205 if a lock is not free in time, and NotConfigured if the instance does not exist.
     """
     if layout not in FORMATS:
         raise UsageError(f"--format {layout}: the format must be seed or mysql8")

@@ -63,8 +63,9 @@ class HttpRequest:
 class StatusServer(ThreadingHTTPServer):
     """The HTTP server, with one thread for each connection and at most MOST_CONNECTIONS connections.
 
-    If there is one more connection, the server ends the oldest connection that is not being answered. Its client has
-    not sent a complete request. If all connections are being answered, the server closes the new connection.
+    If there is one more connection, the server ends the oldest connection that is not being answered. The client of
+    this connection has not sent a complete request. If all connections are being answered, the server closes the new
+    connection.
     """
 
     daemon_threads = True

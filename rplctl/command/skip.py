@@ -163,7 +163,7 @@ def _statement_of(run: EventRun) -> str:
 def _parts(gtids: str) -> tuple[str, ...]:
     """Return the GTIDs as a list, in the form that the servers print.
 
-    GTIDs of MariaDB are separated, and a set of MySQL is divided by source.
+    Each element is one GTID of MariaDB, or the part of MySQL's GTID set that belongs to one source UUID.
     """
     parts = tuple(part.strip() for part in gtids.split(",") if part.strip())
     if not any(":" in part for part in parts):

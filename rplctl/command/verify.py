@@ -86,7 +86,8 @@ class VerifyRequest:
     """The parameters of `verify`. `report` is a second file for the report.
 
     If `restart` is True, the tables that an interrupted verify has compared are compared again. `offline` is the data
-    folder of a stopped source. `at` is the position at which that source was stopped; None if the folder shows this.
+    folder of a stopped source. `at` is the position at which that source was stopped. It is None if the folder
+    shows this position.
     """
 
     choice: Choice = field(default_factory=Choice)

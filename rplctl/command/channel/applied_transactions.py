@@ -1,8 +1,8 @@
 """Report the transactions that a channel has applied, and the table definitions at this point, to `verify` and
 `repair`.
 
-Invariant: the reported position is never newer than the rows. A marker in the target has
-exactly the position of the rows, but a file may have an older position.
+Invariant: the reported position is never newer than the rows. A marker in the target has exactly the position of the
+rows, but a file may have an older position.
 """
 
 from __future__ import annotations

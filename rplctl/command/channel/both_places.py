@@ -1,5 +1,6 @@
-"""Refuse a record that is in two repositories, before a command writes it. rplctl must not choose one of them
-(REQ-6).
+"""Refuse a record that is in two repositories, before a command writes the record.
+
+rplctl must not choose between the two copies of the record (REQ-6).
 """
 
 from __future__ import annotations

@@ -347,7 +347,7 @@ def ignored_settings(master: MasterInfo, relay: RelayLogInfo) -> Iterator[Change
 
 
 def _is_off(row: ChangeOption, value: Any) -> bool:
-    """True if the value turns the option off: it requests only the behaviour that rplctl always has."""
+    """True if the value turns the option off, so that it requests only the behaviour that rplctl always has."""
     if row.name == "master_compression_algorithms":
         return not value or "uncompressed" in [name.strip().lower() for name in value.split(",")]
     record, _, name = row.stores.partition(".")

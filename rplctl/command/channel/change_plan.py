@@ -136,8 +136,8 @@ def _use_gtid(changes: MasterChanges, master: MasterInfo) -> int:
 def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -> None:
     """Check that the channel can continue at the same position if it starts or stops using GTIDs.
 
-    Raises UsageError if the channel does not know the GTIDs or the file position that it then needs. Raises UsageError
-    also if its GTIDs are of the other vendor.
+    Raises UsageError if the channel does not know the GTIDs or the file position that it then needs. Also raises
+    UsageError if the channel's GTIDs are of the other vendor.
     """
     before, after = _ways(MasterChanges(), master), _ways(changes, master)
     if any(after):

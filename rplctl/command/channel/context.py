@@ -111,8 +111,8 @@ class Repositories:
     def belonging(self) -> Belonging:
         """Return the relation of the stored position to this target.
 
-        The `error` of this relation is None if the position belongs to the target.
-        Raises TargetError if the target does not answer.
+        The `error` of this relation is None if the position belongs to the target. Raises TargetError if the target
+        does not answer.
         """
         from rplctl.commit.belonging import belonging_of
 

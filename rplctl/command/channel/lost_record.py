@@ -1,8 +1,8 @@
 """Handle a lost RelayLogInfo: somebody or a damaged disk deleted or emptied its file or row.
 
-Invariant: rplctl never guesses the executed position. If the target has a marker, the record is created again from it,
-because each transaction writes the marker itself. Without a marker, the error lists the known positions. Its hint is
-the command that continues at the last position that the applier has reported (design D22).
+Invariant: rplctl never guesses the executed position. If the target has a marker, the record is created again from the
+marker, because each transaction writes the marker itself. Without a marker, the error lists the known positions. Its
+hint is the command that continues at the last position that the applier has reported (design D22).
 """
 
 from __future__ import annotations

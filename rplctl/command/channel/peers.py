@@ -50,8 +50,8 @@ def refuse_silent_peers(config: Config, channel_name: str, *, asks_source: bool 
     """Raise TargetError or SourceError if a server does not answer within the deadline. Commands call this before their
     work.
 
-    An error message of a server, for example a refused sign-in, counts as an answer. The command reports it when it
-    uses the server.
+    An error message of a server, for example a refused sign-in, counts as an answer. The command reports this
+    message when it uses the server.
     """
     peers = Peers(config)
     if authority(config.target_place):  # files do not hang

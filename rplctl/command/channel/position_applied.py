@@ -2,8 +2,8 @@
 
 After a failover, the executed position belongs to the old source until the first transaction of the new source is
 applied. Positions of two sources cannot be compared. The relay log shows the source of each position, because a
-FORMAT_DESCRIPTION with the source's server id comes before its events. Where another source begins, or another
-connection by GTID, the positions in the relay log may move back.
+FORMAT_DESCRIPTION with the source's server id comes before its events. Where the relay log continues with another
+source, or with another connection by GTID, its positions may move back.
 
 Invariant: the test is never True too early. If the relay log cannot be read, it is False.
 """

@@ -1,6 +1,7 @@
 """Find problems that will occur soon: the source purges a log that the channel needs next, or a disk becomes full.
 
-Two more findings are about the measurement itself: clocks that differ, and a missing program that writes heartbeats.
+Two more findings are about the measurement of the lag: clocks that differ, and a missing program that writes
+heartbeats.
 """
 
 from __future__ import annotations

@@ -218,8 +218,8 @@ def _next_event(master: MasterInfo, relay: RelayLogInfo) -> BinlogPosition:
 def judge_identity(variables: Mapping[str, str], master: MasterInfo, server_id: int) -> Iterator[Finding]:
     """Yield findings about the server ids of the source.
 
-    One reports that the source is another server than before. The other reports that `server_id`, the id of this
-    instance, is also the source's id; 0 skips this check.
+    One finding reports that the source is another server than before. The other finding reports that `server_id`, the
+    id of this instance, is also the source's id; 0 skips this check.
     """
     seen_id, seen_uuid = master.master_server_id, master.uuid
     now_id, now_uuid = variables.get("server_id", ""), variables.get("server_uuid", "")

@@ -57,10 +57,10 @@ def _u32(data: ByteArray, at: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def folder_end(folder: Path, left_out: LeftOut | None = None) -> BinlogPosition:
-    """Return the position after the last complete transaction of the newest log. `left_out` decides which ones do not
-    count.
+    """Return the position after the last complete transaction of the newest log.
 
-    If the folder has no log, log_name is ''. If the newest log has no such transaction, the position is its start.
+    `left_out` decides which transactions do not count. If the folder has no log, log_name is ''. If the newest log has
+    no such transaction, the position is the start of this log.
     """
     names = log_names(folder)
     if not names:

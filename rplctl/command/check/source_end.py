@@ -1,4 +1,4 @@
-"""Find the present end of the source's binary log. `start --until-synced` stops when the channel has applied it.
+"""Find the present end of the source's binary log, at which `start --until-synced` stops.
 
 A server reports the end of its log. A folder of binary logs ends after the last complete transaction that the channel
 accepts (folder_end.py). Incomplete and ignored transactions do not count, because they will never be applied.

@@ -58,8 +58,8 @@ def forget_sync(channel: Channel) -> None:
 def runs_from_cron(config: Config, record: SyncRecord | None) -> bool:
     """True if cron runs the channel. The option `run_mode` decides.
 
-    If `run_mode` is `auto`, the mark in the record decides. It says that the last successful start was a
-    `start --until-synced`.
+    If `run_mode` is `auto`, the mark in the record decides. The mark says that the last successful start was
+    a `start --until-synced`.
     """
     if config.run_mode == "auto":
         return record is not None and record.is_from_cron

@@ -1,4 +1,4 @@
-"""Report the age of the last verify, and the differing rows that it found and nobody has repaired."""
+"""Report the age of the last verify, and the rows that it found to differ and that nobody has repaired."""
 
 from __future__ import annotations
 

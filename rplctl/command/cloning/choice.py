@@ -2,7 +2,8 @@
 
 Invariant: a table that the target already has is copied only with `replace`, and together with all tables that
 reference it. Otherwise, foreign keys would change the rows of these tables, while the events of the copied table are
-skipped. If the account may not see a table, it is not silently excluded: clone refuses and names the missing GRANT.
+skipped. If the account may not see a table, clone does not silently exclude the table, but fails and names the missing
+GRANT.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Provide the choice of the folder of compiled code to the commands. rplctl/event/kernel_cache.py implements it."""
+"""Provide the function that chooses the folder of compiled code to the commands (rplctl/event/kernel_cache.py)."""
 
 from __future__ import annotations
 

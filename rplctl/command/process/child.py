@@ -155,9 +155,9 @@ def leave_running(children: Sequence[Child]) -> None:
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open a log file to append to it, with mode 0600. If it is too large, its content is first moved to another file.
+    """Open a log file to append to it, with mode 0600.
 
-    Raises OSError if it cannot be opened.
+    If the file is too large, its content is first moved to another file. Raises OSError if the file cannot be opened.
     """
     descriptor = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, follow=False)
     turn_over(path)
@@ -255,7 +255,7 @@ def last_line(log: Path, since: float = 0.0) -> str:
 
 
 def terminate(child: Child, timeout_s: float = STOP_TIMEOUT_S) -> bool:
-    """Send SIGTERM to the child and wait, and send SIGKILL after the timeout. Return True if it was killed.
+    """Send SIGTERM to the child and wait, and send SIGKILL after the timeout. Return True if SIGKILL was sent.
 
     SIGKILL loses nothing, because the threads are crash-safe.
     """

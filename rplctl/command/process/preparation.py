@@ -75,7 +75,7 @@ class PreparedChannel:
         return spawn(self.channel, role, arguments, environment)
 
     def take_back(self) -> None:
-        """Write the skip counter back, because no applier was started that would skip these transactions."""
+        """Write the skip counter back to its file, because no applier was started that would use the counter."""
         if self.skip_count:
             skip_list.write_count(self.channel.run_folder, self.skip_count)
 
@@ -261,10 +261,10 @@ def _resolve_belonging(config: Config, channel: Channel, request: StartRequest) 
 
 
 def _follow_restored_target(config: Config, channel: Channel) -> tuple[Note, ...]:
-    """Set the position in RelayLogInfo back to the target's if the target was restored from a backup. Return a note
-    about it.
+    """Set the position in RelayLogInfo back to the target's position, if the target was restored from a backup.
 
-    This must happen before the receiver starts, because the receiver would otherwise request events that are too late.
+    Return a note if the position has changed. This must happen before the receiver starts, because the receiver would
+    otherwise request events that are too late.
     """
     repositories = open_repositories(config, channel.name)
     stored = repositories.relay_log_info

@@ -1,9 +1,9 @@
 """`crash-test --clone`: copy tables of a channel's running source, and kill the copy at each crash point.
 
-Each crash point has its own instance, with a SQLite file as its target. Its folder is removed afterwards. The threads
-are processes as usual. Commands run in child processes, so that they can be killed, too. Invariant: only MasterInfo is
-read from the operator's instance, and only the chosen tables from the source. The scratch instance has its own server
-id, and replicates no other tables.
+Each crash point has its own instance, with a SQLite file as its target. The folder of the instance is removed
+afterwards. The threads are processes as usual. Commands run in child processes, so that they can be killed, too.
+Invariant: only MasterInfo is read from the operator's instance, and only the chosen tables from the source. The scratch
+instance has its own server id, and replicates no other tables.
 
     copied once     the expected outcome: the copy continued by itself after the restart, all rows equal the source's,
                     and later events were applied
