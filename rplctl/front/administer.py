@@ -57,7 +57,7 @@ def channel_after(words: ClientStatement, front: Front, *, named: str | None = N
 def connection_name(words: ClientStatement, front: Front) -> str | None:
     """Read the name of a channel in MariaDB's syntax, for example `'c'` in `STOP SLAVE 'c'`.
 
-    Return None if there is none.
+    Return None if the statement names no channel in this way.
     """
     return words.string() if front.is_mariadb and words.token.kind == "string" else None
 

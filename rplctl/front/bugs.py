@@ -1,8 +1,8 @@
 """Reports exceptions that are bugs of rplctl: the client gets an error, and `run/front.log` gets the traceback.
 
 Invariant: an exception ends neither the connection nor the server. A bug that a client causes every second does not
-fill the disk, because each process logs its traceback only once. The size of the log is limited, like that of the logs
-of receivers and appliers.
+fill the disk, because each process logs the traceback of a bug only once. The size of the log is limited, like that of
+the logs of receivers and appliers.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _POLL_S: Final = 0.1
 
 
 def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., Any]]:
-    """Return the functions by their names in lower case. A function raises RplError, which `select` reports."""
+    """Return the functions by their names in lower case. If a function fails, it raises RplError."""
 
     def position_wait(log: object, position: Any, timeout: Any = None, channel: object = None) -> int | None:
         return _wait_for_position(front, session, BinlogPosition(str(log), int(position)), _seconds(timeout), channel)

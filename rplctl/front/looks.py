@@ -58,7 +58,7 @@ class Looks:
         self._open.enter_context(one_engine())
 
     def close(self) -> None:
-        """Close the connections to the targets, but do not wait for this.
+        """Close the connections to the targets, but do not wait until they are closed.
 
         If a target does not answer, its connection remains open until the process ends.
         """

@@ -1,8 +1,8 @@
 """Executes SELECT of expressions and of the tables that monitoring tools read.
 
 Each statement is translated to SQLite's syntax, and runs in its own SQLite database in memory. Invariant: an authorizer
-of SQLite allows only SELECT and the functions in a list. The steps and sizes are limited, so that no statement uses a
-core for long, or much memory.
+of SQLite allows only SELECT and the functions in a list. The number of steps, the time and the memory are limited,
+so that no statement uses a core for long, or much memory.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def named_tables(session: ClientSession, words: ClientStatement) -> list[str]:
 def _fill(database: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
     """Create the table in the SQLite database, and insert its rows.
 
-    In comparisons of its texts, upper and lower case are equal, as on a server by default.
+    Comparisons of texts in the table ignore letter case, as on a server by default.
     """
     schema, _, name = table.partition(".")
     if not any(row[1] == schema for row in database.execute("PRAGMA database_list")):

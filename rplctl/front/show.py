@@ -236,7 +236,8 @@ def binary_logs(front: Front, session: ClientSession, words: ClientStatement) ->
 def grants(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     """Answer SHOW GRANTS with the privileges of a server that correspond to the role of an account.
 
-    Only an administrator can see another account. Raises RplError 1141 for any other account or an unknown one.
+    Only an administrator can see another account. Raises RplError 1141 if the client may not see the account, or if
+    there is no such account.
     """
     account, role = session.client.account, session.client.role
     if words.accept("FOR") and not words.accept("CURRENT_USER ( )") and not words.accept("CURRENT_USER"):

@@ -93,7 +93,7 @@ def set_global(front: Front, session: ClientSession, words: ClientStatement) -> 
 
 
 def _setting(value: object) -> str:
-    """Return a value in a form for comparisons, in which ON, TRUE and 1 are equal, and OFF, FALSE and 0."""
+    """Return a value in a form for comparisons, in which ON, TRUE and 1 are equal. OFF, FALSE and 0 are also equal."""
     text = str(value).upper()
     return str(SWITCHES.get({"TRUE": "ON", "FALSE": "OFF"}.get(text, text), text))
 

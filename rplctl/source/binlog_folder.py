@@ -57,7 +57,7 @@ class _OpenLog:
 
     @property
     def expected_next(self) -> str:
-        """The name that the next log must have. If it has another name, a log is missing."""
+        """The name that the next log must have. If the next log has another name, a log is missing."""
         base = self.name.rpartition(".")[0]
         return self.next_name or numbered_log_name(base, log_number(self.name) + 1)
 

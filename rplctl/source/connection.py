@@ -1,9 +1,9 @@
 """Connects to a live server: socket, TLS, authentication, and the session settings before a dump.
 
-PyMySQL does the handshake. The package handshake restricts it, so that a malicious source cannot get files or passwords
-(design D14). Before the dump, the size and the time of each answer are limited. rplctl never answers LOAD DATA LOCAL,
-and TLS never falls back to plain text. This module converts the exceptions of PyMySQL to SourceError, with MySQL's
-number.
+PyMySQL does the handshake. The package handshake restricts PyMySQL, so that a malicious source cannot get files or
+passwords (design D14). Before the dump, the size and the time of each answer are limited. rplctl never answers LOAD
+DATA LOCAL, and TLS never falls back to plain text. This module converts the exceptions of PyMySQL to SourceError, with
+MySQL's number.
 """
 
 from __future__ import annotations
@@ -254,8 +254,8 @@ def _identify(mysql: Any) -> SourceIdentity:
 def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, replica: ReplicaIdentity | None) -> None:
     """Raise SourceError if the source is not the right server.
 
-    It is not right if it has the same server id as the replica, unless `replica` is None. For a dump by position, it is
-    also not right if it is another server than at the last connection (`info`).
+    The source is wrong if it has the same server id as the replica, unless `replica` is None. For a dump by position,
+    the source is also wrong if it is another server than at the last connection (`info`).
     """
     if replica is not None and found.server_id == replica.server_id:
         raise SourceError(

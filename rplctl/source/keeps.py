@@ -111,7 +111,7 @@ def bytes_written(before: Kept, after: Kept) -> int | None:
 def purge_at(kept: Kept, read: BinlogPosition, read_at: float, bytes_per_s: float) -> float | None:
     """Return the earliest time at which the source purges the log of the read position.
 
-    Return None if this is not expected. The time is in Unix seconds, by rplctl's clock. `read`: the read position.
+    Return None if no purge is expected. The time is in Unix seconds, by rplctl's clock. `read`: the read position.
     `read_at`: the time of the last read event, by the source's clock. `bytes_per_s`: the rate at which the source
     writes its log; 0 = unknown.
     """

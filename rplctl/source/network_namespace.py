@@ -1,8 +1,8 @@
 """Creates connections to the source in another network namespace of this host (option NETWORK_NAMESPACE).
 
-A socket belongs to the namespace in which it was created, even if its thread leaves this namespace later. Invariant:
-at the end of the block, the thread is in its own namespace again. MySQL uses the same folder and the same errors.
-Sources: network_namespaces(7), setns(2).
+A socket belongs to the namespace in which it was created, even if its thread leaves this namespace later. Invariant: at
+the end of the block, the thread is in its own namespace again. MySQL looks for namespaces in the same folder, and
+reports the same errors. Sources: network_namespaces(7), setns(2).
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ stream    sends events, log after log, and heartbeats
 
 Invariants:
 
-* After each commit, the applier writes a position record to the log. Events after the last record are not sent. An
-  event is sent only after this process has synced its file. So a replica never has a transaction that the target
-  lacks, even after a power failure.
+* After each commit, the applier writes a position record to the log. Events after the last position record are not
+  sent. An event is sent only after this process has synced the file of the event. So a replica never has a transaction
+  that the target lacks, even after a power failure.
 * A dump writes only the lock file that protects a log from being purged. It holds no lock that a commit, a rotation or
   a recovery needs, so a slow or stopped replica does not delay them.
 * Events are sent as they are in the file. Only the checksums are removed, if the replica requests this. Position

@@ -1,7 +1,7 @@
 """Serves one dump of the binary log to a replica, and lists the connected replicas for SHOW REPLICAS.
 
-Invariant: if two dumps have the same UUID, or the same server id, only the newer dump continues. The replica has lost
-its older connection.
+Invariant: if two dumps have the same UUID, or the same server id, only the newer dump continues, because the replica
+has lost its older connection.
 """
 
 from __future__ import annotations
