@@ -189,9 +189,9 @@ class SignalsOfChannels:
     """The rule that decides which channels of a process a signal addresses.
 
     A command writes a request file (`Channel.asked_path`) before it sends a signal. A signal addresses each channel
-    with a request file for this process. Without such a file, it addresses all channels.
-    Two commands at the same time write two files and send two signals. If the process finds both files at the first
-    signal, the second signal addresses no channel.
+    with a request file for this process. If there is no such file, a signal addresses all channels.
+    But two commands at the same time write two files and send two signals. The process may find both files at the first
+    signal. Then the second signal finds no file, and must not address all channels: it addresses no channel.
     """
 
     def __init__(self, role: str, what: str = "stop") -> None:

@@ -140,9 +140,9 @@ def rearm() -> None:
 
 
 def arm(run_folder: Path, text: str) -> None:
-    """Arm the points in `text` for the channel's running threads; '' disarms all points that were armed in this way.
+    """Arm the points in `text` for the channel's running threads.
 
-    Raises ConfigError if the text is not valid.
+    If `text` is '', all points that were armed in this way are disarmed. Raises ConfigError if the text is not valid.
     """
     parse_failpoints(text)
     path = run_folder / RUN_TIME_FILE

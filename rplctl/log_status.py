@@ -12,10 +12,10 @@ GTIDs, and each target. A collection has these steps, like make_row in WL#9452:
     7. compute the GTID sets
 
 If a resource cannot be collected, the collection ends with error 3722, which names the column. If a resource cannot be
-locked at once, all locks except `log_status` are released, and the next round begins at step 3. So nobody waits for
-longer than one round (`Collected.held_s`).
-At each flush of MasterInfo, the receiver stores the end of the relay log together with the read position. The row has
-this stored end. So the relay log position and the read position of a channel are from the same moment.
+locked without waiting, all locks except `log_status` are released, and the next round begins at step 3. So nobody waits
+for longer than one round (`Collected.held_s`). At each flush of MasterInfo, the receiver stores the end of the relay
+log together with the read position. The row has this stored end. So the relay log position and the read position of a
+channel are from the same moment.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ a log is intact and another program wrote it, recovery raises an error and remov
 The stored Read_Master_Log_Pos is used only in two cases. Either there is neither a relay log nor an executed position,
 or CHANGE MASTER has set it while relay logs were not applied yet.
 4. Check the relay logs from the applier's position on: they must be readable, and each must begin at the end of the log
-before it. After the first fault, the rest is removed and received again. A receiver that starts checks all these logs
-(`thorough`); later connections check only the applier's relay log and the last one.
+before it. From the first fault on, the relay logs are removed, and their events are received again. A receiver that
+starts checks all these logs (`thorough`). Later connections check only the applier's relay log and the last one.
 If the relay logs begin after the executed position, all of them are useless and are removed. If nothing is executed
 yet, this would also remove the position at which replication began. Recovery then raises an error with this position
 and the next command.

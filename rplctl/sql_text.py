@@ -17,8 +17,9 @@ These functions return `Sql`:
 `SqlBytes` is the same type for bytes, because MySQL's statements contain rows in other character sets. Only mypy checks
 the parts of such bytes: a check at run time would slow down the writing of rows.
 
-mypy checks the rule, because the methods that call a driver accept only `Sql` (`sql_run`, `handshake.connection`,
-`target.*.driver`, `target.mysql.connection`). tests/house/test_sql_text.py checks four more rules:
+mypy checks that only `Sql` is executed, because the methods that call a driver accept only `Sql` (`sql_run`,
+`handshake.connection`, `target.*.driver`, `target.mysql.connection`). tests/house/test_sql_text.py checks four more
+rules:
 
  No other module creates a `Sql`. Templates are constants. Only the modules on a list call proven_statement. No other
  module calls a driver.

@@ -102,8 +102,7 @@ def read_zone(ask: Ask, name: str = SYSTEM, known: SystemZone | None = None) -> 
     """Read a time zone from a server, by its name on this server.
 
     `known`: the zone that the server probably has. To confirm this zone takes a tenth of the time that it takes to find
-    an unknown zone. Raises ValueError for an
-    invalid answer of the server, and the errors of `ask`.
+    an unknown zone. Raises ValueError for an invalid answer of the server, and the errors of `ask`.
     """
     zone = text_literal(name)
     rows = ask(

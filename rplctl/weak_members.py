@@ -11,7 +11,7 @@ T = TypeVar("T")
 def members_of(collection: Iterable[T]) -> list[T]:
     """Return the members of a WeakSet, or the keys of a WeakKeyDictionary.
 
-    Python raises RuntimeError if the number of members changes during the listing. The function then repeats it.
+    Python raises RuntimeError if the number of members changes during the listing. The function then lists them again.
     """
     while True:
         try:
