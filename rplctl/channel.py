@@ -241,7 +241,7 @@ def hold_lock(channel: Channel, role: str, patience_s: float = LOCK_PATIENCE_SEC
 
 
 def lock_holder(channel: Channel, role: str) -> int | None:
-    """Return the pid of the process that holds the lock of a role. Return None if no process holds it.
+    """Return the pid of the process that holds the lock of a role. Return None if no process holds the lock.
 
     The result is 0 if the lock file has no readable pid. The check itself holds the lock only for an instant. Raises
     RplError if the lock file cannot be opened.

@@ -136,7 +136,7 @@ class FileLock:
         note(self._descriptor, self.path, text)
 
     def noted(self) -> str:
-        """Return the text that the last holder of the lock wrote with `note`. Return '' if there is none."""
+        """Return the text that the last holder of the lock wrote with `note`. Return '' if there is no text."""
         return read_if_there(self.path, follow=False).decode("utf-8", "replace")
 
     @contextmanager

@@ -60,7 +60,7 @@ def read_if_there(path: Path, largest: int = LARGEST, *, follow: bool = True) ->
 
 
 def size_of(path: Path) -> int:
-    """Return the size of the file. Return 0 if it does not exist."""
+    """Return the size of the file. Return 0 if the file does not exist."""
     try:
         return path.stat().st_size
     except FileNotFoundError:

@@ -37,7 +37,7 @@ class _LogPosition:
         return f"{self.log_name}:{self.log_pos}"
 
     def or_else(self, nothing: str) -> str:
-        """Return the position as text. Return `nothing` if it is unknown."""
+        """Return the position as text. Return `nothing` if the position is unknown."""
         return str(self) if self.log_name else nothing
 
     def is_before(self, other: Self) -> bool:

@@ -266,7 +266,7 @@ def _first_to_read(
 
 
 def sound_chain(index: RelayLogIndex, kept: Sequence[str], first: int, *, thorough: bool) -> tuple[list[str], str]:
-    """Return the relay logs before the first damage or gap, and a description of the damage or gap ('' if none).
+    """Return the relay logs before the first damage or gap, and a description of this fault ('' if none).
 
     The check begins at the index `first` of `kept`, which is the applier's relay log. Without `thorough`, only this log
     and its successor are checked.

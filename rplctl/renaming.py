@@ -62,7 +62,7 @@ def journal_path(datadir: Path) -> Path:
 
 
 def pending_rename(datadir: Path) -> Journal | None:
-    """Return the journal of an interrupted or running rename. Return None if there is none.
+    """Return the journal of an interrupted or running rename. Return None if there is no such rename.
 
     Raises RplError if the journal is damaged.
     """
@@ -86,7 +86,7 @@ def is_of(journal: Journal, channel: str) -> bool:
 
 
 def finish_rename(config: Config, channel: str, engine_of: EngineOf) -> None:
-    """Finish an interrupted rename of this channel. Do nothing if there is none.
+    """Finish an interrupted rename of this channel. Do nothing if there is no such rename.
 
     `channel`: the old or the new name. Raises LockBusy if the rename still runs, and TargetError if the target does not
     answer.
@@ -163,7 +163,10 @@ class _Renaming:
         self.engine = engine_of(self.config)
 
     def rows(self) -> None:
-        """Rename the channel in rplctl's tables in the target, in one transaction. Do nothing if there are none."""
+        """Rename the channel in rplctl's tables in the target, in one transaction.
+
+        Do nothing if the target has no such tables.
+        """
         from rplctl.commit.marker import rename_relay_logs
         from rplctl.own_tables.tables import rename_channel
         from rplctl.repository.table import is_file_missing

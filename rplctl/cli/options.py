@@ -87,7 +87,7 @@ def _say_unless_late(options: Globals, note: Note) -> None:
 def members(options: Globals, group: str, given: Sequence[str] | None, *, every: bool) -> list[str]:
     """Return the channels that belong to a group (option channel_group).
 
-    Raises UsageError if there are none, or if --channel or --all is also given.
+    Raises UsageError if the group has no channels, or if --channel or --all is also given.
     """
     if given or every:
         raise UsageError("--group cannot be used with --channel or --all", hint="remove one of them")

@@ -333,8 +333,8 @@ def is_executed_further(master: MasterInfo, relay: RelayLogInfo) -> bool:
 def seconds_behind(master: MasterInfo, relay: RelayLogInfo, threads: Threads, now: float) -> int | None:
     """Return the lag in seconds by MySQL's rule. Return None (NULL) if the applier does not run.
 
-    If everything that was read is applied, the lag is 0. Otherwise, it is the age of the first of these that is known;
-    None if none is known:
+    If everything that was read is applied, the lag is 0. Otherwise, the lag is the age of the first of these that has
+    a known time. If no time is known, the result is None.
 
     * the transaction that is being applied
     * the transaction that is being received

@@ -498,7 +498,7 @@ def _nothing_to_compare(choice: Choice) -> RplError:
 
 
 def why_not(pair: Pair) -> str:
-    """Return the reason for which the rows of two tables cannot be compared. Return '' if they can."""
+    """Return the reason for which the rows of two tables cannot be compared. Return '' if the rows can be compared."""
     if pair.is_of_servers:
         return ""
     theirs, ours = ([column.name for column in model.columns] for model in (pair.source, pair.target))

@@ -115,8 +115,8 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
 def _that_it_needs(goal: _Goal, threads: Threads, master: MasterInfo | None) -> ThreadReport | None:
     """Return the first thread that the condition needs and that will not continue by itself.
 
-    Return None if there is none. If a thread has stopped without an error, a wait for `running` continues, because
-    somebody may start it.
+    Return None if there is no such thread. If a thread has stopped without an error, a wait for `running` continues,
+    because somebody may start it.
     """
     if goal.state == "stopped":
         return None

@@ -66,7 +66,7 @@ class SignIns:
         self._making = threading.Lock()
 
     def account(self, name: str) -> Account:
-        """Return the account with this name, or NOBODY if there is none.
+        """Return the account with this name, or NOBODY if there is no such account.
 
         Raises ConfigError if the file of accounts is unsafe or unreadable.
         """

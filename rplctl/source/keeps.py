@@ -71,7 +71,7 @@ def _number(variables: Mapping[str, str], name: str) -> float:
 
 
 def purged_gtids(ask: Ask, kept: Kept) -> str:
-    """Return the GTIDs of the transactions before the oldest existing log. Return '' if there are none.
+    """Return the GTIDs of the transactions before the oldest existing log. Return '' if there are no such GTIDs.
 
     Raises SourceError if the source reports an error.
     """

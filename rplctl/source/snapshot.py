@@ -212,7 +212,7 @@ def _exact(query: Ask, applied: SourcePosition, deadline: float) -> Snapshot:
 
 
 def gtids_at(query: Ask, position: BinlogPosition) -> str:
-    """Return the GTIDs of a MariaDB server at this position of its binary log. Return '' if they are unknown."""
+    """Return the GTIDs of a MariaDB server at this position of its binary log. Return '' if the GTIDs are unknown."""
     (gtids,) = query(written("SELECT BINLOG_GTID_POS({}, {})", utf8_literal(position.log_name), position.log_pos))[0]
     return str(gtids or "")
 
