@@ -13,6 +13,6 @@ progress     checks that the receiver keeps up with the source's log
 ahead        forecasts, for example of a purged log or a full disk
 source_end   the present end of the source's log
 folder_end   the end of a folder of binary logs
-last_commit  finds the end of a folder faster if its newest log ends with a commit
+last_commit  finds a folder's end faster if the log ends with a commit
 sync_record  the last time at which a channel had all transactions
 """
