@@ -48,7 +48,7 @@ def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
 def until_answered(ask: Callable[[], Answer]) -> Answer:
     """Call `ask`, which queries the target, until it raises no transient error, and return its result.
 
-    Raises InDoubt if its error is permanent, if the applier is to stop, or after `ASKED_FOR_S` seconds.
+    Raises InDoubt if `ask` raises a permanent error, if the applier is to stop, or after `ASKED_FOR_S` seconds.
     """
     deadline = time.monotonic() + ASKED_FOR_S
     while True:

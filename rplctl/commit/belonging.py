@@ -8,9 +8,10 @@ The result is one of these states:
     target_of_another   the channel's rows in the target belong to another instance, or to another source
 
 Invariant: in a target that is not `ready`, nothing is applied and no position moves. The check needs to know whether an
-applier of this channel has ever committed. If the position is in a FILE, its field `left_at` shows this, because the
-applier writes it after the marker. Without a stored position, the applier's last status shows it, which RESET and
-CHANGE MASTER remove. A position that the operator has set needs no marker until something is committed.
+applier of this channel has ever committed. If the position is in a FILE, the field `left_at` of this FILE shows it,
+because the applier writes the marker before this field. Without a stored position, the applier's last status shows it.
+RESET and CHANGE MASTER remove this status. A position that the operator has set needs no marker until something is
+committed.
 
 The channel's row in rplctl_channel_owner (own_tables/owner.py) says to which instance and source its rows belong. Rows
 without an owner are from an older rplctl, and this instance adopts them. The owner's source must be one of these two:
@@ -129,10 +130,9 @@ def belonging_of(config: Config, channel: Channel, engine: Callable[[], Engine])
 
 
 def refuse_unfit(config: Config, channel: Channel, engine: Callable[[], Engine]) -> None:
-    """Raise UnfitTarget if the target does not belong to the stored position. Called before rows are applied or
-    compared.
+    """Raise UnfitTarget if the target does not belong to the stored position.
 
-    Raises TargetError if the target does not answer.
+    Called before rows are applied or compared. Raises TargetError if the target does not answer.
     """
     if (found := belonging_of(config, channel, engine)).error is not None:
         raise found.error
@@ -163,9 +163,9 @@ def take_over(config: Config, channel: Channel, engine: Engine) -> None:
     """Make this instance the owner of the channel's rows in the target, because the operator requested it.
 
     If the rows are of another source, the table models, clone states and position of that source are removed from the
-    target. Afterwards, the position that is stored on this host is the valid one. If this host has none and the source
-    is the same, the target's position is valid. The work may be interrupted and repeated. The caller holds the
-    channel's lock in the target. Raises TargetError if the target reports an error.
+    target. Afterwards, the position that is stored on this host is the valid one. If this host has no position and the
+    source is the same, the position in the target is valid. The work may be interrupted and repeated. The caller holds
+    the channel's lock in the target. Raises TargetError if the target reports an error.
     """
     ours, _ = identity_of(config, channel, lambda: engine)
     ours = replace(ours, Instance_id=made_instance_id(config.datadir))
@@ -199,8 +199,8 @@ def take_over(config: Config, channel: Channel, engine: Engine) -> None:
 def claim_restored(config: Config, channel: Channel, engine: Engine) -> None:
     """Write this instance and its present source into rplctl_channel_owner, for a target restored from a backup.
 
-    The position in the file, which the caller has set for this source, then counts at the next start. Raises
-    TargetError if the target reports an error.
+    The caller has set the position in the file for this source. At the next start, the applier uses this position.
+    Raises TargetError if the target reports an error.
     """
     ours, _ = identity_of(config, channel, lambda: engine)
     create_own_tables(engine)
@@ -212,7 +212,10 @@ def claim_restored(config: Config, channel: Channel, engine: Engine) -> None:
 
 
 def _is_missing(config: Config) -> bool:
-    """True if the target is a file or a lake's folder that does not exist. A connection would create it."""
+    """True if the target is a file or a lake's folder that does not exist.
+
+    The caller then opens no connection, because a connection would create the file or the folder.
+    """
     place = config.target_place
     return is_missing_file(place) or dialect_of(target_kind(place)).is_missing_at(place)
 
@@ -235,10 +238,11 @@ def _marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, 
 
 
 def _has_all(marker: RelayLogInfo | None, file: RelayLogInfo | None, *, in_step: bool) -> bool:
-    """True if the target has all GTIDs that the FILE has as executed. The marker has the target's GTIDs.
+    """True if the target has executed all GTIDs that the FILE has as executed.
 
-    A failover removes no GTIDs, so a target that lacks some is older than the FILE. The result is also True if there is
-    no marker or no FILE to compare, or if the operator has edited the FILE.
+    The marker has the GTIDs of the target. A failover removes no GTIDs, so a target that lacks some is older than the
+    FILE. The result is also True if there is no marker or no FILE, or if the operator has edited the FILE. `in_step`:
+    the marker's column File_in_step, which shows such an edit.
     """
     if marker is None or file is None or is_file_edited(file, in_step):
         return True

@@ -12,8 +12,8 @@ crash there.
     6 the first: COMMIT, the position with it       crash_commit_before_unlog, crash_commit_after
 
 Invariant: before anything is applied or the position moves, each prepared branch of this channel is resolved
-(`resolve_branches`). It is committed if the row names its batch; otherwise, it is rolled back. The position is
-committed last, so no reader sees a position that is ahead of the rows.
+(`resolve_branches`). If the channel's row in rplctl_branches names the batch of the branch, the branch is committed.
+Otherwise, it is rolled back. The position is committed last, so no reader sees a position that is ahead of the rows.
 
 A branch has the name `rplctl-branch:INSTANCE:CHANNEL:BATCH.NUMBER`. BATCH has 16 random hex digits, and NUMBER counts
 from 0; xid.py explains INSTANCE and CHANNEL. A name is used once, so a late PREPARE of a lost connection is never part
@@ -50,8 +50,8 @@ class Branches:
     """The worker connections of one channel, each with a transaction of its own, which is called a branch.
 
     `first`: the connection whose branch moves the position. `another` returns a new connection. It is called when a
-    branch gets its first share of a batch. `count`: the number of connections. `prefix`: the beginning of the branches'
-    names.
+    branch gets its first share of a batch. `count`: the number of connections, including `first`. `prefix`: the
+    beginning of the branches' names.
     """
 
     def __init__(  # noqa: PLR0913 - all things that a parallel commit needs
@@ -63,7 +63,7 @@ class Branches:
         verbs: TwoPhaseVerbs,
         count: int,
     ) -> None:
-        """Create the channel's row for decisions, if it is missing. No worker connection is opened yet.
+        """Create the channel's row in rplctl_branches if this row is missing. No worker connection is opened yet.
 
         The caller has resolved all prepared branches (`resolve_branches`). Raises TargetError if the target reports an
         error.
@@ -110,11 +110,12 @@ class Branches:
         self._each({number: target.prepare for number, target in self._begun.items()})
 
     def decide(self) -> None:
-        """Decide that the prepared batch is committed, by writing its name to the channel's row.
+        """Decide that the prepared batch is committed, by writing its name to the channel's row in rplctl_branches.
 
-        If the target's answer is lost, the row gets a random name, except if it already has the name of the batch.
-        An UPDATE that arrives late then finds the random name, and has no effect. Raises TargetError if the batch is
-        not decided, InDoubt if this is unknown, and LockBusy if another applier has changed the row.
+        If the target's answer is lost and the row lacks the name of the batch, the row gets a random name. If the
+        UPDATE with the name of the batch arrives late, it then finds the random name and changes nothing. Raises
+        TargetError if the batch is not decided, InDoubt if this is unknown, and LockBusy if another applier has changed
+        the row.
         """
         try:
             if not self.swap_decision(self._batch):
@@ -129,9 +130,10 @@ class Branches:
         self._decided = self._batch
 
     def swap_decision(self, name: str) -> bool:
-        """Write a new batch name into the channel's row. True if the row still had the name from this applier.
+        """True if the batch name `name` was written to the channel's row in rplctl_branches.
 
-        False means that another applier has changed the row; the name is not written then.
+        The result is False if the row no longer has the name that this applier wrote last. Another applier has then
+        changed the row, and `name` is not written.
         """
         table = branches_decided(self._engine.dialect.name)
         ours = table.c.Channel_name == self._channel, table.c.Batch == self._decided
@@ -175,7 +177,8 @@ class Branches:
     def resolve(self, *, is_doubtful: bool = False) -> None:
         """Commit or roll back the branches of an earlier batch that are still prepared, before the next batch begins.
 
-        `is_doubtful`: True if a connection was lost, so that statements which were sent over it may still arrive.
+        `is_doubtful`: True if a connection was lost, so that its last statements may still arrive. The target is then
+        searched for prepared branches, even if this object knows of none.
         """
         if self._is_resolved and not is_doubtful and not self._begun:
             return
@@ -250,7 +253,7 @@ def resolve_branches(engine: Engine, channel: str, prefix: str, verbs: TwoPhaseV
 
 
 def decided_batch(engine: Engine, channel: str) -> str:
-    """Return the batch name in the channel's row of rplctl_branches; '' if there is no row.
+    """Return the batch name in the channel's row of rplctl_branches. Return '' if there is no row.
 
     The batch with this name was decided last. Raises TargetError if the target reports an error.
     """

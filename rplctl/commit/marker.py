@@ -110,8 +110,8 @@ class MarkerPositionStore(PositionStore):
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
         """Write the committed position to the repository.
 
-        A file is made durable only if `force` is true or `sync_relay_log_info` requires it. A table is written each
-        time (REQ-5 iii to v), because the operating system does not cache it (REQ-3).
+        A FILE repository is written each time, but synced to the disk only if `force` is true or `sync_relay_log_info`
+        requires it. A TABLE repository is always updated durably (REQ-3, REQ-5 iii to v).
         """
         self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
 
@@ -163,7 +163,7 @@ def _swap(dialect: str) -> Update:
 
 
 def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | None, bool]:
-    """Return the channel's marker, and the value of its column File_in_step; (None, False) without a marker.
+    """Return the channel's marker, and the value of its column File_in_step. Return (None, False) without a marker.
 
     File_in_step is true if the last stop was orderly, so that the repository had the same position then.
     """

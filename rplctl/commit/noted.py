@@ -28,8 +28,9 @@ In these cases, the definitions do not show the outcome, and the channel stops a
 - Statements, or rows that cannot be applied again, change nontransactional tables, and the server does not show that
   the tables are unchanged. Only MyISAM shows this, for tables that were not changed in the same second.
 
-In mode xa, a logged ROLLBACK that shares the commit of others has no note, so its changes of MyISAM tables may be
-repeated. Statements that may be executed twice (TRUNCATE, GRANT, ALTER SEQUENCE) have no note (schema/affected.py).
+In mode xa, a logged ROLLBACK that is committed together with other transactions has no note. After a crash, its changes
+of MyISAM tables may be repeated. Statements that may be executed twice (TRUNCATE, GRANT, ALTER SEQUENCE) have no note
+(schema/affected.py).
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def _identities(definitions: Definitions) -> dict[ServerObject, str | None]:
 
 
 def _renamed(affected: Affected, before: Definitions) -> dict[ServerObject, str | None]:
-    """Return the identity that each object has after the statement RENAME TABLE; None for a name without an object.
+    """Return the identity that each name has after the statement RENAME TABLE. A name without an object has None.
 
     The identity of a table stays the same when the table gets another name (InnoDB's table id, for example).
     """
@@ -198,7 +199,7 @@ class StatementNotes:
         return 0 if self._kept is None else self._kept.events_done
 
     def open(self, before: RelayLogInfo, after: RelayLogInfo, *, foreign_keys: bool) -> None:
-        """Begin a step from `before` to `after`, and read its note, if an earlier attempt has left one.
+        """Begin a step from `before` to `after`, and read the note that an earlier attempt at this step has left.
 
         The caller has begun the target's transaction that moves the position.
         """
@@ -211,8 +212,9 @@ class StatementNotes:
     def carry_out(self, sql: bytes, affected: Affected, send: Callable[[bool], None]) -> None:
         """Write the note and execute the statement. If an earlier note shows that it was executed, do neither.
 
-        `send` executes the statement; with the argument True, as DROP … IF EXISTS. Raises RplError 1593 if the
-        definitions do not show whether the statement was executed. The errors of `send` are also raised.
+        `send` executes the statement. Its argument is True to execute a DROP again as DROP … IF EXISTS, because only
+        some of its objects were dropped before a crash. Raises RplError 1593 if the definitions do not show whether the
+        statement was executed. The errors of `send` are also raised.
         """
         if self._step is None:  # not inside commit_after
             return send(False)
@@ -306,9 +308,10 @@ class StatementNotes:
         self._step = None
 
     def _keep(self, state: NoteState, events_done: int, digest: str, definitions: Definitions) -> None:
-        """Write the note, commit it, and begin the next transaction.
+        """Write a note for the current step, commit it, and begin the next transaction of the target.
 
-        This also commits the earlier changes of the transaction, as the statement itself would do.
+        The COMMIT includes all earlier changes of the transaction, which the statement with an implicit commit would
+        also commit. The parameters become the fields of the note.
         """
         note, is_first = self._note(state), not self._has_row
         self._has_row = True
@@ -342,9 +345,10 @@ class StatementNotes:
 
 
 def is_of(note: StatementNote, before: RelayLogInfo, after: RelayLogInfo) -> bool:
-    """True if the note is for the step from `before` to `after`: it has the same position or the same executed GTIDs.
+    """True if the note is for the step from `before` to `after`.
 
-    The GTIDs are compared, too, because positions differ between sources.
+    The note then has the position of `before`, or the executed GTIDs of `after`. The GTIDs are compared, too, because
+    two sources have different positions for one transaction.
     """
     return note.before == before.exec_position or (note.executed or None) == after.gtid_executed
 

@@ -89,7 +89,7 @@ def open_position_store(config: Config, channel: Channel, engine: Engine) -> Pos
 
 
 def open_branches(config: Config, channel: Channel, target: Target, store: PositionStore) -> Branches | None:
-    """Return the worker connections that commit one batch together; None if the options choose one connection.
+    """Return the worker connections that commit one batch together. Return None if the options choose one connection.
 
     Raises ConfigError if commit_mode=xa or the target excludes several connections. Raises TargetError if the target
     reports an error.
@@ -139,12 +139,12 @@ def open_notes(store: PositionStore, target: StatementTarget, channel: Channel, 
 
 
 def commit_blocker(config: Config, channel: Channel, engine: Engine) -> Callable[[Connection], None] | None:
-    """Return a function that blocks the applier's commits; None if the target does not store the position (mode xa).
+    """Return a function that blocks the applier's commits. Return None if the position is not in the target (mode xa).
 
     `repair` needs the function, because it changes rows of the target while the applier runs. The function locks the
-    position's row in the target, which each commit of the applier must change. The lock ends with the transaction of
-    the connection that the function gets. The function raises LockBusy if the row was removed meanwhile. Raises
-    TargetError if the target reports an error.
+    position's row in the target, which each commit of the applier must change. The argument of the function is a
+    connection. The lock ends with the open transaction of this connection. The function raises LockBusy if the row was
+    removed meanwhile. Raises TargetError if the target reports an error.
     """
     repository = open_relay_log_info(config, channel, lambda: engine)
     table = info_tables(engine.dialect.name)[RELAY_LOG_INFO.table]
@@ -219,8 +219,8 @@ class TablePositionStore(PositionStore):
 def resolve(config: Config, channel: Channel, engine: Engine) -> None:
     """Store the valid position in the file and in the target's marker, while no applier runs.
 
-    A command such as CHANGE MASTER calls this before it edits the position in the file. Because both were equal before
-    the edit, the next start uses the edited position.
+    A command such as CHANGE MASTER calls this before it edits the position in the file. Because the file and the marker
+    had the same position before the edit, the next start uses the edited position.
     """
     store = open_position_store(config, channel, engine)
     store.close(opened(store, channel))

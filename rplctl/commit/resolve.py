@@ -41,10 +41,11 @@ log = logging.getLogger(__name__)
 def open_two_phase(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo]
 ) -> XaPositionStore | None:
-    """Resolve the channel's prepared transactions, and return the position store of mode xa; None in another mode.
+    """Resolve the channel's prepared transactions, and return the position store of mode xa.
 
-    The transactions are also resolved if the channel has left mode xa. Raises ConfigError if an option requests
-    two-phase commit and the target does not support it. Raises TargetError if the target reports an error.
+    Return None in another mode. The transactions are also resolved if the channel has left mode xa. Raises ConfigError
+    if an option requests two-phase commit and the target does not support it. Raises TargetError if the target reports
+    an error.
     """
     verbs, wanted = two_phase_verbs(engine.dialect.name), config.commit_mode == "xa"
     weaknesses = two_phases_for(config, engine) if wanted else []
@@ -75,10 +76,10 @@ def resolve_prepared(
 ) -> None:
     """Commit the prepared transactions that a participant has decided, and roll back all others.
 
-    The target comes first, then the participants' positions. `logged`: the name of the last transaction in the binary
-    log; None if no binary log is written. If there is a log, its record decides, not the participant (WL#5125 8). So a
-    prepared position whose transaction is not in the log is rolled back, while the target still has the transaction.
-    The work may be interrupted and repeated, because the decision is removed last.
+    First the target's transactions are resolved, then the prepared positions of the participants. `logged`: the name of
+    the last transaction in the binary log; None if no binary log is written. If there is a log, its record decides, not
+    the participant (WL#5125 8). So a prepared position whose transaction is not in the log is rolled back, while the
+    target still has the transaction. The work may be interrupted and repeated, because the decision is removed last.
     """
     decisions = {participant: participant.recover() for participant in participants}
     prepared = verbs.prepared_xids(engine, prefix)
@@ -195,7 +196,7 @@ def several_workers(config: Config) -> str:
 
 
 def _logged(config: Config, channel: Channel) -> str | None:
-    """Return the name of the last transaction in the binary log; None if no binary log is written.
+    """Return the name of the last transaction in the binary log. Return None if no binary log is written.
 
     The record in the log decides that this transaction is committed. Raises ConfigError if the position was in a binary
     log that `log_bin` no longer names.

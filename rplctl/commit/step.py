@@ -75,13 +75,16 @@ class PositionStore(ABC):
 
     @abstractmethod
     def stored(self, connection: Connection) -> RelayLogInfo | None:
-        """Return the stored position; None if there is none. It shows the outcome of a COMMIT without an answer."""
+        """Return the stored position. Return None if no position is stored.
+
+        If a COMMIT got no answer, the stored position shows whether the transaction was committed.
+        """
 
     @abstractmethod
     def committed(self, new: RelayLogInfo, *, force: bool = False) -> None:
         """Write the position `new` to the repository, after the target has committed it.
 
-        `force`: True if the position must be durable at once. This is so before relay logs are purged, because no
+        `force`: True if the position must be durable at once. Before relay logs are purged, `force` is true, because no
         repository may name a purged log.
         """
 

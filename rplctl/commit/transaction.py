@@ -10,8 +10,9 @@ or neither.
 Two kinds of batches have another order: read the position → apply → compare-and-swap → COMMIT (`commit_after`, REQ-5).
 One kind contains DDL, and the target is MySQL or MariaDB, where DDL ends the transaction. The other kind changes
 nontransactional tables. Each statement that commits by itself is first recorded, so that it is executed once
-(noted.py). Rows of MyISAM tables with a key share a commit with many others (own_tables/group_begun.py). If several
-connections commit a batch (`commit_in_branches`), branches.py explains the steps.
+(noted.py). Many transactions that change rows of MyISAM tables with a key are committed together
+(own_tables/group_begun.py). If several connections commit a batch (`commit_in_branches`), branches.py explains the
+steps.
 
 An error during COMMIT is ambiguous: the transaction may be durable although the client got an error. The applier then
 waits until the target accepts a new connection, and reads the stored position. The position shows whether the
@@ -153,7 +154,8 @@ def _move_and_apply(target: Target, store: PositionStore, step: CommitStep, appl
 def _commit_logged(target: Target, store: PositionStore, step: CommitStep) -> None:
     """Commit the open transaction, and write the binary log of applied transactions, if `log_bin` is on.
 
-    The log is written after the commit. If the step changes no data, it is written before (binary_log.py).
+    The log is written after the commit. If the step changes no data, the log is written before the commit
+    (binary_log.py).
     """
     if store.log is None:
         _commit(target, store, step.after)

@@ -1,8 +1,8 @@
 """Records on this host which source this instance last wrote into the channel's owner row in the target (design D29).
 
-The owner row is the channel's row in the table rplctl_channel_owner. If it has neither the recorded source nor the
-channel's present source, the target was restored from a backup. Invariant: the record, a file in the run folder, is
-written after the owner row. After a crash between the two, the owner row has the channel's present source.
+The owner row is the channel's row in the table rplctl_channel_owner. If this row has neither the recorded source nor
+the channel's present source, the target was restored from a backup. Invariant: the record, a file in the run folder, is
+written after the owner row. If a crash comes between these two writes, the owner row has the channel's present source.
 """
 
 from __future__ import annotations

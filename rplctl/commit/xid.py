@@ -49,7 +49,10 @@ def branch_prefix(channel: Channel) -> str:
 
 
 def instance_name(datadir: Path) -> str:
-    """Return the 12 hex digits of the instance in transaction names; '' if it has never used two-phase commit."""
+    """Return the 12 hex digits of the instance in transaction names.
+
+    The result is '' if the instance has never used two-phase commit.
+    """
     text = read_if_there(datadir / INSTANCE_FILE).decode("ascii", "replace")
     return text.strip() if _INSTANCE.fullmatch(text) else ""
 

@@ -53,7 +53,7 @@ class PositionParticipant(ABC):
 
     @abstractmethod
     def recover(self) -> str | None:
-        """Return the name of the transaction whose position is prepared; None if there is none.
+        """Return the name of the transaction whose position is prepared. Return None if no position is prepared.
 
         This transaction is decided: it must be committed.
         """

@@ -32,10 +32,11 @@ CRASH_SAFE_ENGINES = frozenset({"aria"})  # without transactions, but each state
 def chosen_participant(
     config: Config, channel: Channel, engine: Engine, repository: InfoRepository[RelayLogInfo], prefix: str
 ) -> PositionParticipant | None:
-    """Return the participant that the options choose; None if the channel cannot have the mode xa.
+    """Return the participant that the options choose. Return None if the channel cannot have the mode xa.
 
-    This is so for a position in a table that is part of the target's transactions. It is also so for a table whose
-    storage engine is not crash-safe (MyISAM). Raises ConfigError for prepared_position=binlog without `log_bin`.
+    The channel cannot have this mode if the position is in a table that is part of the target's transactions. The same
+    applies to a table whose storage engine is not crash-safe (MyISAM). Raises ConfigError for prepared_position=binlog
+    without `log_bin`.
     """
     files = binary_log_files(config, channel)
     in_log = BinlogParticipant(repository, files, logged_path(channel)) if files is not None else None
@@ -63,7 +64,7 @@ def chosen_participant(
 def possible_participants(config: Config, channel: Channel, engine: Engine, prefix: str) -> list[PositionParticipant]:
     """Return all participants that may have the decision about a prepared transaction.
 
-    The options may have changed since the crash, so these are more than the participant that the options choose.
+    If the options have changed since the crash, another participant than the chosen one may have the decision.
     """
     file = open_repository(RELAY_LOG_INFO, RepositoryKind.FILE, config, channel, lambda: engine)
     stored = open_relay_log_info(config, channel, lambda: engine)
@@ -88,7 +89,8 @@ def forget_others(
 def _outside(config: Config, channel: Channel, engine: Callable[[], Engine]) -> list[PositionParticipant]:
     """Return the participants that store the position outside of the repository: a shadow-page file, a binary log.
 
-    A participant is returned if its file exists. Its position is then the valid one, and the repository may be older.
+    A participant is returned if its file exists. The position in this participant is then the valid one, and the
+    repository may have an earlier position.
     """
     found: list[PositionParticipant] = []
     if pages_path(channel).exists():

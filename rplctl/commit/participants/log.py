@@ -1,9 +1,9 @@
 """Reads the position from the last record of the binary log of applied transactions (WL#5125 variant 1).
 
-This participant needs `log_bin` and prepared_position=binlog. The record becomes durable when it decides the
-transaction. The repository is written later, and need not be durable. Invariant: the repository has the position of
-the record or an earlier one. An empty file, `flag`, shows that the record has the valid position. The file exists while
-an applier runs, and after a crash. Without the file, the repository has the valid position.
+This participant needs `log_bin` and prepared_position=binlog. As soon as the record of a transaction is durable, the
+transaction is decided. The repository is written after this, without an fsync. Invariant: the repository has the
+position of the record or an earlier one. An empty file, `flag`, shows that the record has the valid position. The file
+exists while an applier runs, and after a crash. Without the file, the repository has the valid position.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BinlogParticipant(PositionParticipant):
         """Do nothing, because `prepare` has written nothing."""
 
     def recover(self) -> str | None:
-        """Return the name of the last transaction in the binary log; None if the file `flag` is missing.
+        """Return the name of the last transaction in the binary log. Return None if the file `flag` is missing.
 
         The target may have committed the transaction already. The result is also None if the last record in the log
         has no name, because its transaction was not prepared.

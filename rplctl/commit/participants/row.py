@@ -1,7 +1,8 @@
 """Stores the position in a table whose storage engine makes single statements crash-safe, without transactions (Aria).
 
 After the target has prepared the transaction, one UPDATE of the position's row is both prepare and commit (WL#5125
-variant 5). A connection of its own executes the UPDATE. Invariant: no other participant prepares after the row.
+variant 5). A connection of its own executes the UPDATE. Invariant: no participant prepares after the UPDATE, because
+the UPDATE cannot be rolled back.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class RowPosition(PositionParticipant):
         """Do nothing, because a prepared position is already the committed one in the row."""
 
     def recover(self) -> str | None:
-        """Return the name of the transaction that ends at the row's position; None if there is no row.
+        """Return the name of the transaction that ends at the row's position. Return None if there is no row.
 
         The target may have committed the transaction already.
         """
