@@ -58,7 +58,7 @@ def _are_alike(one: Column, other: Column) -> bool:
 
 
 def _default(column: Column) -> str | None:
-    """Return the default of a column as text to compare; None if the default is NULL or missing.
+    """Return the default of a column as text to compare. Return None if the default is NULL or missing.
 
     The text of an expression contains a parenthesis. The caller does not compare such texts, because MySQL and MariaDB
     print expressions differently.

@@ -1,8 +1,8 @@
 """Converts the values of a key between three forms: JSON in a report, plain values, and SQL literals for both sides.
 
 A plain value is the form in which `target.compared` returns values. Invariant: a literal finds the row whose value it
-represents. It may also find rows with other values that the column's collation treats as equal. If this is not certain
-for the type of a column, the key is not used (`why_no_key`).
+represents. The literal may also find rows with other values that the column's collation treats as equal. For some
+column types, it is not certain that a literal finds the row. A key with such a column is not used (`why_no_key`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _ZERO_DATE: Final = "-infinity"  # the zero date on PostgreSQL and DuckDB target
 
 
 def why_no_key(columns: Sequence[Column]) -> str:
-    """Return the reason why SQL literals may fail to find rows by these key columns; '' if they find all rows."""
+    """Return the reason why SQL literals may fail to find rows by these key columns.
+
+    The result is '' if SQL literals find all rows.
+    """
     odd = [
         f"{column.name} is {column.type}" for column in columns if column.type in ("float", "double", *GEOMETRY_TYPES)
     ]

@@ -41,9 +41,10 @@ _QUERIES: Final = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 class ChangedKeys:
     """The keys of one table that the relay log has changed since the reader `received` began.
 
-    Only transactions after the position `low` (None: all) whose GTIDs are not in `seen` count. `kept`: the transactions
-    that changed a key of `keeps`, in the order of the log. Each has its end position, its rows, and the key of each row
-    image. `is_all`: True if any key may have changed.
+    A transaction counts if it is after the position `low` and its GTID is not in `seen`. If `low` is None, the position
+    does not matter. `keeps`: keys whose changes a repair applies to rows that it has read. `kept`: the transactions
+    that changed such a key, in the order of the log. Each transaction has its end position, its rows, and the key of
+    each row image. `is_all`: True if any key may have changed.
     """
 
     def __init__(
@@ -87,7 +88,10 @@ class ChangedKeys:
             raise NotRunning("the verify was stopped")
 
     def _look(self, found: Iterable[RelayGroups]) -> None:
-        """Add the keys that these event groups change. `is_all` is set if some were purged before they were read."""
+        """Add the keys that these event groups change.
+
+        `is_all` is set if some groups were purged before they were read.
+        """
         try:
             for groups in found:
                 self._add(groups)

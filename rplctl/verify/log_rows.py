@@ -2,9 +2,9 @@
 
 A row was read at an unknown position between L and H. Apply all changes after L to the row, up to a position P, which
 is H or later. The result is the source's row at P. The row may already include some of the changes, but the last change
-of a column sets its value, and all other columns are unchanged. Invariant: if the result is uncertain, no row is
-returned. This is so for a partial image of a row whose other values are unknown, or of a row that got another key. It
-is also so for a default value that only a server knows.
+of a column sets its value, and all other columns are unchanged. Invariant: if the source's row at P is uncertain,
+NOT_KNOWN is returned in place of the row. A partial image makes the row uncertain if the values of the missing columns
+are unknown, or if the row got another key. A default value that only a server knows also makes the row uncertain.
 """
 
 from __future__ import annotations

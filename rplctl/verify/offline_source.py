@@ -55,9 +55,10 @@ _POLL_S: Final = 0.1
 def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
     """Return the position in the source's log that the rows in a stopped source's folder have.
 
-    This is `given`, if the operator has given it. Otherwise, it is the position that a backup has recorded, or else the
-    end of the last transaction in the binary logs. Raises UsageError if the folder is not a server's data folder, is a
-    backup that is not prepared, or does not show the position.
+    `given`: the position that the operator has specified, or None. Without it, return the position that a backup has
+    recorded. If there is no record, either, return the end of the last transaction in the binary logs. Raises
+    UsageError if the folder is not a server's data folder, is a backup that is not prepared, or does not show the
+    position.
     """
     try:
         (folder / "ibdata1").stat()
@@ -86,7 +87,7 @@ def place_of(folder: Path, given: BinlogPosition | None) -> BinlogPosition:
 
 
 def _last_transaction(path: Path) -> BinlogPosition | None:
-    """Return the position after the last transaction in a binary log; None if the log has no transaction."""
+    """Return the position after the last transaction in a binary log. Return None if the log has no transaction."""
     found = None
     with mapped_file(path) as data:
         for scan, _ in walk(data, Boundary(FIRST_EVENT_POSITION, BinlogPosition(path.name, FIRST_EVENT_POSITION))):
@@ -126,10 +127,11 @@ def offline_source(folder: Path, work: Path, master: MasterInfo, config: Config)
 
 
 def _copy(folder: Path, copy: Path) -> None:
-    """Copy the files of a data folder, and remove names of files elsewhere from the index of the binary logs.
+    """Copy the files of the data folder `folder` to the folder `copy`.
 
-    If the file system supports it, the copies share their blocks with the originals. Raises UsageError for a tablespace
-    outside of the folder, and SourceError if a file cannot be copied.
+    In the copy, the index of the binary logs names only binary logs that are in the copy. If the file system supports
+    it, the copied files share their blocks with the original files. Raises UsageError for a tablespace outside of the
+    folder, and SourceError if a file cannot be copied.
     """
     if found := next(folder.rglob("*.isl"), None):
         raise UsageError(

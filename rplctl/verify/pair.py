@@ -168,7 +168,10 @@ def plain_column(  # noqa: PLR0913 - the place of the cells, and their type
 
 
 def chosen_rows(images: Images, numbers: npt.NDArray[np.int64]) -> Images:
-    """Return only the images of the rows with the indexes `numbers`, as after images of inserted rows."""
+    """Return only the images of the rows with the indexes `numbers`.
+
+    The result represents these rows as after images of INSERTs, which the applier's encoders can load.
+    """
     count = len(numbers)
     starts, lengths = (
         np.ascontiguousarray(images.cell_start[numbers]),
@@ -206,7 +209,8 @@ def stream_images(rows: SelectedRows, columns: Sequence[SelectedColumn]) -> Iter
 def end_of_rows(packets: Any) -> Any:
     """Return the offset after the last complete row in these packets.
 
-    A packet has a length of three bytes, a number, and its data. A row may continue after a packet of 0xFFFFFF bytes.
+    A packet begins with the length of its data (three bytes) and a sequence number (one byte). A row may continue after
+    a packet of 0xFFFFFF bytes.
     """
     at = np.int64(0)
     end = np.int64(0)

@@ -18,9 +18,9 @@ In mode xa, the target has no row with the position, so the applier cannot be ma
 changed after L are tried again, and a change during the transaction rolls it back.
 
 Invariant: a row is written only while the target is at a position for which the stage has the source's row. So the
-applier need not stop, and a killed repair has completed some of its transactions. Foreign keys are not checked, because
-the source's rows already include their effects. If they must be checked, the caller excludes tables whose rows cascade
-to others.
+applier need not stop. If a repair is killed, each of its transactions is either committed or rolled back. Foreign keys
+are not checked, because the source's rows already include their effects. If they must be checked, the caller excludes
+tables whose rows cascade to others.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ Cells = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A row of the target to repair. `row`: the row on the source; None if only the target has the row.
+    """A row of the target to repair.
+
+    `row`: the row on the source. It is None if only the target has the row.
 
     `columns`: the indexes of the columns that differ, if both sides have the row.
     """
@@ -137,8 +139,9 @@ class Repairer:
     """The repair of the target's rows, table by table, while the channel runs.
 
     `target`: a connection without the channel's lock in the target, which the applier has. `hold`: a function that
-    locks the position in the target, so that the applier waits; None in mode xa. `lock`: is held, shared, during each
-    transaction. `dry_run`: None to repair, or the number of statements per table to show instead.
+    locks the position in the target, so that the applier waits; None in mode xa. `lock`: each transaction holds this
+    lock in shared mode, so that `rplctl lock-tables` can block the transaction. `dry_run`: None to repair, or the
+    number of statements per table to show instead.
     """
 
     resolver: Resolver
@@ -336,8 +339,8 @@ class Repairer:
 def _leave(left: dict[Key, Kind], refused: _Refused, out: RepairOutcome, *, puts_off: bool) -> None:
     """Move the key of a refused row from `left`, the keys to repair, into `out`.
 
-    `puts_off`: True to also postpone all other keys of the transaction, after each _MOST_REFUSED rows that were refused
-    because of a duplicate key.
+    A row that was refused because of a duplicate key is moved to `out.blocked`, so that `finish` can repair it later.
+    `puts_off`: True to also move all other keys there, whenever another _MOST_REFUSED rows are blocked.
     """
     kind = left.pop(refused.key)
     if refused.error.errno != er.DUP_ENTRY:

@@ -142,7 +142,7 @@ def write_report(path: Path, header: Header, differences: Iterable[Difference], 
 
 
 def read_report(path: Path) -> VerifyReport:
-    """Read the header and the totals of a report, and return it. Its differences stay in the file.
+    """Return the report in the file `path`, after reading its header and totals. The differences stay in the file.
 
     Raises UsageError if the file is not a report, has another format, or is incomplete. Raises OSError if the file
     cannot be read.

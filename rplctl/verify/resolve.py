@@ -3,11 +3,11 @@
 The source's rows are read first, and loaded with the applier's encoder into a temporary table of the target. When the
 target has reached the position of these rows, the temporary table and the table itself are read in the same way.
 
-A row that the relay log changes between the two positions cannot be compared. It is tried again, up to MOST_ROUNDS
-times, and then counts as `in motion`, never as different. If the relay log has changed all of the rows, verify does not
-wait for the applier. If no applier runs, the target does not change. Then all rows that the relay log changes after the
-target's position are in motion. Invariant: a row is reported as different only if no event for the row was on its way
-to the target.
+If the relay log changes a row between the position of the source's rows and that of the target, the row cannot be
+compared. The comparison is tried again, up to MOST_ROUNDS times. After that, the row counts as `in motion`, never as
+different. If the relay log has changed all of the rows, verify does not wait for the applier. If no applier runs, the
+target does not change. Then all rows that the relay log changes after the target's position are in motion. Invariant: a
+row is reported as different only if no event for the row was on its way to the target.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 This works if the source and the target define the table alike.
 
     row      CRC32 of its cells as text × (CRC32 of its key + 1), so that two rows that swap a value do not cancel out
-    piece    the number of its rows, and the XOR of their checksums. For an unequal piece, both are also computed for
-             each of 4,096 buckets; the CRC32 of the key selects the bucket
+        piece    the number of its rows, and the XOR of their checksums
+    bucket   the same values, for a 4,096th of an unequal piece; the CRC32 of its key selects the bucket of a row
 
 Both servers compute a piece at the same time, so that few rows change in between. If the servers print an equal value
 differently, the rows of the bucket are read and compared, which only costs time. Invariant: no type is printed with a
@@ -41,7 +41,7 @@ class RowSum:
 
     @classmethod
     def of(cls, pair: Pair) -> RowSum | None:
-        """Return the expressions for a table; None if the servers cannot compute comparable checksums.
+        """Return the expressions for a table. Return None if the servers cannot compute comparable checksums.
 
         Both servers must be MySQL or MariaDB, define the compared columns alike, and have the same indexed key. Each
         column's type must have an exact text form (`_text`).
@@ -74,9 +74,9 @@ def unequal_rows(  # noqa: PLR0913 - all things that the comparison of a table n
     """Compare the checksums of all pieces of a table.
 
     Return the number of the source's rows, and selections that contain all rows with different checksums. `target` runs
-    a query on the target. `max_load`: see `pieces`. `moved` is called with the number of rows that both servers
-    summed. `done`: the part of the table that an earlier verify has finished. Raises SourceError if the source and
-    TargetError if the target reports an error.
+    a query on the target. `by`: the expressions for the checksums. `max_load`: see `pieces`. `moved` is called with the
+    number of rows that both servers summed. `done`: the part of the table that an earlier verify has finished. Raises
+    SourceError if the source and TargetError if the target reports an error.
     """
     pair = by.pair
     forget_foreign_bounds(by, done)
@@ -105,9 +105,9 @@ def unequal_rows(  # noqa: PLR0913 - all things that the comparison of a table n
 
 
 def forget_foreign_bounds(by: RowSum, done: PiecesDone) -> None:
-    """Discard the finished part of the table if its file has a bound that rplctl would not write.
+    """Discard the finished part of the table if the progress file has a bound that rplctl would not write.
 
-    Somebody may have edited the file, and its bounds become part of SQL statements.
+    Somebody may have edited this file, and the bounds become part of SQL statements.
     """
     try:
         for unequal in (UnequalRows(after=None, upto=done.upto, buckets=(), rows=0), *done.unlike):
@@ -139,9 +139,11 @@ def _are_alike(one: Column, other: Column) -> bool:
 
 
 def _text(column: Column, other: Column) -> Sql:
-    """Return SQL that converts a column's value to text; '' if this is not possible for the column's type.
+    """Return SQL that converts a column's value to text.
 
-    Different values have different texts (long ones: different CRC32). No text contains '#', which separates columns.
+    The result is '' if no exact text exists for the column's type. Different values have different texts, but for a
+    string or JSON, the text is only its CRC32. `other`: the same column on the other side. A NULL needs a text if
+    either column can be NULL. No text contains '#', which separates columns.
     """
     name, kind = quote(column.name), column.type
     if kind in ("enum", "set", "bit"):

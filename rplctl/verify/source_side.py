@@ -104,7 +104,7 @@ class TablePiece:
 def pieces(
     source: SourceSessions, model: TableModel, max_load: int, after: Bound | None = None
 ) -> Iterator[TablePiece]:
-    """Yield the pieces of a table that follow the key `after`; None means all pieces.
+    """Yield the pieces of a table that follow the key `after`. If `after` is None, yield all pieces.
 
     Before each piece, wait until the source has at most `max_load` running threads (0: no limit). Only the session
     `about` is used. Raises SourceError if the source reports an error.
@@ -163,6 +163,6 @@ def rows_with_hashes(source: SourceSessions, pair: Pair, wanted: set[int], locki
 
 
 def wait_for_load(query: Ask, max_load: int) -> None:
-    """Wait until the source has at most `max_load` running threads; 0 means no limit."""
+    """Wait until the source has at most `max_load` running threads. The value 0 means no limit."""
     while max_load and int(query(written("SHOW GLOBAL STATUS LIKE 'Threads_running'"))[0][1]) > max_load:
         time.sleep(_AGAIN_S)

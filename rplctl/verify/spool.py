@@ -29,8 +29,8 @@ _MOST_PARTS: Final = 200
 class Spool:
     """The files of one side of a table: for each part, a file with hashes and a file with keys.
 
-    The first has the hashes of a row's key and of the row (16 bytes per row), the second one line of text per row.
-    `unequal`: True for each bucket whose rows are stored.
+    The file with hashes has 16 bytes for each row: the hash of the row's key, and the hash of the row. The file with
+    keys has a line of text for each row. `unequal`: for each bucket, True if its rows are stored.
     """
 
     def __init__(self, folder: Path, parts: int, unequal: npt.NDArray[np.bool_], opened: ExitStack) -> None:

@@ -183,7 +183,7 @@ class ValuesSide(TargetSide):
 
 
 def _is_current(row: Sequence[Any], pair: Pair) -> bool:
-    """True if a SELECT on the source shows the row; False for an old version in a system-versioned table."""
+    """True if a SELECT on the source shows the row. It does not show old versions in a system-versioned table."""
     if not pair.target.system_versioned:
         return True
     end = row_end(pair.target) or ROW_END

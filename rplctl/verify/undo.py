@@ -1,8 +1,9 @@
 """Writes the undo of a repair: SQL that reverts the changes of a transaction.
 
-Each transaction has a file. In the order of their names, the file of the last transaction is the first. Invariant:
-before a transaction changes the first row, its file is complete, durable, and readable only by its owner. The file may
-be executed more than once. If its transaction was not committed, it changes nothing.
+Each transaction has a file. The files must be executed in the order of their names. The file of the last transaction
+has the first name, so the last transaction is undone first. Invariant: before a transaction changes the first row, its
+file is complete, durable, and readable only by the file's owner. The file may be executed more than once. If its
+transaction was not committed, executing the file changes nothing.
 """
 
 from __future__ import annotations
