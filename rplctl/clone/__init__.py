@@ -1,6 +1,6 @@
 """Reads the tables of a running source for the initial copy, one chunk of rows after another (man rplctl-design).
 
-The applier loads the copy (applier/apply/clone_load.py); its state is in the target (own_tables/clones.py).
+The applier loads the copy (applier/apply/clone_load.py). The state of the copy is in the target (own_tables/clones.py).
 tests/clone/model.py has a model of the rules of the copy, with the loss that each rule prevents.
 
 source_tables    the tables to copy, their sizes, and missing privileges

@@ -54,9 +54,10 @@ class Unsure(Exception):
 
 
 def key_columns(model: TableModel) -> tuple[int, ...]:
-    """Return the indexes of the columns of the table's key; () if this key cannot find rows with certainty.
+    """Return the indexes of the columns of the table's key. Return () if this key cannot find rows with certainty.
 
-    This is so if events may not show the exact values of a column, or if foreign key actions may change rows.
+    The key is not certain if events may not show the exact values of a key column. The same applies if foreign key
+    actions may change rows of the table.
     """
     columns = key_of(model)
     if any(key.acts for key in model.foreign_keys) or not all(map(_is_sure, columns)):

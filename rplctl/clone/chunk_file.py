@@ -10,8 +10,8 @@
 
 L and H are the positions in the source's log between which the rows were read. With a snapshot, both are the position
 of the snapshot. Invariant: a file with a changed or missing byte is refused, and never loaded in part. The types of the
-values are checked even if the checksum is valid. After a killed process, there is no incomplete file, but after a power
-failure there may be one. Files are not synced, because most of them are loaded and removed before they reach the disk.
+values are checked even if the checksum is valid. A killed process leaves no incomplete file, but a power failure may
+leave an incomplete file. Files are not synced, because most of them are loaded and removed before they reach the disk.
 Rows are written piece by piece, so only one piece is in memory.
 """
 

@@ -4,10 +4,10 @@ A table group has the tables that foreign keys link. The cloner runs in the rece
 It starts and stops with the receiver, but its errors never stop the receiver.
 
 Invariant: all chunk files of a snapshot show the source at one position of its log. MariaDB reports this position
-(method Exact). With other methods, the position is inside a window. If the relay log has no change of the table group
-in the window, the end of the window is the position. Otherwise, another snapshot is opened. If DDL names a table that
-is not completely read, its table group is read again. InnoDB tables are not locked, and between two chunks, not even a
-DDL statement waits for the cloner.
+(method Exact). With other methods, the position is between two known positions of the log, the window. If the relay log
+has no change of the table group in the window, the end of the window counts as the position. Otherwise, another
+snapshot is opened. If DDL names a table that is not completely read, its table group is read again. InnoDB tables are
+not locked, and between two chunks, not even a DDL statement waits for the cloner.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class Cloner:
         return TableGroup(names=names, source=source, read_tables=read_tables, stop=self.stop)
 
     def _method(self, group: TableGroup) -> SnapshotMethod | None:
-        """Return the method that opens a snapshot of the tables; None if they must be read with row locks.
+        """Return the method that opens a snapshot of the tables. Return None if the tables must be read with row locks.
 
         A table that is not in InnoDB needs row locks. A source without GTIDs needs them, too, if the row of the last
         change is unknown. Raises SourceError if a replica is read and has a table that is not in InnoDB.
@@ -386,7 +386,8 @@ class Cloner:
     def _wait_for_purge(self, source: CopySource) -> None:
         """Wait, while no snapshot is open, until the source has purged enough old row versions (`--max-history`).
 
-        After KEPT_S seconds, remove the unfinished snapshots, because the applier waits for them.
+        Meanwhile, the applier waits for the rest of each unfinished snapshot. So after KEPT_S seconds, the unfinished
+        snapshots are removed, and the applier continues.
         """
         began = time.monotonic()
         while self._throttle.has_history(source.about):
@@ -406,7 +407,7 @@ class Cloner:
             raise CopyStopped
 
     def _lacks_room(self) -> str:
-        """Return the reason why the next chunk must not be written yet; '' if it may be written.
+        """Return the reason why the next chunk must not be written yet. Return '' if the chunk may be written.
 
         A part of the disk stays free for the relay logs, which are more important.
         """
@@ -438,8 +439,8 @@ def _kept(parts: Sequence[Part | None], begun: StoredSnapshot) -> str:
 def _worthless_after_error(begun: StoredSnapshot) -> Iterator[None]:
     """Remove the snapshot if the `with` block raises an error after which the snapshot cannot be continued.
 
-    If the applier waits for the snapshot (it has a claim), it can be continued after STOP, after HistoryGrows, and
-    after the source was unavailable.
+    A snapshot can be continued if two conditions are met. It has a claim, so that the applier waits for its rows. The
+    error is STOP or HistoryGrows, or the source was unavailable.
     """
     try:
         yield

@@ -17,7 +17,8 @@ that changed between the positions of the two snapshots. They are written before
 
 Invariant: a file gets its name when it is complete. Except for chunk files and read.json, it is also durable then. A
 snapshot counts only while it has the file claim.json. Without this file, its chunks are not loaded, and its table group
-is read again. The folder may be lost, because the clone state in the target decides which chunks are loaded.
+is read again. If the folder is lost, no rows are lost. The clone state in the target records which tables are copied,
+and the cloner reads the other tables again.
 """
 
 from __future__ import annotations
@@ -80,10 +81,10 @@ class Part:
 class StoredSnapshot:
     """A snapshot of a table group (tables that foreign keys link), as its folder describes it.
 
-    `epoch`: the time when the snapshot was begun, in microseconds since 1970; with the group, it identifies the
-    snapshot. `low`: its position. `tables`: the tables of the group that exist on the source; the others were dropped.
-    `continues`: the epoch of the unfinished snapshot that this one continues; 0 if there is none. `counts`: for each
-    table, the number of chunks that it reuses from that snapshot.
+    `epoch`: the time when the snapshot was begun, in microseconds since 1970; together with `table_group`, it
+    identifies the snapshot. `low`: the snapshot's position in the log of the source. `tables`: the tables of the group
+    that exist on the source; the others were dropped. `continues`: the epoch of the unfinished snapshot that this one
+    continues; 0 if there is none. `counts`: for each table, the number of chunks that it reuses from that snapshot.
     """
 
     folder: Path
@@ -103,7 +104,7 @@ class StoredSnapshot:
         return self.folder / f"{table}.{chunk}.rows"
 
     def chunk_counts(self) -> list[int] | None:
-        """Return the number of chunks of each table; None if the snapshot is not completely read yet.
+        """Return the number of chunks of each table. Return None if the snapshot is not completely read yet.
 
         Raises RelayLogError 1594 if complete.json is damaged.
         """
@@ -127,7 +128,7 @@ class StoredSnapshot:
         replace_file(self.folder / "read.json", text.encode(), durable=False)
 
     def parts(self) -> list[Part]:
-        """Return the part of each table that was read so far; [] if read.json is missing.
+        """Return the part of each table that was read so far. Return [] if read.json is missing.
 
         Raises RelayLogError 1594 if read.json is damaged.
         """
@@ -192,7 +193,8 @@ class CloneFolder:
     ) -> StoredSnapshot:
         """Create the folder of a new snapshot, and return the snapshot.
 
-        The applier ignores the snapshot until `StoredSnapshot.claim` is called. `table_group`: the number of the group.
+        The applier ignores the snapshot until `StoredSnapshot.claim` is called. `table_group`: the number of the table
+        group. `server_id`: the server id of the source to whose log the position `low` belongs.
         """
         folder = private_folder(self.path / f"{table_group}-{epoch}")
         return StoredSnapshot(
@@ -200,7 +202,10 @@ class CloneFolder:
         )
 
     def unfinished(self, table_group: int) -> StoredSnapshot | None:
-        """Return the newest snapshot of the table group with this number; None if all its chunks are read."""
+        """Return the newest snapshot of the table group with this number, if some of its chunks are not read yet.
+
+        Return None if the newest snapshot is completely read, or if there is no snapshot.
+        """
         found = max(
             (one for one in self.snapshots() if one.table_group == table_group), key=lambda one: one.epoch, default=None
         )
@@ -214,7 +219,10 @@ class CloneFolder:
                     found.remove()
 
     def sweep(self) -> None:
-        """Remove the folders without a claim.json: snapshots that an earlier cloner has opened, but not passed on."""
+        """Remove the folders without a claim.json.
+
+        An earlier cloner opened these snapshots, but ended before it passed them on to the applier.
+        """
         for path in self.path.glob("*/"):
             if not (path / "claim.json").exists():
                 StoredSnapshot(folder=path, table_group=0, epoch=0, low=SnapshotPosition(), tables=()).remove()

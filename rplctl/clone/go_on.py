@@ -9,8 +9,9 @@ table at L' is put together from three parts:
 3. The rest of the table is read at L'.
 
 Invariant: the keys to delete include the keys of before images and after images. If these keys may be incomplete, or
-are too many, the table is read from its first key on. A chunk is not reused if another table has got the name
-meanwhile. The log then has a RENAME between L and L', which is not a plain change of rows.
+are too many, the table is read from its first key on. If another table has got the name of the table since L, no chunk
+is reused. The log then has a RENAME between L and L'. Such a statement is not a plain change of rows, so the keys count
+as incomplete.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ log = logging.getLogger("rplctl.cloner")
 
 
 def lag_of(config: Config, source: MasterInfo, password: str, address: str) -> int | None:
-    """Return the seconds by which the replica at `address` is behind its source; None if the lag is unknown.
+    """Return the seconds by which the replica at `address` is behind its source. Return None if the lag is unknown.
 
     `address`: HOST or HOST:PORT. An error of the replica is logged, not raised.
     """
@@ -57,7 +57,7 @@ def refuse_no_replica(config: Config, source: MasterInfo, password: str, address
 
 
 def asked_lag(config: Config, source: MasterInfo, password: str, address: str) -> int | None:
-    """Return the lag of the replica at `address` in seconds; None if one of its channels has stopped.
+    """Return the lag of the replica at `address` in seconds. Return None if a channel of the replica has stopped.
 
     A replica with several channels has the lag of its slowest channel. Raises SourceError if the server does not
     answer, rejects the account or is not a replica.

@@ -1,8 +1,8 @@
 """Finds a row of the last change to a table group, for a source of MySQL without GTIDs.
 
 A table group has the tables that foreign keys link. As soon as MySQL grants a lock on the row, new snapshots show the
-change, because InnoDB makes a transaction visible to new snapshots before it releases the row locks.
-With binlog_order_commits=ON, transactions become visible in the order of the log. So a snapshot that shows the last
+change. The reason is that InnoDB makes a transaction visible to new snapshots before it releases the row locks. With
+binlog_order_commits=ON, transactions become visible in the order of the log. So a snapshot that shows the last
 transaction of the table group also shows the earlier ones. Invariant: a row is used only if its key is certain, because
 a wrong key would find no row. The locking SELECT must find the row, except if the change is a DELETE.
 """
@@ -91,8 +91,8 @@ class LastRow:
     def _locks(self, groups: RelayGroups, number: int) -> Iterator[RowLock]:
         """Yield possible locks for the change in the event group with this number.
 
-        Locks of single rows, by their primary key, come first. Then locks of all rows of a table without such a key
-        follow. They are limited in time.
+        First yield locks of single rows, which the server finds by their primary keys. Then yield locks of all rows of
+        a table without such a key. The SELECT that locks all rows has a time limit.
         """
         scan = groups.scan
         if scan.kind[number] != GroupKind.ROWS or scan.has_payload[number]:
@@ -147,7 +147,7 @@ class LastRow:
 
 
 def table_map_of(groups: RelayGroups, events: EventIndex, at: int) -> TableMap | None:
-    """Return the TABLE_MAP that belongs to the rows event with index `at`; None if there is none."""
+    """Return the TABLE_MAP that belongs to the rows event with index `at`. Return None if this TABLE_MAP is missing."""
     description = groups.scan.description_at(int(events.offsets[at]))
     if description is None:
         return None
@@ -198,8 +198,9 @@ def _key_condition(model: TableModel, formats: Sequence[ColumnFormat], images: I
 def key_term(column: Column, fmt: ColumnFormat, images: Images, row: int, number: int) -> Sql:
     """Return an SQL condition that is true only for the column's value in a row image, and can use an index.
 
-    `row`, `number`: the indexes of the image and of the column. The condition is '' if the type permits none, or if the
-    image lacks the column (binlog_row_image=MINIMAL). Raises BinlogFormatError if the value is damaged.
+    `row`, `number`: the indexes of the image and of the column. The result is '' if the column's type permits no such
+    condition, or if the image lacks the column (binlog_row_image=MINIMAL). Raises BinlogFormatError if the value is
+    damaged.
     """
     rows = np.array([row], np.int64)
     cells = cells_of(images, rows, number)

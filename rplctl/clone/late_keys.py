@@ -8,8 +8,8 @@ before the rows are loaded:
 * a key that a foreign key needs, in the child or in the parent
 
 Some targets do not store a table in the order of its primary key (PostgreSQL). There, the primary key may also be
-created late. It is needed early only if a snapshot continues an unfinished one. Invariant: with its late keys, the
-table has all keys of the source's table.
+created late, except if a snapshot continues an unfinished one. Such a snapshot needs the primary key before, to delete
+changed rows. Invariant: with its late keys, the table has all keys of the source's table.
 """
 
 from __future__ import annotations

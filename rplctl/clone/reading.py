@@ -63,9 +63,9 @@ class CopySource:
 
     `query`, `about`: sessions on the server that is read: for rows, and for other queries. `log`: a session on the
     channel's source; it is the same as `query`, except if a replica is read (`clone --read-from`). `copy`: the address
-    of this replica, else ''. `lag` returns the lag of a replica in seconds. `select` reads the rows of a SELECT.
-    `step`: the method by which snapshots are opened. `server_id`: that of the channel's source. `applied`: the
-    applier's GTIDs, in the notation of the source's vendor. `relay`: the applier's stored position.
+    of the replica that is read; '' if the source is read. `lag` returns the lag of a replica in seconds. `select` reads
+    the rows of a SELECT. `step`: the method by which snapshots are opened. `server_id`: that of the channel's source.
+    `applied`: the applier's GTIDs, in the notation of the source's vendor. `relay`: the applier's stored position.
     """
 
     query: Ask
@@ -253,7 +253,7 @@ def show_snapshots(names: Sequence[TableName], source: CopySource) -> bool:
 
 
 def copied_table(name: TableName, source: CopySource, *, is_locked: bool) -> CopiedTable | None:
-    """Return the table's definition; None if the table was dropped.
+    """Return the definition of the table on the source. Return None if the table was dropped.
 
     First, a SELECT takes a metadata lock, which prevents DDL on the table while its definition is read. `is_locked`:
     True if the table is read with row locks, so that no snapshot is open.

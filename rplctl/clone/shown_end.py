@@ -23,7 +23,7 @@ from rplctl.source.survey import Ask
 
 
 def shown_by(held: Snapshot, replica: Ask) -> str | None:
-    """Return the GTIDs of all transactions that a snapshot on the replica may show; None if they are unknown.
+    """Return the GTIDs of all transactions that a snapshot on the replica may show. Return None if they are unknown.
 
     `held`: the snapshot. `replica`: runs queries on the replica. Raises SourceError if the replica reports an error.
     """

@@ -132,7 +132,8 @@ class Exact:
     def _are_named(self, shown: Snapshot) -> bool:
         """True if DDL after the snapshot's position names a table of the group.
 
-        A table that is missing now may then have existed at the snapshot's position.
+        If a table of the group is missing when the definitions are read, this DDL may have dropped or renamed the
+        table. The snapshot may then show rows of a table whose definition cannot be read.
         """
         low = shown.low.position
         assert low is not None
@@ -269,6 +270,6 @@ def _in_window(
 
 
 def _with_ours(gtids: str, source: CopySource) -> str:
-    """Return MariaDB's GTIDs `gtids`, together with the applier's GTIDs in other domains than these."""
+    """Return `gtids`, the GTIDs of a MariaDB snapshot, and the applier's GTIDs in all domains that `gtids` lacks."""
     there, ours = MariadbGtidState.parse(gtids), MariadbGtidState.parse(source.applied.gtids)
     return str(MariadbGtidState({**ours.domains, **there.domains}))

@@ -70,7 +70,9 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A privilege that the channel's account lacks on a table of the source. An empty name means all.
+    """A privilege that the channel's account lacks on the source.
+
+    If `table` is '', the privilege is for all tables of the database. If `database` is '', it is for all databases.
 
     `right`: the name of the privilege. `grant`: the statement that gives it.
     """
@@ -155,7 +157,10 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
 
 
 def _objects(query: Ask, wanted: Wanted) -> tuple[SkippedObject, ...]:
-    """Return the views, triggers, routines and events in the databases to copy; () if single tables are copied."""
+    """Return the views, triggers, routines and events in the databases to copy.
+
+    Return () if single tables are copied.
+    """
     if wanted.named:
         return ()
     found = {
@@ -214,8 +219,9 @@ def _missing(
 ) -> Iterator[Missing]:
     """Yield the SELECT privileges that the account lacks.
 
-    If single tables are copied, there is one for each table that the account does not see. Otherwise, there is one for
-    all databases, or one for each hidden database and each table that the account may not read (`refused`).
+    If single tables are copied, yield a privilege for each table that the account does not see. If all databases are
+    copied, and the account may not read all of them, yield one privilege for all databases. Otherwise, yield one for
+    each database that the account may not read, and for each table in `refused`.
     """
     if wanted.named:
         for name in wanted.named:

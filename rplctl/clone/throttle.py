@@ -34,7 +34,7 @@ _AGAIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLimits:
-    """The limits of a copy, as the options of `rplctl clone` set them; 0 means no limit.
+    """The limits of a copy, as the options of `rplctl clone` set them. The value 0 means no limit.
 
     `max_load`: the status variable Threads_running of the source. `max_rate`: MB (10^6 bytes) per second.
     `load_threads`: the number of connections to a target that is a server. `read_from`: the address of a replica to
@@ -62,9 +62,9 @@ class HistoryGrows(Exception):
 
 
 def read_limits(channel: Channel) -> SourceLimits:
-    """Return the limits from the file; the defaults if the file is missing or damaged.
+    """Return the limits from the file. Return the defaults if the file is missing or damaged.
 
-    Raises UnfitFile if it is not a regular file.
+    Raises UnfitFile if the file is not a regular file.
     """
     try:
         stored = parsed_json(read_plain(channel.clone_orders_path))
@@ -95,7 +95,7 @@ def write_limits(channel: Channel, **given: Any) -> None:
 
 
 def orders_seen(channel: Channel) -> tuple[int, int]:
-    """Return a value that changes whenever `write_limits` writes the file; (0, 0) without a file.
+    """Return a value that changes whenever `write_limits` writes the file. Return (0, 0) without a file.
 
     The applier compares the values to notice a new `rplctl clone`.
     """
@@ -141,16 +141,18 @@ class Throttle:
     def has_history(self, query: Query) -> bool:
         """True if the source has too many old row versions, so that no snapshot may be opened now.
 
-        A snapshot would prevent the source from purging them. The reason is also shown as the reason for a wait.
+        A snapshot would prevent the source from purging these row versions. In this case, the status of the copy shows
+        that the copy waits for the purge.
         """
         history = _too_much_history(query, read_limits(self._channel))
         self._says(f"Waiting: {history}" if history else "")
         return bool(history)
 
     def _behind(self, lag: Lag, limits: SourceLimits) -> str:
-        """Return the reason to wait for a replica that is too far behind; '' if no replica is.
+        """Return the reason to wait for a replica that is too far behind. Return '' if no replica is too far behind.
 
-        After a poll without such a replica, replicas are not polled for a second, because each poll needs a connection.
+        Each poll of a replica needs a connection. So after a poll that finds no reason to wait, the replicas are not
+        polled again for a second.
         """
         if time.monotonic() < self._asked_again_at and limits == self._asked_for:
             return ""

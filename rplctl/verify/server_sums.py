@@ -3,8 +3,8 @@
 This works if the source and the target define the table alike.
 
     row      CRC32 of its cells as text × (CRC32 of its key + 1), so that two rows that swap a value do not cancel out
-        piece    the number of its rows, and the XOR of their checksums
-    bucket   the same values, for a 4,096th of an unequal piece; the CRC32 of its key selects the bucket of a row
+    piece    the number of its rows, and the XOR of their checksums
+    bucket   one of 4,096 parts of an unequal piece, selected by the CRC32 of the key, with the same values as a piece
 
 Both servers compute a piece at the same time, so that few rows change in between. If the servers print an equal value
 differently, the rows of the bucket are read and compared, which only costs time. Invariant: no type is printed with a
