@@ -87,7 +87,10 @@ def _check_follows(end: Boundary | None, name: str, start: Boundary) -> Boundary
 
 
 def _first_not_in(executed: str, data: ByteArray, scan: GroupScan) -> int | None:
-    """Return the number of the first event group (transaction) in the scan whose GTID is not executed, or None."""
+    """Return the index of the first event group (transaction) in the scan whose GTID is not in `executed`.
+
+    Return None if the GTIDs of all event groups in the scan are in `executed`.
+    """
     found, last = gtids_at(data, scan.gtid_offset[scan.gtid_offset >= 0], scan.description_at)
     if not (found or last) or is_executed(str(last or found), executed):
         return None

@@ -66,7 +66,8 @@ def find_place(index: RelayLogIndex, source: BinlogPosition) -> RelayLogPlace | 
     """Return the place (file and offset) in the relay logs for this position in the source's log.
 
     Return None if the relay logs end before the position, so that the receiver must fetch more. Raises RelayLogError if
-    the relay logs begin after the position or have a gap there, or if the position is inside a transaction.
+    the relay logs begin after the position or lack events before it, or if the position `source` is inside a
+    transaction.
     """
     names = index.names()
     for name in reversed(names):
@@ -89,8 +90,9 @@ def first_fetched(
     yet.
 
     Return None if something is applied, if the applier's first relay log is missing, or if the start of a relay log is
-    damaged. If relay logs without GTIDs are out of order, fetching began at the lowest of their start positions. With
-    GTIDs, the result is None in this case.
+    damaged. If the relay logs are out of order, a channel without GTIDs began to fetch at the lowest start position.
+    For a channel with GTIDs, return None if they are out of order, because its relay logs may have positions of several
+    sources.
     """
     first = info.relay_log_name or numbered_log_name(index.channel.relay_log_base, 1)
     at_start = info.relay_log_pos <= FIRST_EVENT_POSITION and not (info.master_log_name or info.gtid_executed)
@@ -106,9 +108,10 @@ def first_fetched(
 def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -> str:
     """Return a text that proves that the relay logs are out of order, or '' if they are in order.
 
-    They are out of order if one of them does not begin where the previous one ends. Without GTIDs, only logs that begin
-    no later than the previous one are read, because one of these exists in every wrong order. With GTIDs, all logs are
-    read, because they may contain positions of several sources.
+    The relay logs are out of order if a relay log does not begin where the previous one ends. To save time, a channel
+    without GTIDs checks this only for each relay log that does not begin after the start of the previous one. Every
+    wrong order has such a relay log. A channel with GTIDs checks all relay logs, because they may contain positions of
+    several sources.
     """
     for name, following in pairwise(names):
         start, begins = start_of(index.path(name)), start_of(index.path(following))
@@ -123,10 +126,10 @@ def out_of_order(index: RelayLogIndex, names: Sequence[str], *, by_gtid: bool) -
 
 
 def follows(ends: BinlogPosition, begins: BinlogPosition) -> bool:
-    """True if a relay log that begins at `begins` may follow one that ends at `ends`. Both are positions in the
-    source's log.
+    """True if a relay log that begins at `begins` may follow a relay log that ends at `ends`.
 
-    If the header of a relay log is damaged, its begin is unknown, and the result is False.
+    Both are positions in the source's log. If the header of a relay log is damaged, its begin is unknown, and the
+    result is False.
     """
     return bool(begins.log_name) and (ends == begins or not ends.log_name)
 
@@ -155,9 +158,9 @@ def _find_in_file(index: RelayLogIndex, name: str, source: BinlogPosition) -> Re
 
 
 def _first_at_or_after(scan: GroupScan, source: BinlogPosition) -> int | None:
-    """Return the number of the first event group (transaction) in the scan that ends at or after this source position.
+    """Return the index of the first event group (transaction) in the scan that ends at or after the position `source`.
 
-    Return None if all groups end before it.
+    Return None if all event groups in the scan end before `source`.
     """
     numbers = np.array([log_number(name) for name in scan.log_names], dtype=np.int64)[scan.source_log]
     wanted = log_number(source.log_name)
@@ -170,7 +173,7 @@ def _boundary_in(
 ) -> Boundary | None:
     """Return the boundary (file offset and source position) at a source position where an event group ends or begins.
 
-    `group`: the number of the event group in the scan. `before`: the boundary at the start of the scan. If the group
+    `group`: the index of the event group in the scan. `before`: the boundary at the start of the scan. If the group
     ends at the position, the boundary is after the group. If the group begins there, or only moves the position (kind
     CONTROL), the boundary is before the group, with `source` as its source position. Return None if the position is
     inside the group.

@@ -4,18 +4,18 @@
     0       magic fe 62 69 6e
     4       rplctl's own FORMAT_DESCRIPTION (flag 0x40, rplctl's server id)
     then    artificial ROTATE: the position in the source's log (64-bit) at which the previous file ended
-    then    the source's FORMAT_DESCRIPTION as known then (end_log_pos 0); this and the ROTATE may be missing in the
-            very first file
+    then    the last FORMAT_DESCRIPTION that the source sent (end_log_pos 0). The very first file may lack this event
+            and the ROTATE
     then    another ROTATE if the source continues elsewhere: a dump by GTID, or another source (failover)
     then    events, byte for byte as the source sent them
 
 None of the first events moves the source position by its end_log_pos. rplctl's FORMAT_DESCRIPTION has the relay log
-flag. The other two are artificial with end_log_pos 0 and `created` 0, as a dump thread sends them in the middle of a
-log.
+flag. The other first events are artificial, with end_log_pos 0 and `created` 0, as a dump thread sends them in the
+middle of a log.
 
-Invariant: a mapped file is never cut while a reader scans it, because this would cause a SIGBUS. The reader has a
-shared flock during the scan, and `cut_file` takes the exclusive one. A complete, intact transaction that was returned
-to a reader is never cut.
+Invariant: a mapped file is never cut while a reader scans it, because the reader would be killed by a SIGBUS. The
+reader has a shared flock during the scan, and `cut_file` takes the exclusive one. A complete, intact transaction that
+was returned to a reader is never cut.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Boundary:
 
     @property
     def source_format_description(self) -> bytes:
-        """The FORMAT_DESCRIPTION event of the source that is in force here.
+        """The source's FORMAT_DESCRIPTION event that applies to the events after this position.
 
-        It is b'' if the relay log has only rplctl's own FORMAT_DESCRIPTION before this position.
+        The value is b'' if the relay log has only rplctl's own FORMAT_DESCRIPTION before this position.
         """
         event = self.format_description
         return b"" if not event or parse_header(event).flags & FLAG_RELAY_LOG else event
@@ -261,7 +261,8 @@ def last_sound_boundary(data: ByteArray, start: Boundary) -> Boundary:
 def boundary_after(data: ByteArray, before: Boundary, scan: GroupScan) -> Boundary:
     """Return the boundary (file offset and source position) at the end of a scan.
 
-    It has the FORMAT_DESCRIPTION that is in force there. `before`: the boundary at the start of the scan.
+    The boundary has the FORMAT_DESCRIPTION that applies to the following events. `before`: the boundary at the start of
+    the scan.
     """
     event = before.format_description
     for offset, _ in new_descriptions(scan):

@@ -37,7 +37,10 @@ class RelayOrigin:
 
 
 def note_origin(channel: Channel, master: MasterInfo, gtids: str) -> None:
-    """Record the source of new relay logs, before the first of them is created. `gtids`: the executed GTIDs."""
+    """Record the source of new relay logs, before the first of them is created.
+
+    `gtids`: the GTIDs that the channel has executed at this time.
+    """
     private_folder(channel.run_folder)
     _write(channel, RelayOrigin(place=master.place, gtids=gtids, is_whole=True))
 

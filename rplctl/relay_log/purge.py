@@ -48,8 +48,8 @@ def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
 def purge_all(channel: Channel) -> list[str]:
     """Remove every relay log of the channel, even if the index does not list it, and return their names.
 
-    The index becomes empty, and the numbers of later relay logs begin at 1 again. So the time zones, which are recorded
-    by number, are removed first.
+    The index becomes empty, and the numbers of later relay logs begin at 1 again. The time zones of the source are
+    stored by the number of a relay log, so the file with the time zones is removed first.
     """
     index = RelayLogIndex(channel)
     with index.lock():

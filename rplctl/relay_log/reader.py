@@ -1,14 +1,15 @@
 """Reads the relay log for the applier, in another process than the receiver, which writes it.
 
 An *event group* is a transaction, a single statement, or control events between them. Invariants:
-* Only complete, intact groups are returned, in the order of the source and without a gap. So each file must begin where
-  the previous one ended.
+* Only complete, intact groups are returned, in the order of the source and without a gap. So each file must begin
+  where the previous one ended.
 * A position in the relay log is used only if a transaction ends there *and* it agrees with the executed position.
-  Otherwise, the executed position is looked up in the relay logs, because they may have been fetched again (WL#4621).
-  A channel with GTIDs looks up the executed GTIDs instead: its source may change, and each source has other positions.
-* If the next events have not arrived yet, the result is False or None. Damage is a RelayLogError 1594. This error is
-  `transient` if recovery will repair the damage. The receiver may be about to run recovery, if both threads were just
-  started.
+  Otherwise, the executed position is looked up in the relay logs, because they may have been fetched again (WL#4621). A
+  channel with GTIDs looks up the executed GTIDs instead. After a failover to another source, the same transactions have
+  other positions.
+* If the next events have not arrived yet, `open` returns False, and `groups` returns None. Damage raises
+  RelayLogError 1594. The error is `transient` if the receiver's recovery can repair the damage. So the applier tries
+  again, for example if both threads were just started and the receiver has not yet run recovery.
 """
 
 from __future__ import annotations
@@ -64,13 +65,15 @@ class RelayGroups:
 
 
 class RelayLogReader:
-    """A reader of one channel's relay logs. Each call of `groups` returns the next transactions and moves the position
-    forward.
+    """A reader of one channel's relay logs.
+
+    Each call of `groups` returns the next transactions, and moves the reader's position past them.
 
     `verify_checksums`: if False, the reader does not verify CRC32, because the code that decodes the events does it
     (for example the Spark tasks, in parallel). `by_gtid`: True if the reader finds its position by the executed GTIDs.
-    If a relay log is then fetched again, the error is transient. `source_place`: MasterInfo's address of the source. If
-    it is not empty, `open` checks that the relay logs come from this source.
+    Such a reader raises a transient error if the relay log at its position is fetched again, because only `open` can
+    find the position. `source_place`: MasterInfo's address of the source. If it is not empty, `open` checks that the
+    relay logs come from this source.
     """
 
     def __init__(
@@ -100,12 +103,12 @@ class RelayLogReader:
         return parse_header(event).server_id if event else 0
 
     def open(self, info: RelayLogInfo) -> bool:
-        """Move the reader to the position of the applier, which is in `info`. Return False if the receiver has not
-        fetched it yet.
+        """Move the reader to the applier's position in `info`.
 
-        The caller then tries again later. If `info` has no usable relay log position, the executed GTIDs or the
-        executed position determine the position. If `info` does not have these either, the reader begins at the start
-        of the first relay log. Raises RelayLogError if no position is found.
+        Return False if the receiver has not fetched this position yet. The caller then tries again later. If `info` has
+        no usable relay log position, the executed GTIDs or the executed position determine the position. If `info` has
+        neither of them, the reader begins at the start of the first relay log. Raises RelayLogError if no position is
+        found.
         """
         self._place, self._seen_size = None, -1
         names = self._index.names()
@@ -146,17 +149,17 @@ class RelayLogReader:
     def locate(self, exec_position: BinlogPosition) -> RelayLogPosition | None:
         """Return the position in the relay log for a position in the source's log.
 
-        Return None if the relay log ends before it. Raises RelayLogError if the relay log is damaged.
+        Return None if the relay log ends before `exec_position`. Raises RelayLogError if the relay log is damaged.
         """
         place = find_place(self._index, exec_position)
         return place.position if place else None
 
     def groups(self, limit_bytes: int) -> RelayGroups | None:
-        """Return the next complete event groups (transactions) and move the reader past them. Return None if none has
-        arrived yet.
+        """Return the next complete event groups (transactions) and move the reader past them.
 
-        The groups are in one file and have one format description. There is at least one group, and they have about
-        `limit_bytes` bytes at most. Raises RelayLogError 1594 if the next event is damaged.
+        Return None if no complete event group has arrived yet. The groups are in one file and have one format
+        description. There is at least one group, and they have about `limit_bytes` bytes at most. Raises RelayLogError
+        1594 if the next event is damaged.
         """
         if self._place is None:
             return None
@@ -263,8 +266,8 @@ class RelayLogReader:
     def _enter(self, name: str) -> None:
         """Move the reader to the start of the next relay log, which must begin where the current one ended.
 
-        If it begins earlier, because it was fetched again, the events that were already read are skipped. Raises
-        RelayLogError if events are missing or if the start of the file is damaged.
+        If the next relay log begins earlier, because it was fetched again, the events that were already read are
+        skipped. Raises RelayLogError if events are missing or if the start of the file is damaged.
         """
         assert self._place is not None
         here = self._place.boundary.source
@@ -308,7 +311,7 @@ class RelayLogReader:
             raise self._error(f"the relay logs are out of order: {wrong}", transient=True)
 
     def _look_up_again(self) -> None:
-        """Find the reader's source position in the relay logs again, after its file was removed or cut.
+        """Find the reader's source position in the relay logs again, after its relay log was removed or cut.
 
         With GTIDs, raise a transient RelayLogError instead, because only `open` can find the position again.
         """

@@ -2,12 +2,12 @@
 
 An *event group* is a transaction, a single statement, or control events that only move the position. A copy and verify
 use this module for a snapshot whose position is only known to be between two positions of the source's log
-(`source.snapshot`). If no event between them is about their tables, the snapshot has one exact position for these
-tables.
+(`source.snapshot`). If no event between these two positions may change the tables in the snapshot, the snapshot has one
+exact position for these tables.
 
-A table name means the same table until DDL names it. Invariant: in case of doubt, a group counts as a change of the
-tables. Only transactions of plain rows leave no doubt, because their events name the tables. XA COMMIT, compressed
-transactions and statements may be about any table.
+A DDL statement that names a table counts as a change, because the name may then belong to another table. Invariant: in
+case of doubt, a group counts as a change of the tables. Only transactions of plain rows leave no doubt, because their
+events name the tables. XA COMMIT, compressed transactions and statements may be about any table.
 """
 
 from __future__ import annotations
@@ -60,11 +60,10 @@ class Received:
 
     @property
     def place(self) -> BinlogPosition | None:
-        """The position in the source's log after the last event group that this reader has yielded, or None if it is
-        not known.
+        """The position in the source's log after the last event group that this reader has yielded.
 
-        It is not known before the reader has begun. With GTIDs, it is also not known while the next groups may be from
-        an earlier source.
+        It is None before the reader has begun. With GTIDs, it is also None while the next groups may be from an earlier
+        source, whose log has other positions.
         """
         reader = self._reader
         if reader is None or (self._by_gtid and reader.source_server_id != self._server_id):
@@ -73,8 +72,9 @@ class Received:
 
     @property
     def is_lost(self) -> bool:
-        """True if the relay log at the reader's position is missing. It was applied and purged, or it will be fetched
-        again.
+        """True if the relay log at the reader's position is missing.
+
+        This relay log was applied and purged, or it will be fetched again.
         """
         return self._reader is not None and self._reader.position.log_name not in RelayLogIndex(self._channel).names()
 
@@ -120,8 +120,10 @@ class Received:
 
     @property
     def _is_of_no_source(self) -> bool:
-        """True if the reader has not read an event of any source yet. In this case, the relay log continues the
-        previous one.
+        """True if the reader has not read an event of any source yet.
+
+        The server id of the source is then unknown, so `place` is None for a channel with GTIDs. `begin_after` still
+        accepts the position, because the relay log continues the previous one.
         """
         return self._reader is not None and self._reader.source_server_id == 0
 
@@ -232,7 +234,7 @@ def named_by_ddl(groups: RelayGroups, number: int, tables: frozenset[TableName])
     """True if the event group with this number is a statement whose text may name one of these tables, or drop their
     database.
 
-    The database may be named in the text, or be the default database of the session that the event has.
+    The text may name the database. Otherwise, the event contains the default database of the session.
     """
     scan = groups.scan
     is_half = scan.kind[number] == GroupKind.CONTROL and scan.gtid_offset[number] >= 0  # MariaDB's START ALTER
@@ -258,8 +260,9 @@ def ddl_after(groups: RelayGroups, place: BinlogPosition, tables: frozenset[Tabl
 def _may_name(text: bytes, database: str, name: str) -> bool:
     """True if the text of an event may name the table. An empty `name` means any table of the database.
 
-    A name with characters outside ASCII may be logged in any character set, so the result is True for it. The bytes of
-    a number may directly precede the database's name, so this name is found inside words, too.
+    A name with characters outside ASCII may be logged in any character set, so such a name counts as found. The event
+    may contain a number directly before the name of the database, and bytes of this number may look like letters. So
+    the name of the database is found inside words, too.
     """
     if name and name.isascii() and "`" not in name:
         word = rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])"

@@ -1,7 +1,7 @@
 """Checks whether the relay logs on disk continue the stored records, MasterInfo and RelayLogInfo.
 
-They may not continue them if the records are in tables of the target. A restore of the target sets these records back,
-but not the relay logs (design D7).
+If the records are in tables of the target, a restore of the target sets the records back, but not the relay logs. The
+relay logs then do not continue the records (design D7).
 
 Invariant: relay logs are applied only with the records for which they were fetched:
 
@@ -28,8 +28,9 @@ from rplctl.relay_log.origin import read_origin
 def reason_not_to_apply(
     index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo, place: str, *, by_gtid: bool
 ) -> str:
-    """Return the reason why these relay logs do not continue the stored records, or '' if they do or if this is
-    unknown.
+    """Return the reason why these relay logs do not continue the stored records.
+
+    Return '' if the relay logs continue the records, or if rplctl cannot find this out.
 
     `executed`: the stored RelayLogInfo. `place`: MasterInfo's address of the source; '' for any source.
     """

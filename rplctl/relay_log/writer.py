@@ -68,12 +68,12 @@ class RelayLogWriter:
     def open_new(
         self, source: BinlogPosition, format_description: bytes | None = None, checksum_algorithm: int = CHECKSUM_CRC32
     ) -> RelayLogPosition:
-        """Begin the next relay log, for events from the position `source` in the source's log on. Return the position
-        of its end.
+        """Begin the next relay log, for events from the position `source` in the source's log on.
 
-        The file that was open is first made durable and closed. `format_description`: the source's FORMAT_DESCRIPTION
-        event, or None if it is unknown. In this case, `checksum_algorithm` must be the algorithm of the source's next
-        event, an artificial ROTATE. Raises RelayLogError 1595 if the file cannot be written.
+        Return the position of the new relay log's end. The file that was open is first made durable and closed.
+        `format_description`: the source's FORMAT_DESCRIPTION event, or None if it is unknown. In this case,
+        `checksum_algorithm` must be the algorithm of the source's next event, an artificial ROTATE. Raises
+        RelayLogError 1595 if the file cannot be written.
         """
         self._begin(Boundary(0, source, format_description or b""), b"", checksum_algorithm)
         return self.end
@@ -151,7 +151,8 @@ class RelayLogWriter:
     def room(self) -> int:
         """The number of bytes that may be appended before the next check of `should_rotate`.
 
-        In a full file, this number is small. A file can stay full until the end of a long transaction.
+        If the file has reached `max_relay_log_size`, this number is small. `should_rotate` is then checked often, until
+        a long transaction at the end of the file is complete.
         """
         return max(self._max_size - self._size, self._max_size // FULL_STEPS)
 
@@ -217,8 +218,9 @@ class RelayLogWriter:
         self._next_rotate_check = 0
 
     def _last_boundary(self) -> Boundary:
-        """Return the last transaction end of the open file. Only the events after the result of the last call are
-        scanned.
+        """Return the last transaction end of the open file.
+
+        Only the events after the result of the previous call are scanned.
         """
         with mapped_file(self._index.path(self._name)) as data:
             self._boundary = last_boundary(data[: self._size], self._boundary or read_start(data).boundary)
