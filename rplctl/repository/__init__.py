@@ -110,8 +110,8 @@ def create_tables(engine: Engine, rep_engine: str = "") -> None:
 def next_master_id(config: Config, engine_of: EngineOf, channels: Sequence[str] | None = None) -> int:
     """Return a Master_id that is 1 above the highest one in use.
 
-    In WL#2775, the Master_id is the key of a row. It is unique in the instance. `channels`: the result of
-    `list_channels`, if the caller already has it.
+    In WL#2775, the Master_id is the key of a row. rplctl gives each channel of an instance another Master_id.
+    `channels`: the result of `list_channels`, if the caller already has it.
     """
     names = list_channels(config, engine_of) if channels is None else channels
     options = channel_options(config)

@@ -52,7 +52,8 @@ class InfoRepository(Protocol[Info]):
         """Store the record.
 
         A FILE is always written. It is also synced if `force` is set or if the period of the `sync_*` option is
-        reached. A TABLE is written only in these two cases. `events`: the number of events (MasterInfo) or transactions
+        reached. A TABLE is written only in these two cases. The exception is a RelayLogInfo in a table with
+        transactions, which is always written. `events`: the number of events (MasterInfo) or transactions
         (RelayLogInfo) since the last call.
         """
 
@@ -60,4 +61,7 @@ class InfoRepository(Protocol[Info]):
         """Delete the record (the file or the row), if it exists."""
 
     def is_transactional(self) -> bool:
-        """True if a flush can be part of a transaction of the target (WL#5125 case 4). Each start asks the target."""
+        """True if a flush can be part of a transaction of the target (WL#5125 case 4).
+
+        Each start asks the target again, because an operator may have changed the storage engine of the table.
+        """

@@ -36,8 +36,9 @@ def channel_options(config: Config) -> ChannelOptions:
 
 
 class ChannelOptions:
-    """The options of all channels. If no section of the option file names a target, all channels share one set of
-    options.
+    """The options of all channels.
+
+    If no section of the option file names a target, all channels share one set of options.
     """
 
     def __init__(self, config: Config, sections: Mapping[str, frozenset[str]]) -> None:
@@ -100,7 +101,11 @@ class FoundChannels:
 
 
 def target_key(config: Config) -> TargetKey:
-    """Return a key that is equal for all channels with the same target. References to secrets are compared as text."""
+    """Return a key that is equal for all channels with the same target.
+
+    If the options refer to a secret, for example a file with the password, the text of the reference is part of the
+    key.
+    """
     return config.target, config.target_password
 
 

@@ -2,10 +2,10 @@
 
 Invariant: a reader sees one complete record, because every flush replaces the file (temporary file, rename).
 
-A flush that is forced or due is durable when it returns. Any other flush only reaches the cache of the operating
-system (WL#2775 REQ-3: "we optimistically write to the OS' cache"). A power cut may lose such a flush, but a crash of
-the process does not lose it. After a power cut, some file systems show an empty or zeroed file. rplctl then reads
-`.relay-log.info.synced` instead, which is a link to the last durable record.
+A flush is durable when it returns, if it is forced, or if the period of the `sync_…` option is reached. Any other flush
+only reaches the cache of the operating system (WL#2775 REQ-3: "we optimistically write to the OS' cache"). A power cut
+may lose such a flush, but a crash of the process does not lose it. After a power cut, some file systems show an empty
+or zeroed file. rplctl then reads `.relay-log.info.synced` instead, which is a link to the last durable record.
 
 Files have mode 0600. If a file has a password and others may read the file, rplctl refuses it (design D14). This module
 does not load SQLAlchemy (D16).
@@ -35,7 +35,8 @@ def _has_lost_data(data: bytes) -> bool:
     """True if the file looks as if a power cut lost some of its content.
 
     Such a file is empty, or has zero bytes, or its end is missing. The end is missing if the file has no END_MARKER,
-    and ends within a line or with a full block of 4096 bytes. Editors do not leave such a file.
+    and ends within a line or with a full block of 4096 bytes. A file that an operator has edited does not look like
+    this.
     """
     is_cut = len(data) % _BLOCK == 0 or not data.endswith(b"\n")
     return not data or b"\0" in data or (is_cut and END_MARKER.encode() not in data)
@@ -171,7 +172,8 @@ class FileRepository(Generic[Info]):
         """Raise FieldError if the end of a file that rplctl wrote is missing.
 
         In a complete file, rplctl's section comes directly after the value lines, and END_MARKER ends the section. A
-        server's file has no such section. So a server's file that replaced rplctl's file is refused, too.
+        server's file has no such section. So if an operator replaces rplctl's file by a server's file, it is refused,
+        too. `rplctl import-info` reads such files.
         """
         if not self.synced_path.exists():
             return

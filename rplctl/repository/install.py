@@ -1,8 +1,8 @@
 """Create or upgrade the repository tables, through the alembic migrations (WL#2775 REQ-1: `CREATE TABLE IF NOT
 EXISTS`).
 
-Invariant: a second run changes nothing and deletes no row. Two processes that run this at the same time create only one
-set of tables.
+Invariant: a second run changes nothing and deletes no row. If two processes create the tables at the same time, there
+is only one set of tables.
 """
 
 from __future__ import annotations

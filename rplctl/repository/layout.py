@@ -5,9 +5,9 @@
     rplctl     the server's columns and rplctl's: Using_gtid … Master_id (UNIQUE), Gtid_executed
 
 The revision in migrations/versions that introduced a layout lists the columns, in the words of the servers' own
-scripts. These lists never change. They differ from the scripts in two points. Heartbeat is DOUBLE, because FLOAT is too
-inexact for 4294967.123. If a database lacks a type, the column has the nearest type that can store all values
-(`ColumnTypes`).
+scripts. These lists never change. They differ from the scripts of the servers in two points. Heartbeat is DOUBLE,
+because FLOAT is too inexact for 4294967.123. If a database lacks a type, the column has the nearest type that can store
+all values (`ColumnTypes`).
 
 Invariant: if the process is killed during a rebuild, the rebuild is complete or the next start repeats it. SQLite and
 PostgreSQL rebuild a table in the caller's transaction. On MySQL and MariaDB, DDL commits implicitly. So rplctl fills a

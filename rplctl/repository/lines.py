@@ -13,12 +13,16 @@
 The line `prepared: pos456 Xid<xid> relay=./relay-bin.000001 source=binlog.000003:12456 gtid=…` (WL#3970) comes after
 END_MARKER, because servers read no line there. Blanks and other special characters in names are percent-encoded.
 
-rplctl also reads these formats of other servers:
-    MySQL before 4.1.1   7 lines in master.info and 4 in relay-log.info, without a count
-    MySQL 5.6            23 and 7
-    MySQL 5.7            25 and 7, because the line with the channel is not counted
-    MySQL 8.0.x          26 to 33 in master.info
-    MariaDB 10.0 to 12   22 fixed lines, blank lines, keys in any order
+rplctl also reads the formats of other servers, which differ in the count in line 1:
+    server               master.info                  relay-log.info
+    MySQL before 4.1.1   7 lines without a count      4 lines without a count
+    MySQL 5.6            23                           7
+    MySQL 5.7            25                           7, because the line with the channel's name is not counted
+    MySQL 8.0.x          26 to 33                     up to 14
+    MariaDB 10.0 to 11   33, of which 22 have values  5
+    MariaDB 12           33, of which 22 have values  6, the last of them empty
+
+In master.info of MariaDB, the keys may be in any order after the counted lines.
 
 Line 23 distinguishes the vendors: MySQL writes 0 or 1, and MariaDB writes an empty line. Servers rewrite these files
 from the start and never truncate them. So the lines after the counted ones may be the tail of an older file. If a line

@@ -1,9 +1,10 @@
 """`rplctl_next_event`: a view on the target that shows the next event to execute, with one row per channel (WL#4621).
 
 SQL clients can read this view, which is the information schema of WL#4621. For a channel with a commit marker, the view
-reads the position of the marker. For other channels, it reads `slave_relay_log_info`. Both are committed together with
-the rows of the tables. So a reader always sees the position that belongs to the rows that it sees. With commit_mode=xa
-and a FILE, only the file has the position, and the view has no row for the channel.
+reads the position of the marker. For other channels, the view reads `slave_relay_log_info`. The marker, or the row of
+this table, is committed together with the rows of the replicated tables. So a reader always sees the position that
+belongs to the rows that it sees. With commit_mode=xa and a FILE, only the file has the position, and the view has no
+row for the channel.
 
 Invariant: the view never prevents a change of a table. It is dropped before one of its tables is rebuilt, and created
 again afterwards. If the account may not create views, there is no view.

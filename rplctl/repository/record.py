@@ -1,7 +1,7 @@
 """The differences between MasterInfo and RelayLogInfo for a repository: table, fields, error number and options.
 
-Each of the two has one object of the class `Record` with all differences, so that the repositories need no `if` for
-them. In WL#2775 only `Rpl_info_factory` knows both.
+For each of the two, one object of the class `Record` has all differences. So the code of the repositories need not
+distinguish MasterInfo and RelayLogInfo. In WL#2775, only `Rpl_info_factory` distinguishes them.
 """
 
 from __future__ import annotations

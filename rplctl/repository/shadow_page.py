@@ -75,8 +75,9 @@ class ShadowPageFile:
         self.open()
 
     def open(self) -> None:
-        """Open an existing file and read it. Raises FileNotFoundError if there is no file, and RplError 1872 if it is
-        damaged.
+        """Open an existing file and read it.
+
+        Raises FileNotFoundError if the file is missing, and RplError 1872 if it is damaged.
         """
         self.close()
         self._descriptor = open_plain(self.path, os.O_RDWR, follow=False)
@@ -141,7 +142,7 @@ class ShadowPageFile:
         self._clear_xid()
 
     def rollback(self) -> None:
-        """Discard the prepared record; the committed record is unchanged. The call is durable when it returns."""
+        """Discard the prepared record, and keep the committed record. The call is durable when it returns."""
         self._clear_xid()
         self._sync()
 

@@ -28,9 +28,9 @@ def open_records(
 ) -> RecordsAtOnce[Info]:
     """Open the records of the channels, and read each record once.
 
-    `configs`: the options of each channel by its name; they name FILE or TABLE. `reader`: returns the reader for the
-    target that these options name; it is called only for channels that use a TABLE. Raises TargetError if a target does
-    not answer, and the errors of `find`.
+    `configs`: the name of a channel → its options, which name FILE or TABLE. `reader`: returns the reader for the
+    target that the options of a channel name. It is called only for channels that use a TABLE. Raises TargetError if a
+    target does not answer, and the errors of `find`.
     """
     records = RecordsAtOnce(record, configs, reader)
     for name in configs:

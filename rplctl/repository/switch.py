@@ -53,8 +53,9 @@ FILE, TABLE = RepositoryKind.FILE, RepositoryKind.TABLE
 
 
 class SwitchAction(StrEnum):
-    """The action of a switch between FILE and TABLE. It depends on which of them have data, and on the wanted kind
-    (REQ-6).
+    """The action of a switch between FILE and TABLE (REQ-6).
+
+    The action depends on which of the two repositories have data, and on the wanted kind.
     """
 
     READ = "read"
@@ -114,11 +115,10 @@ def plan_switch(  # noqa: PLR0913 - the two repositories, the record and the wan
     wanted: RepositoryKind,
     to_come: RepositoryKind | None = None,
 ) -> SwitchPlan:
-    """Read both repositories, FILE and TABLE, and return the plan for a switch to the kind `wanted`. This changes
-    nothing.
+    """Return the plan for a switch to the kind `wanted`, after reading the FILE and the TABLE.
 
-    `repository`: a key of RECORDS. `to_come`: the kind of the repository into which an unfinished switch will still
-    write. This repository counts as one with data.
+    This function changes nothing. `repository`: a key of RECORDS. `to_come`: the kind of the repository into which an
+    unfinished switch will still write. This repository counts as one with data.
     """
     record = RECORDS[repository]
     file, table = (open_repository(record, kind, config, channel, engine) for kind in (FILE, TABLE))
@@ -184,8 +184,9 @@ def carry_out(  # noqa: PLR0913 - a switch needs all of them
 
     `store`: True to write the kind into rplctl.toml for this channel, as `switch-repo` does. A start passes False,
     because its options already name the kind. `has_applied`: returns True if an applier has already worked in the
-    target. In this case, the new file records its own position in `left_at`. Raises UsageError 3081 if a thread of the
-    channel runs, RepositoryConflict if both repositories have data, and RplError if the plan is out of date.
+    target. In this case, the new file gets the field `left_at`, which shows that the target has rows of the channel.
+    Raises UsageError 3081 if a thread of the channel runs, RepositoryConflict if both repositories have data, and
+    RplError if the plan is out of date.
     """
     with hold_lock(channel, "switch", LOCK_PATIENCE_S):
         if {lock_holder(channel, role) for role in ("receiver", "applier")} - {None, os.getpid()}:
@@ -229,10 +230,9 @@ def resume_switch(config: Config, channel: Channel, engine: Callable[[], Engine]
 def resolve_repositories(
     config: Config, channel: Channel, engine: Callable[[], Engine], has_applied: Callable[[], bool] = lambda: False
 ) -> Config:
-    """Give both repositories the kinds that the options name, when a thread starts (REQ-6). Return the resulting
-    options.
+    """Give both repositories the kinds that the options name, when a thread starts (REQ-6).
 
-    First, an interrupted switch is completed or undone. `has_applied`: see `carry_out`.
+    Return the resulting options. First, an interrupted switch is completed or undone. `has_applied`: see `carry_out`.
     """
     upgrade_tables(config, engine)
     config = resume_switch(config, channel, engine)
@@ -247,7 +247,7 @@ def resolve_repositories(
 
 
 def _fill_in_file(config: Config, channel: Channel, engine: Callable[[], Engine], record: Record[Any]) -> None:
-    """Write a record without data to the file if there is none. No access to the target is necessary for this."""
+    """Write a record without data to the file if the file has no record, without any access to the target."""
     file = open_repository(record, FILE, config, channel, engine)
     if file.stored() is None:
         file.flush(record.empty(channel.name), force=True)

@@ -82,8 +82,9 @@ class TableRepository(Generic[Info]):
         return info
 
     def stored(self) -> Info | None:
-        """Return the record, or None if there is no row, table or database file. A record that RESET cleared is
-        returned, too.
+        """Return the record. Return None if the row, the table or the database file is missing.
+
+        A record that RESET cleared is returned, too.
         """
         if is_file_missing(engine := self._open_engine()) or is_known_to_lack(engine, self._record):
             return None
@@ -236,8 +237,9 @@ class TableReader:
         return {str(row[key]).casefold(): row for row in found}
 
     def parsed(self, record: Record[Info], channel: str, row: Any) -> Info | None:
-        """Return the record in this row, or None if the row is None. Raises RplError 1201 (MasterInfo) or 1872
-        (RelayLogInfo) for an invalid value.
+        """Return the record in this row, or None if the row is None.
+
+        Raises RplError 1201 (MasterInfo) or 1872 (RelayLogInfo) for an invalid value.
         """
         return None if row is None else record_of_row(self._dialect, record, channel, row)
 

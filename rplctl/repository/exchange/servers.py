@@ -1,11 +1,16 @@
 """Write and read master.info and relay-log.info exactly as each server writes them, byte for byte.
 
-    server     master.info                                       relay-log.info
-    mysql-5.6  23 lines                                          count 7, 8 lines
-    mysql-5.7  25 lines                                          count 7, 9 lines (it does not count the channel's line)
-    mysql-8.0  33 lines                                          count 14, 15 lines
-    mariadb    22 lines (17, 19 empty, 20 is 0), 11 empty,       count 5, 6 lines
-               3 keys, END_MARKER
+    server     file            lines  count in line 1
+    mysql-5.6  master.info     23     23
+               relay-log.info  8      7
+    mysql-5.7  master.info     25     25
+               relay-log.info  9      7, because the line with the channel's name is not counted
+    mysql-8.0  master.info     33     33
+               relay-log.info  15     14
+    mariadb    master.info     33     33; then three lines `key=value` and END_MARKER
+               relay-log.info  6      5
+
+In master.info of MariaDB, line 17, line 19 and the lines 23 to 33 are empty, and line 20 is 0.
 
 These files have passwords in clear text. So the MasterInfo for the export must have its password in clear text, and the
 import returns a MasterInfo with such a password. If a format has no line for a setting, `InfoFiles.lost` names the

@@ -1,7 +1,8 @@
 """Import the positions of other replication tools as MasterInfo and RelayLogInfo without relay logs.
 
     Maxwell    a row of `maxwell.positions`        binlog_file, binlog_position, gtid_set
-    Debezium   the connector's offset, JSON        file, pos, gtids; `event`, `row`, `snapshot`: progress inside
+    Debezium   the connector's offset, JSON        file, pos, gtids; `event`, `row`: progress inside a transaction;
+                                                   `snapshot`: true until the first snapshot is finished
     Canal      conf/DESTINATION/meta.dat, JSON     clientDatas[].cursor.postion (sic): journalName, position, gtid
     Tungsten   a row of `trep_commit_seqno`        eventid `mysql-bin.000004:0000000000000123;-1`, last_frag
 
