@@ -70,7 +70,7 @@ def adopt_tables(target: Target, channel: str, position: BinlogPosition, catalog
 def is_there(target: Target, model: TableModel) -> bool:
     """True if the target has the table with the columns of the model.
 
-    Raises TargetError 1677 if it has other columns.
+    Raises TargetError 1677 if this table has other columns.
     """
     try:
         target.check_table(model)

@@ -46,9 +46,9 @@ def store_models(  # noqa: PLR0913 - changes of a statement
 ) -> None:
     """Store the models that are valid from `position` on, after a DDL statement. The caller's transaction commits them.
 
-    `models`: the new model of each changed table, or None for a dropped table. `databases`: the same for default
-    character sets. `moves`: the old and new names of tables that were renamed (new name None: dropped, replaced or
-    truncated).
+    `models`: the new model of each changed table, or None for a dropped table. `databases`: the new default character
+    set of each changed database, or None for a dropped database. `moves`: the old and new names of renamed tables. A
+    new name None means that the table was dropped, replaced or truncated.
 
     A table that was created empty has a mark (see `mark_made_empty`). The mark moves to the new name of a renamed
     table. It ends if the table is dropped, replaced or truncated, because the source then has none of the old rows.

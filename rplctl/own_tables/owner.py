@@ -1,8 +1,8 @@
 """The owner of a channel's rows in the target: one row per channel in the table rplctl_channel_owner.
 
 Invariant: everything that rplctl stores in a target under a channel's name belongs to the instance and the source in
-this row. This includes the position, models, states of copies, prepared transactions and decided batches. Only two can
-change the row: an applier of that instance, and an operator who gives the target to another instance.
+this row. This includes the position, models, states of copies, prepared transactions and decided batches. Only an
+applier of that instance, or an operator who gives the target to another instance, can change the row.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def owner_of(instance_id: str, place: str, master: MasterInfo | None) -> Owner:
 
 
 def read_owner(connection: Connection, channel: str) -> Owner | None:
-    """Return the owner of the channel's rows, or None if the target has no such row yet.
+    """Return the owner of the channel's rows. Return None if rplctl_channel_owner has no row for the channel.
 
-    In this case, no applier of this version of rplctl has worked with the target. Errors of the driver are not
+    Without such a row, no applier of this version of rplctl has worked with the target. Errors of the driver are not
     converted.
     """
     table = channel_owner(connection.dialect.name)

@@ -47,8 +47,9 @@ class StatementNote:
 
 
 def keep_note(connection: Connection, channel: str, note: StatementNote, *, is_first: bool = False) -> None:
-    """Store the note in place of the channel's previous one. `is_first`: True if there is no previous note
-    to delete.
+    """Store the note in place of the channel's previous one.
+
+    `is_first`: True if the channel has no previous note, so that no DELETE is necessary.
     """
     if not is_first:
         forget_note(connection, channel)
