@@ -7,11 +7,13 @@ The commit mode determines the order of the steps:
                                  the record; otherwise, it rolls back.
     mode transaction, marker     COMMIT, then events and record. After a crash between them, applier/log_bin appends the
                                  missing transactions from the relay logs.
-    no change of data            record, then COMMIT, because no relay log shows the skipped transactions
+    no change of data            The record, then COMMIT. After a crash between them, the next start commits. In the
+                                 other order, the relay logs would not show that transactions were skipped.
 
 Invariant: between two commits of the applier, the log's last record equals the target's committed position, or the log
-lacks exactly the transactions in `pending`. Relay logs past the record must not be purged. A failed write never makes a
-finished commit fail. The write is repeated before the next commit, and a second failure stops the applier.
+lacks exactly the transactions in `pending`. The relay logs after the position in the record must not be purged, because
+the missing transactions are read from them. A failed write never makes a finished commit fail. The write is repeated
+before the next commit, and a second failure stops the applier.
 """
 
 from __future__ import annotations
@@ -166,7 +168,11 @@ class BinaryLog:
         return self._opened().description
 
     def sync(self) -> bool:
-        """Sync the log before relay logs are purged. Return False while the log still needs the relay logs."""
+        """Sync the log before relay logs are purged.
+
+        Return False if the log lacks the transactions in `pending`. The relay logs must then be kept, because these
+        transactions are written from them.
+        """
         if self.pending is None and self._writer is not None:
             self._writer.sync()
         return self.pending is None

@@ -56,7 +56,8 @@ def logs_older_than(files: BinaryLogFiles, moment: float) -> list[str]:
 def remove_logs(files: BinaryLogFiles, names: Sequence[str]) -> list[str]:
     """Remove the named logs, and return the names of those that were removed.
 
-    The last log is not removed, and neither is any log from the first one on that a replica reads.
+    The last log is never removed. If a replica reads one of the logs, this log and all later logs are not removed,
+    either.
     """
     index = RelayLogIndex(files)
     with index.lock():
@@ -70,7 +71,7 @@ def remove_logs(files: BinaryLogFiles, names: Sequence[str]) -> list[str]:
 
 
 def unread(names: Sequence[str], files: BinaryLogFiles) -> list[str]:
-    """Return the names before the first log that a replica reads at the moment."""
+    """Return those of `names` that come before the first log that a replica reads at the moment."""
     return list(takewhile(lambda name: not _is_read(files, name), names))
 
 

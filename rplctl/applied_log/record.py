@@ -1,11 +1,11 @@
 """The position record: an event in the binary log that stores the position after the events before it.
 
 The record is an event of type IGNORABLE (28) with the ignorable flag, between transactions. Servers and their tools
-skip it. WL#5125 variant 1 stores "the positions along with the XID in the binary log", which this record does.
+skip it. So the log stores "the positions along with the XID in the binary log", as variant 1 of WL#5125 requires.
 
     19   header: rplctl's server id, the time of the last event before it, end_log_pos
     16   `rplctl-position` and a zero byte
-    n    JSON: xid, changes, before and after (relay log, offset, source's log, offset), gtid_executed after it
+    n    JSON: xid, changes, before and after (relay log, offset, source's log, offset), gtid_executed after the commit
     4    checksum, if the log has checksums
 
 Invariant: events after the last intact record of a log were never finished, and are truncated.

@@ -1,5 +1,4 @@
-"""Appends to the binary log. The writer extends the writer of the relay log, with other first events and another
-rotation.
+"""Appends to the binary log, with a subclass of the relay log's writer that begins and ends a file with other events.
 
     offset  content
     0       magic fe 62 69 6e
