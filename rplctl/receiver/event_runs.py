@@ -37,8 +37,9 @@ _GTID_LIST: Final = int(EventType.GTID_LIST)
 class EventFilter:
     """The rules for events that must not enter the relay log.
 
-    These are the events of some servers (this one, IGNORE_SERVER_IDS), and of domains that MariaDB's domain lists
-    exclude. `skipping` is true while the current group belongs to an excluded domain.
+    Events with the replica's own server id, or a server id in IGNORE_SERVER_IDS, do not enter. The same applies to
+    events of domains that MariaDB's domain lists exclude. `skipping` is true while the current group belongs to an
+    excluded domain.
     """
 
     def __init__(self, servers: Sequence[int], do_domains: Sequence[int] = (), ignored: Sequence[int] = ()) -> None:

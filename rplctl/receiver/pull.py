@@ -77,8 +77,8 @@ class Pull:
     ) -> None:
         """Prepare for the first batch: record the identity of the source, and find where the relay log continues.
 
-        By the identity, the next connection detects another server. With `resume`, the existing relay log continues if
-        this is possible.
+        The next connection compares the identity, to detect that it reads from another server. With `resume`, the
+        existing relay log continues if this is possible.
         """
         known = replace(info, uuid=source.uuid, master_server_id=source.server_id)
         if known != info:  # before the first event, so that a kill does not lose the source of the relay logs
@@ -125,7 +125,7 @@ class Pull:
     def rotate(self) -> None:
         """Begin the next relay log, and write MasterInfo (REQ-3 (i)).
 
-        The reason is the size of the relay log, FLUSH RELAY LOGS, or the space limit.
+        The caller does this because of the size of the relay log, FLUSH RELAY LOGS, or the space limit.
         """
         if self._is_open:
             with self._flusher.guard():  # an unfinished transaction moves, so MasterInfo must change
@@ -145,7 +145,8 @@ class Pull:
     def is_over_space_limit(self) -> bool:
         """True if the relay logs exceed `relay_log_space_limit`, so that the receiver must wait for the applier.
 
-        False if the applier must wait for the rows of a copy, because both would then wait for each other.
+        False if the applier must wait for the rows of a copy, because the receiver and the applier would then wait for
+        each other.
         """
         limit = self._config.relay_log_space_limit
         if not limit or relay_log_space(self._channel) <= limit:
@@ -179,7 +180,7 @@ class Pull:
     def _queue(self, batch: EventBatch, first: int) -> tuple[int, int]:
         """Append the events from `first` on, up to the next event that the receiver handles itself.
 
-        Return (number of the next event, number of appended events).
+        Return (index of the next event, number of appended events).
         """
         if not self._is_open:
             raise SourceError(
@@ -261,10 +262,10 @@ class Pull:
         self._flusher.force(self._position, self._writer)
 
     def _open_new(self, format_description: bytes) -> None:
-        """Begin a new relay log. Its first source position is the last one of the relay log before it.
+        """Begin a new relay log, at the source position at which the previous relay log ended.
 
-        If the source continues at another position, an artificial ROTATE to that position follows. So no reader misses
-        a file between two relay logs, or mistakes a position of one source for a position of another.
+        If the source continues at another position, an artificial ROTATE to that position follows. So a reader sees
+        that no relay log is missing before this one, and from where the positions of another source apply.
         """
         begins = self._continues_at if self._continues_at.log_name else self._position
         self._writer.open_new(begins, format_description)
@@ -355,12 +356,12 @@ class MasterInfoFlusher:
 
 
 def known_log(info: MasterInfo, recovered: RecoveryResult) -> bytes:
-    """Return the FORMAT_DESCRIPTION of the source's log that has the next event, or b'' to compare nothing.
+    """Return the FORMAT_DESCRIPTION of the source's log that has the next event, for `refuse_rewritten_log`.
 
-    The time at which a log began identifies the log, because RESET MASTER reuses the names. The source itself refuses a
-    position after the new log's end (1236). But it would silently continue from a position inside the new log, in the
-    middle of other transactions. The time (resolution: a second) is compared only without GTIDs, and only if the relay
-    log ends with a complete transaction at the position.
+    RESET MASTER gives a new log the name of an old one, so only the time at which a log began identifies the log. The
+    source itself refuses a position after the new log's end (1236). But it would silently continue from a position
+    inside the new log, in the middle of other transactions. Return b'' to compare nothing: with GTIDs, or if the relay
+    log does not end with a complete transaction at the position.
     """
     by_gtid = info.enabled_auto_position or info.using_gtid != 0
     return b"" if by_gtid or recovered.needs_new_relay_log else recovered.format_description
@@ -370,7 +371,7 @@ def refuse_rewritten_log(known: bytes, sent: bytes, position: BinlogPosition) ->
     """Raise SourceError 1236 if the source has begun the log again since the last dump.
 
     `known` is the FORMAT_DESCRIPTION of the log in the last dump, and `sent` the one in the dump from `position` on.
-    They must have the same time. If `known` is b'', nothing is compared.
+    The log must have begun at the same time in both (resolution: a second). If `known` is b'', nothing is compared.
     """
     if not known or position.log_pos <= FIRST_EVENT_POSITION:
         return

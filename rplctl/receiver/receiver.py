@@ -122,7 +122,7 @@ class Receiver:
     def _copy(self) -> None:
         """Run the cloner, which reads tables for `rplctl clone`, when there are tables to copy.
 
-        Most channels never import it.
+        Most channels never copy tables, so the code of the cloner is imported only for a copy.
         """
         while not self._ended.wait(COPY_POLL_S):
             if self._channel.clone_plan.exists():

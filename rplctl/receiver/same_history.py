@@ -1,11 +1,12 @@
 """Check that a source has not begun a new history of its log, before a channel with GTIDs begins a new dump.
 
 After RESET MASTER, or after a restore that lost the last transactions, a server gives the same GTIDs to other
-transactions. A dump by GTID would continue among these other transactions. Each start of a server begins a new log. So
-the logs of such a server began at other times, or they end before the received position.
+transactions. A dump by GTID would continue among these other transactions. But each start of a server, and RESET
+MASTER, begin a new log. So on such a server, the log with the received position began at another time, or ends before
+this position.
 
-Therefore a second dump requests the received position. The time at which the log of this position began (resolution: a
-second) must be the same as before, as for a channel without GTIDs.
+Therefore the receiver first requests a dump by position, from the received position on. The log of this position
+(resolution: a second) must have begun at the same time as before. The dump by GTID begins after this check.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Run the receivers of several channels in one process (`start --shared-session`), with one thread per channel.
 
-A process costs each receiver 50 MB, and a thread a few. The threads share nothing: each channel has its own connection,
-lock, status and log. SIGTERM stops channels, and SIGHUP begins their next relay logs. A channel can name this process
-in a file (Channel.asked_path). Then a signal is only for the channels with such a file, otherwise for all channels.
-Invariant: the end of one channel ends no other. The process ends with its last channel.
+A process for each receiver needs 50 MB, and a thread needs only a few MB. The threads share nothing: each channel has
+its own connection, lock, status and log. SIGTERM stops channels, and SIGHUP begins their next relay logs. Before a
+command sends a signal for some of the channels, it writes a file for each of them (Channel.asked_path). A signal
+without any such file is for all channels. Invariant: the end of one channel ends no other. The process ends with its
+last channel.
 """
 
 from __future__ import annotations
