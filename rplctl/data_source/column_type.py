@@ -1,11 +1,16 @@
 """Choose the type that a column of a table has in Spark's DataFrame.
 
-    TINYINT … BIGINT           the smallest type that has all its values; BIGINT UNSIGNED decimal(20,0)
-    BIT                        bigint; BIT(64) decimal(20,0)
-    DECIMAL                    decimal(p,s); string beyond 38 digits
-    DATE, DATETIME, TIMESTAMP  date, timestamp_ntz, timestamp (UTC)
-    TIME                       interval day to second, because it exceeds 24 hours
-    CHAR … TEXT, ENUM, SET, JSON, UUID, INET4, INET6   string;   BINARY … BLOB, GEOMETRY, VECTOR   binary
+    TINYINT … BIGINT                 the smallest type that has all values of the column
+    BIGINT UNSIGNED, BIT(64)         decimal(20,0)
+    BIT                              bigint
+    DECIMAL                          decimal(p,s), or string beyond 38 digits
+    DATE                             date
+    DATETIME                         timestamp_ntz
+    TIMESTAMP                        timestamp (UTC)
+    TIME                             interval day to second, because a TIME can exceed 24 hours
+    CHAR … TEXT, ENUM, SET           string
+    JSON, UUID, INET4, INET6         string
+    BINARY … BLOB, GEOMETRY, VECTOR  binary
 
 Invariant: the type can have every value of the column, except invalid dates (decode/arrow.py).
 """

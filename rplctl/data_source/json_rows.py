@@ -20,7 +20,10 @@ from rplctl.event.values import decode_column
 
 
 def dict_rows(rows: TableRows, images: Ints) -> Iterator[dict[str, Any] | None]:
-    """Yield the row in each of the images with the numbers `images`, as {column name: value}. Number -1 gives None."""
+    """Yield the row in each of the images with the indexes `images`, as {column name: value}.
+
+    The index -1 stands for a missing image, and gives None.
+    """
     names = [column.name for column in rows.model.columns[: len(rows.formats)]]
     columns = [decode_column(rows.images, images, number, fmt) for number, fmt in enumerate(rows.formats)]
     held = rows.images.cell_start[images] != NOT_IN_IMAGE

@@ -2,7 +2,8 @@
 
 The option `path` is mysql://USER@HOST:PORT. The folder is `spool`/HOST_PORT/FIRST_LOG. It has the logs from the first
 to the last needed one, byte for byte as on the source. Spark calls the functions for schema, partitions and offsets in
-separate processes, which share the folder. Only one process at a time appends, the one with the lock.
+separate processes, which share the folder. Only the process that holds the lock of the folder appends events to the
+copies.
 
 Invariant: a log is begun only when the log before it is complete. So a kill can only truncate the last log. The next
 copy continues after the last complete event of this log, if the server still has the same log.
@@ -114,7 +115,7 @@ def is_on(given: Mapping[str, str], name: str) -> bool:
 def _own_spool() -> Path:
     """Return this account's spool folder in the folder for temporary files, and create it if it is missing.
 
-    Raises UsageError if another account created this name first.
+    Raises UsageError if another account has created a folder of this name before.
     """
     folder = Path(tempfile.gettempdir()) / f"rplctl-binlog-{os.getuid()}"
     private_folder(folder)
@@ -125,7 +126,10 @@ def _own_spool() -> Path:
 
 
 class LiveLogs:
-    """The copies of a live server's logs, from the log `first` on. '' is the source's oldest log."""
+    """The copies of a live server's logs, from the log `first` on.
+
+    If `first` is '', the copies begin with the oldest log of the server.
+    """
 
     def __init__(self, server: LiveServer, first: str = "") -> None:
         self._server, self._first = server, first
@@ -264,7 +268,8 @@ class LiveLogs:
     def _append(self, events: Bytes) -> None:
         """Append consecutive events of the log.
 
-        An event that the server did not send is replaced by an ignorable event.
+        If the server did not send some bytes of the log before them, an ignorable event of this size is appended first.
+        So all events have the same offsets as in the server's log.
         """
         first = parse_header(events[:HEADER_LENGTH].tobytes())
         gap = (first.end_log_pos - first.event_length - self._place.log_pos) % _WRAP if first.end_log_pos else 0

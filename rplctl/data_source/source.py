@@ -1,15 +1,19 @@
 """Implement the functions that Spark calls for `spark.read.format("binlog").option("path", …)`, and `readStream`.
 
-With the option table, `before` and `after` are structs of the table's columns. Without it, they are JSON, for all
-tables:
+With the option `table`, `before` and `after` are structs of the table's columns. Without this option, `before` and
+`after` are JSON, and the rows are from all tables. These are the columns of the DataFrame:
 
-    op            insert, update, delete; ddl, truncate, drop; statement: it changed rows without row events
-    log, pos      the start of the event;  row_number  the row's number within the event
-    gtid          the transaction's GTID ('' without one);  end_log, end_pos  the end position of the transaction
-    ts            the start time of the statement on the source
+    op                insert, update, delete, ddl, truncate, drop, or statement (it changed rows without row events)
+    log, pos          the start of the event
+    row_number        the index of the row within the event
+    gtid              the transaction's GTID; '' without GTIDs
+    end_log, end_pos  the end position of the transaction
+    ts                the start time of the statement on the source
     database, table   the names of the table
-    before, after     the row; null if there is none;  is_partial  an image lacks columns (binlog_row_image)
-    statement     the text of DDL
+    before            the row before the change, or null if there is no such row
+    after             the row after the change, or null if there is no such row
+    is_partial        true if an image lacks columns (binlog_row_image)
+    statement         the text of DDL
 
 An offset of a stream is {"log", "pos"}, the end of a transaction. Every change is returned once, even after a kill.
 """

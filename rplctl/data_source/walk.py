@@ -409,5 +409,5 @@ class LogWalk:
 
 
 def _before(scan: GroupScan, number: int) -> BinlogPosition:
-    """Return the source position at the start of the transaction `number`."""
+    """Return the source position at the start of the transaction with the index `number`."""
     return scan.source_position(number - 1) if number else scan.first_source
