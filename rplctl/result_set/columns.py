@@ -2,8 +2,9 @@
 
 The session must have executed the statement `SESSION`. It sets `character_set_results=NULL` (text in its column's
 charset), `time_zone='+00:00'`, and a sql_mode without PAD_CHAR_TO_FULL_LENGTH and ANSI_QUOTES. Invariant: each format
-has the layout that a current server writes into a table map, even for old columns. `event.column.cell_layout` checks it
-on creation. JSON is read as text: typed values within a document are lost, as in every dump.
+has the layout that a current server writes into a table map, even for old columns. `event.column.cell_layout` checks
+this layout when a SelectedColumn is created. JSON is read as text: typed values within a document are lost, as in every
+dump.
 """
 
 from __future__ import annotations

@@ -127,9 +127,10 @@ def put_date(data: Any, start: Any, length: Any, out: Any, at: Any) -> Any:
 
 @lean_kernel
 def _put_moment(out: Any, at: Any, value: Any, micros: Any, digits: Any, size: Any, sign: Any) -> Any:
-    """Write a date or time as one big-endian number: `value`, then the fraction, plus an offset.
+    """Write a date or time as one big-endian number: an offset, plus `value` followed by the bits of the fraction.
 
-    `sign` is the offset as a number without a fraction. If `sign` is negative, the value is subtracted from the offset.
+    `sign` is the offset without the bits of the fraction. For a TIME, a row event has such an offset, so that negative
+    values sort before positive ones. If `sign` is negative, `value` and the fraction are subtracted from the offset.
     Return False if the fraction has more digits than the column.
     """
     width = (digits + 1) // 2

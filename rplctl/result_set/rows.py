@@ -7,8 +7,8 @@
 Invariant: a cell is inside its row, and the last cell ends at the end of the row. Otherwise, BinlogFormatError is
 raised. No length from a server or a file is trusted.
 
-The bytes of the images are the packets themselves. If cells are converted, the bytes are a copy of the packets, and
-after it the converted cells of all rows. A row of several packets is a batch of its own, and is copied without the
+The bytes of the images are the packets themselves. If cells are converted, the bytes are a copy of the packets,
+followed by the converted cells of all rows. A row of several packets is a batch of its own, and is copied without the
 packet headers.
 """
 
@@ -279,7 +279,7 @@ def _walk_row(
 def walk(data: Any, size: Any, is_split: Any, shape: Any, out: Any, starts: Any, lengths: Any) -> Any:
     """Write the images of the rows in data[:size], which are packets or the payload of one row.
 
-    Return -1, or the number of the first row that cannot be read.
+    Return -1 if all rows can be read, or the index of the first row that cannot be read.
     """
     p = 0
     extra = 0

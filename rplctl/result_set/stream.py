@@ -80,7 +80,8 @@ class RowStream:
 def step_over(piece: Any, state: Any) -> Any:
     """Skip the rows in one part of the stream.
 
-    Return the length of the part, _BAD, or _END minus the offset of the end packet's payload.
+    Return the length of the part if it has only rows, and _BAD if it has an invalid packet. If it has the end packet,
+    return _END minus the offset of this packet's payload. `state`: the place in the stream, which the call updates.
     """
     at = 0
     while at < len(piece):
