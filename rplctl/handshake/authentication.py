@@ -226,7 +226,7 @@ PLUGINS: dict[str, type[Plugin]] = {
 
 
 def plugin_for(name: bytes | str, connection: Any) -> Plugin | None:
-    """Return the plugin with this name for the connection, or None if the table does not have it.
+    """Return the plugin with this name for the connection. Return None if the name is not in PLUGINS.
 
     A server that requests an unknown plugin gets no answer.
     """
