@@ -1,7 +1,7 @@
 """A recorded source for `rplctl demo`: the binary logs of a small shop, and the final contents of its tables.
 
-tests/tools/record_demo.py recorded it from a real MariaDB server. The recording is package data, so the demo needs no
-server. Invariant: `source_state()` describes only the end of the last recorded binary log.
+tests/tools/record_demo.py recorded the logs and the contents from a real MariaDB server. The recording is package data,
+so the demo needs no server. Invariant: `source_state()` describes only the end of the last recorded binary log.
 
 crash_log  a second recording, whose states `crash-test` compares with the target
 checksum   a checksum of a table that is equal in every database

@@ -1,7 +1,8 @@
-"""Read the recorded states of the source for `rplctl crash-test`. Its log is also recorded (demo/crash).
+"""Read the recorded states of a source, with which `rplctl crash-test` compares the target.
 
-tests/tools/record_crash_log.py recorded both. Invariant: `states()` comes from the source itself. After each
-transaction, it has the position and a digest of all rows. So a target can be compared at any position that it reports.
+tests/tools/record_crash_log.py recorded these states and the source's log (demo/crash). Invariant: the source itself
+computed the states. `states()` returns a position and a digest of all rows for each transaction. So a target can be
+compared at any position that the target reports.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ def states() -> list[State]:
 
 
 def states_without_statements() -> list[State]:
-    """Return the states before the first statement, for a target that cannot execute statements."""
+    """Return the states before the first transaction that was logged as a statement.
+
+    A target that cannot execute statements reaches only these states.
+    """
     found = states()
     return found[: next(n for n, state in enumerate(found) if state.kind == "statement")]
 
