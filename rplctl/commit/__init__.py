@@ -4,7 +4,7 @@ A commit passes through these files in this order:
 
 position_store    chooses where the position is stored, per commit mode (design D3)
 belonging         checks that the target belongs to position and instance (D29)
-written_source    the local record of the source in the target's owner row
+written_source    records on this host the source in the target's owner row
 step              the positions before and after a commit
 transaction       one transaction that moves the position, applies and commits, with crash points
 noted             executes a statement with an implicit commit exactly once (D28)

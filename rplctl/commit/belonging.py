@@ -10,8 +10,8 @@ The result is one of these states:
 Invariant: in a target that is not `ready`, nothing is applied and no position moves. The check needs to know whether an
 applier of this channel has ever committed. If the position is in a FILE, the field `left_at` of this FILE shows it,
 because the applier writes the marker before this field. Without a stored position, the applier's last status shows it.
-RESET and CHANGE MASTER remove this status. A position that the operator has set needs no marker until something is
-committed.
+RESET and CHANGE MASTER remove this status. If the operator has set the position, the marker may be missing until the
+first commit.
 
 The channel's row in rplctl_channel_owner (own_tables/owner.py) says to which instance and source its rows belong. Rows
 without an owner are from an older rplctl, and this instance adopts them. The owner's source must be one of these two:
@@ -306,7 +306,7 @@ def _of_another(channel: Channel, owner: Owner, ours: Owner) -> Belonging:
 
 
 def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owner], *, by_gtid: bool) -> Belonging:
-    """Return the result for rows that belong to this instance, but neither to its present source nor to its last one.
+    """Return the result for rows of this instance that are from neither the present nor the last source of the channel.
 
     `owners`: the owner in the target, and the one that this instance would write. `by_gtid`: True if the channel uses
     GTIDs.

@@ -56,8 +56,8 @@ class MarkerPositionStore(PositionStore):
     def open(self) -> RelayLogInfo:
         """Choose the position from file and marker, store it in both, and return it.
 
-        Also set the marker's column File_in_step to false, because from now on the two may differ. An orderly stop
-        (`close`) sets it to true.
+        Also set the marker's column File_in_step to false, because from now on the file and the marker may differ. An
+        orderly stop (`close`) sets it to true.
         """
         if self._is_new():
             return self._begun()
@@ -116,9 +116,9 @@ class MarkerPositionStore(PositionStore):
         self._flush(new, force=force or self._repository.kind is RepositoryKind.TABLE)
 
     def close(self, last: RelayLogInfo) -> None:
-        """Write the last position to the file, and record in the marker that both are equal (File_in_step true).
+        """Write the last position to the file, and set the marker's column File_in_step to true.
 
-        If another connection locks the marker's row for too long, the record is omitted. The next start then chooses
+        If another connection locks the marker's row for too long, the column is not set. The next start then chooses
         the position as after a crash.
         """
         self._flush(last, force=True)

@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 class PerTablePositionStore(PositionStore):
     """The position store of mode per-table, which also writes each decided batch to the lake's tables.
 
-    `own`: the store of mode transaction or marker that stores the position itself in the internal tables.
-    `unfinished`: the batch that is decided, but not yet in all its tables; else None.
+    `own`: the position store of mode transaction or marker, which stores the channel's position. `unfinished`: the
+    batch that is decided, but not yet in all its tables; else None.
     """
 
     mode = CommitMode.PER_TABLE

@@ -76,10 +76,11 @@ def resolve_prepared(
 ) -> None:
     """Commit the prepared transactions that a participant has decided, and roll back all others.
 
-    First the target's transactions are resolved, then the prepared positions of the participants. `logged`: the name of
-    the last transaction in the binary log; None if no binary log is written. If there is a log, its record decides, not
-    the participant (WL#5125 8). So a prepared position whose transaction is not in the log is rolled back, while the
-    target still has the transaction. The work may be interrupted and repeated, because the decision is removed last.
+    `logged`: the name of the last transaction in the binary log; None if no binary log is written. If there is a log,
+    its record decides, not the participant (WL#5125 8). So a prepared position whose transaction is not in the log is
+    rolled back first. Then the target's transactions are committed or rolled back. At last, the decided positions are
+    committed. The work may be interrupted and repeated, because a decision is removed after its transaction is
+    committed.
     """
     decisions = {participant: participant.recover() for participant in participants}
     prepared = verbs.prepared_xids(engine, prefix)
@@ -147,7 +148,9 @@ def terminate_predecessor(channel: Channel, engine: Engine) -> None:
 
 
 def two_phases_for(config: Config, engine: Engine) -> list[str]:
-    """Return messages about settings of the target that weaken two-phase commit. An option must request this commit.
+    """Return messages about settings of the target that weaken two-phase commit.
+
+    Called only if an option requests two-phase commit.
 
     Raises ConfigError if the target does not support two-phase commit, and TargetError if the target reports an error.
     """

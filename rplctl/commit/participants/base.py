@@ -84,7 +84,8 @@ class PositionParticipant(ABC):
     def close(self, last: RelayLogInfo) -> None:
         """Store the position `last` in the repository at an orderly stop.
 
-        After this call, the repository alone has the position, and other storage of the participant is removed.
+        After this call, only the repository has the position. Another file of the participant, for example the
+        shadow-page file, is removed.
         """
 
 
