@@ -12,7 +12,7 @@ table of the target, which is called the stage. Then rplctl executes one transac
 
 A is after L, and the relay log has everything up to A. So a row that changes all the time can be repaired, too. The
 source never waits, and the applier waits at most for this transaction. If the log does not show a row at A (DDL,
-statements, partial images without a row), the key is tried again.
+statements, partial images without a row), the key of this row is tried again.
 
 In mode xa, the target has no row with the position, so the applier cannot be made to wait. Then all keys that were
 changed after L are tried again, and a change during the transaction rolls it back.
@@ -274,7 +274,7 @@ class Repairer:
             out.statements.append(shown_statement(sql, pair, fault.key, fault.row, fault.columns))
 
     def _follow(self, staged: _Staged) -> None:
-        """Apply the relay log's changes up to the target's position to the source's rows, here and in the stage.
+        """Apply the relay log's changes up to the target's position to the source's rows, in `staged` and in the stage.
 
         The caller has locked the position, so it does not move meanwhile.
         """

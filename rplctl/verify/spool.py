@@ -100,7 +100,7 @@ def suspects(source: Spool, target: Spool, part: int) -> list[Key]:
 
 
 def uneven(source: Spool, target: Spool, part: int) -> set[int]:
-    """Return the hashes of rows in a table without a key that one side has more often than the other."""
+    """Return the hashes of the rows that one side has more often than the other side, in a table without a key."""
     ours, theirs = (_counts(side.hashes(part)[:, 1]) for side in (source, target))
     return {value for value in ours.keys() | theirs.keys() if ours.get(value) != theirs.get(value)}
 
