@@ -46,7 +46,7 @@ def honouring_stop(is_stopping: Callable[[], bool]) -> Iterator[None]:
 
 
 def until_answered(ask: Callable[[], Answer]) -> Answer:
-    """Call `ask`, which queries the target, until it raises no transient error, and return its result.
+    """Call `ask`, which queries the target, until the call raises no transient error, and return the result of `ask`.
 
     Raises InDoubt if `ask` raises a permanent error, if the applier is to stop, or after `ASKED_FOR_S` seconds.
     """

@@ -4,7 +4,7 @@ The result is one of these states:
 
     ready               nothing was committed yet, or the target has the rows that belong to the position
     target_lost         an applier of this channel has committed, but the target has neither the channel's marker nor
-                        its position in a TABLE
+                        the channel's position in a TABLE
     target_of_another   the channel's rows in the target belong to another instance, or to another source
 
 Invariant: in a target that is not `ready`, nothing is applied and no position moves. The check needs to know whether an
@@ -18,9 +18,9 @@ without an owner are from an older rplctl, and this instance adopts them. The ow
 
     the channel's present source        the same server, at the same address or with the same UUID
     the source that this instance       the channel's source has changed since. With GTIDs, this is a failover. But the
-    wrote last (written_source.py)      target must not lack GTIDs that a FILE has as executed.
+    wrote last (written_source.py)      target must not lack GTIDs that the FILE has as executed.
 
-Any other source means that the target was restored from a backup, or that a copy of this instance uses it.
+Any other source means that the target was restored from a backup, or that a copy of this instance uses the target.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ crash there.
 
     1 each branch: XA START or BEGIN; the first: compare-and-swap of the position
     2 each branch: the changes of its tables
-    3 each branch: PREPARE                          the next start undoes it: crash_commit_after_prepare
-    4 row of rplctl_branches: the batch's name      this decides; the next start finishes it: crash_commit_after_log
+    3 each branch: PREPARE                          the next start rolls back: crash_commit_after_prepare
+    4 row of rplctl_branches: the batch's name      this decides; the next start commits: crash_commit_after_log
     5 each branch but the first: COMMIT             crash_commit_between_engines
     6 the first: COMMIT, the position with it       crash_commit_before_unlog, crash_commit_after
 
@@ -224,9 +224,10 @@ class Branches:
         return f"{self._prefix}{self._batch}.{number}"
 
     def _each(self, steps: Mapping[int, Callable[[], None]]) -> None:
-        """Run the steps at the same time, and wait until all have ended. `steps`: the number of a branch → its step.
+        """Run the steps at the same time, and wait until all have ended.
 
-        Raises the error of the step that failed first.
+        `steps`: the number of a branch → the function to run for this branch. Raises the error of the step that failed
+        first.
         """
         begun = [self._threads.submit(copy_context().run, step) for step in steps.values()]
         failures = [error for step in as_completed(begun) if (error := step.exception()) is not None]

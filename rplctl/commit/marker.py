@@ -9,8 +9,8 @@ At a start, the file and the marker may have different positions. One of these r
 
 * The file has an earlier position: A crash came after COMMIT, before the file was written. The marker's position is
   used.
-* The file was edited after an orderly stop, at which both had the same position: The file's position is used, because
-  WL#5125 honours files that were edited by hand.
+* The file was edited after an orderly stop, at which file and marker had the same position: The file's position is
+  used, because WL#5125 honours files that were edited by hand.
 * The file has the position `left_at`, but the marker has another one: The target or the file is from a backup. The
   marker's position is used, because it is as old as the rows.
 * The file has a later position after a stop that was not orderly: No crash causes this. The marker's position is used.
@@ -177,7 +177,7 @@ def read_marker(connection: Connection, channel: str) -> tuple[RelayLogInfo | No
 
 
 def valid_position(info: RelayLogInfo, marker: RelayLogInfo, in_step: bool) -> RelayLogInfo:
-    """Return `info`, the record in the file, with the valid position: the file's or the marker's.
+    """Return `info`, the record in the file, with the valid position: that of the file or that of the marker.
 
     `in_step`: the marker's column File_in_step. A warning is logged if the file has a later position than the marker.
     """

@@ -16,7 +16,7 @@ current ones:
 
 If the target has answered the statement and the transaction fails later, the note says how many events are committed.
 In mode xa, the position is not part of the target's transaction. The note in this transaction then says that the whole
-transaction is committed, and it is removed after the position has moved.
+transaction is committed. The note is removed after the position has moved.
 
 In these cases, the definitions do not show the outcome, and the channel stops after a crash:
 
@@ -296,7 +296,8 @@ class StatementNotes:
         self._kept, self._has_row, self._is_known = None, False, True
 
     def failed(self) -> None:
-        """Write to the note how many events of the transaction are committed, although the rest is rolled back.
+        """Write to the note how many events of the transaction are committed, although its other events are rolled
+        back.
 
         Called after the rollback. If the target does not answer, the old note remains.
         """

@@ -239,7 +239,7 @@ def opened(store: PositionStore, channel: Channel) -> RelayLogInfo:
 
 
 def name_source(store: PositionStore, config: Config, channel: Channel, engine: Engine) -> None:
-    """Add the source's identity to the channel's row in rplctl_channel_owner, if the row has none yet.
+    """Add the source's identity to the channel's row in rplctl_channel_owner, if the row has no identity yet.
 
     At the first start, the applier writes the row before the receiver has connected, so the source is still unknown.
     Raises TargetError if the target reports an error.

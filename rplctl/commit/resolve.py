@@ -150,9 +150,8 @@ def terminate_predecessor(channel: Channel, engine: Engine) -> None:
 def two_phases_for(config: Config, engine: Engine) -> list[str]:
     """Return messages about settings of the target that weaken two-phase commit.
 
-    Called only if an option requests two-phase commit.
-
-    Raises ConfigError if the target does not support two-phase commit, and TargetError if the target reports an error.
+    Called only if an option requests two-phase commit. Raises ConfigError if the target does not support two-phase
+    commit, and TargetError if the target reports an error.
     """
     verbs = verbs_for(config, engine.dialect.name)
     if config.commit_mode == "xa":

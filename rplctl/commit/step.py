@@ -62,7 +62,7 @@ class PositionStore(ABC):
     def open(self) -> RelayLogInfo:
         """Recover from a crash if necessary, and return the position from which the applier starts.
 
-        Raises NotConfigured if no position is stored, and RplError 1201 if its record is damaged.
+        Raises NotConfigured if no position is stored, and RplError 1201 if the stored record is damaged.
         """
 
     @abstractmethod

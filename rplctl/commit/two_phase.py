@@ -3,8 +3,8 @@
 In this mode, the position is stored outside the target's transactions. The object that stores it is called a
 participant (participants/). The right column shows the crash points, and the effect of a crash there.
 
-    1 XA START … changes … XA PREPARE        the next start undoes it: crash_commit_before, crash_commit_after_prepare
-    2 position prepared, durable             this decides; the next start finishes it: crash_commit_after_log
+    1 XA START … changes … XA PREPARE        the next start rolls back: crash_commit_before, crash_commit_after_prepare
+    2 position prepared, durable             this decides; the next start commits: crash_commit_after_log
       with `log_bin`: then binary log        the record in this log decides, whatever the position says (WL#5125 8)
     3 XA COMMIT                              crash_commit_between_engines, crash_commit_before_unlog
     4 position committed                     crash_commit_after
@@ -13,7 +13,7 @@ Invariant: before a start applies anything or moves the position, it resolves ea
 (resolve.py). It commits the transaction that a participant's `recover` names, and rolls back the others. It never
 changes a transaction with another prefix. An error after step 2 does not undo the transaction. It is finished on
 another connection, at the latest by the next start. Some batches have no prepare (`commit_after`): DDL, changes of
-nontransactional tables, and batches without changes. Their position is written after them.
+nontransactional tables, and batches without changes. The position of such a batch is written after its changes.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class XaPositionStore(PositionStore):
     def open(self) -> RelayLogInfo:
         """Return the position that the participant has stored.
 
-        If the channel used mode `marker` before, the target may still have its marker. The position is then chosen from
-        both, by the rules of mode `marker` (marker.py), and the marker is removed.
+        If the channel used mode `marker` before, the target may still have its marker. The rules of mode `marker`
+        (marker.py) then choose the marker's position or the participant's. After that, the marker is removed.
         """
         info = self.participant.open()
         with mapped_errors(self._engine.dialect.name), self._engine.connect() as connection:

@@ -1,8 +1,9 @@
 """Defines the interface of a participant, which stores the channel's position in two-phase commit (WL#3970).
 
 First the target prepares the transaction, then the participant prepares the new position. As soon as the prepared
-position is durable, the transaction counts as committed. If a binary log is written, its record decides instead. At the
-next start, the transaction that `recover` names is committed, and other prepared transactions are rolled back.
+position is durable, the transaction counts as committed. If a binary log is written, the record in this log decides
+instead. At the next start, the transaction that `recover` names is committed, and other prepared transactions are
+rolled back.
 
 Invariant: only `commit` and `commit_by_xid` move the position, to the prepared log name *and* offset (the draft of
 WL#3970 kept the old name). `rollback` is for a stopped or failed transaction, and does not move the position. The
@@ -29,7 +30,7 @@ class PositionParticipant(ABC):
         self._repository = repository
 
     def open(self) -> RelayLogInfo:
-        """Return the RelayLogInfo with the committed position, after a start has resolved the prepared one."""
+        """Return the RelayLogInfo with the committed position, after a start has resolved the prepared position."""
         return self._repository.read()
 
     @abstractmethod

@@ -1,8 +1,8 @@
 """Stores the prepared position in the file relay-log.info, as a line `prepared:` after the record.
 
-Each change replaces the whole file. `prepare` needs two fsyncs, for the file and its name. `commit` needs none, so the
-last durable file may still have the line `prepared:` after a commit. If the target no longer has the prepared
-transaction at the next start, the transaction was committed.
+Each change replaces the whole file. `prepare` needs two fsyncs, one for the file and one for its name in the folder.
+`commit` does no fsync, so the last durable file may still have the line `prepared:` after a commit. If the target no
+longer has the prepared transaction at the next start, the transaction was committed.
 """
 
 from __future__ import annotations
