@@ -47,7 +47,7 @@ def moved_rows(
 
 
 def _changes(rows: TableRows, keys: list[Key], pair: Pair) -> Iterator[tuple[Key, Key, RowSet | None]]:
-    """Yield each change as three values: the key before it, the key after it, and the values that it sets.
+    """Yield each change as three values: the key before the change, the key after the change, and the new values.
 
     A key is () if the row does not exist before or after the change. The values are None for a DELETE.
     """

@@ -4,7 +4,7 @@ This module also finds the log position of the rows in the folder. Invariant: no
 The temporary server recovers as after a crash, but it cannot reach the original files:
 
 * The copy contains files in place of symbolic links, and no relay logs.
-* The index of its binary logs names only files in the copy.
+* The index of the copied binary logs names only files in the copy.
 * A folder with a tablespace in another place is refused.
 
 The temporary server listens on a socket that only this user can reach.

@@ -79,7 +79,7 @@ class Progress:
         """Write the report to these paths, and discard the progress.
 
         `is_whole`: True if this verify compared all tables of the channel. If it is False, the report keeps the time of
-        the last verify that did. Raises OSError if a report cannot be written.
+        the last verify that compared all tables. Raises OSError if a report cannot be written.
         """
         assert self.header is not None
         verified = self.header.time if is_whole else last_verified(self._report)

@@ -15,12 +15,12 @@ source never waits, and the applier waits at most for this transaction. If the l
 statements, partial images without a row), the key of this row is tried again.
 
 In mode xa, the target has no row with the position, so the applier cannot be made to wait. Then all keys that were
-changed after L are tried again, and a change during the transaction rolls it back.
+changed after L are tried again, and a change during the transaction rolls the transaction back.
 
 Invariant: a row is written only while the target is at a position for which the stage has the source's row. So the
 applier need not stop. If a repair is killed, each of its transactions is either committed or rolled back. Foreign keys
-are not checked, because the source's rows already include their effects. If they must be checked, the caller excludes
-tables whose rows cascade to others.
+are not checked, because the source's rows already include their effects. If foreign keys must be checked, the caller
+excludes tables whose rows cascade to other tables.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class _Staged:
     """The source's rows that one attempt of a repair uses.
 
     `rows`: the rows with these `keys`, with the values that the target stores. `changed`: the keys that the relay log
-    has changed since. `delete_first`: True to delete and insert differing rows instead of updating them. `unknown`: the
-    keys whose present rows on the source are not known.
+    has changed since these rows were read. `delete_first`: True to delete and insert differing rows instead of updating
+    them. `unknown`: the keys whose present rows on the source are not known.
     """
 
     pair: Pair

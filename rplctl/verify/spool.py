@@ -1,8 +1,8 @@
 """Finds the suspects, which are rows that may differ, among the rows of unequal buckets.
 
-The hashes and keys of these rows are stored in files, divided into parts by their buckets. Then the two sides of one
-part after the other are compared in memory. A part has some hundred thousand rows, so numpy is enough, without Spark.
-Invariant: only one part is in memory, however many rows differ. The files are removed at the end.
+The hashes and keys of these rows are stored in files, divided into parts by their buckets. Then one part after the
+other is read into memory, and its two sides are compared. A part has some hundred thousand rows, so numpy is enough,
+without Spark. Invariant: only one part is in memory, however many rows differ. The files are removed at the end.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 First, hashes or checksums of the rows are compared. Rows are grouped in buckets by their key, so only the rows of
 unequal buckets are read again. Invariant: hashes only select the rows to examine. A row is reported as different only
-after `resolve` has compared it on both sides, each at a known position of the source's log.
+after `resolve` has compared both sides of the row at known positions of the source's log.
 """
 
 from __future__ import annotations

@@ -129,8 +129,8 @@ class TargetSide(ABC):
     def read(self, pair: Pair, keys: Sequence[Key]) -> tuple[list[Row], list[Row]]:
         """Return the rows of the temporary table, and the rows of the table itself that are compared with them.
 
-        The latter have one of `keys`, or the key of a row in the temporary table. Raises TargetError if the target
-        reports an error.
+        From the table itself, the rows with one of `keys`, or with the key of a row in the temporary table, are
+        returned. Raises TargetError if the target reports an error.
         """
 
     @abstractmethod
