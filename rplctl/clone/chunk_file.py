@@ -5,7 +5,9 @@
     …       head, JSON: table, epoch, chunk, bounds, digest of the definition, wire types, L, keys to delete
     …       packets of the rows, as the source sent them
     …       tail, JSON: H, number of rows
-    4 8 4   length of the tail, length of the packets, CRC32 of all bytes before it
+    4       length of the tail
+    8       length of the packets
+    4       CRC32 of all bytes before this field
     8       magic of the end
 
 L and H are the positions in the source's log between which the rows were read. With a snapshot, both are the position
@@ -69,8 +71,8 @@ class ChunkHead:
 
     `epoch`: the number of the snapshot. `chunk`: the number of the chunk in the table. `after`, `upto`: the keys after
     which and up to which rows were read; None for the ends of the table. `digest`: the digest of the table's definition
-    (`digest_of`). `wire_types`: the type code of each column in the packets. `low`: the position L. `gone`: the keys of
-    rows that are deleted before these rows are inserted.
+    (`digest_of`). `wire_types`: the type code of each column in the packets. `low`: L, the position in the source's log
+    before the rows were read. `gone`: the keys of rows that are deleted before these rows are inserted.
     """
 
     database: str
@@ -103,10 +105,11 @@ class ChunkHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkFile:
-    """A complete chunk file, with its head and its rows. `high`: the position H. `rows`: the number of rows.
+    """A complete chunk file, with its head and its rows.
 
-    `packets`: the packets of the rows, mapped from the file. They stay valid if the file is removed. `offset`: the
-    offset of the packets in the file.
+    `high`: H, the position in the source's log after the rows were read. `rows`: the number of rows. `packets`: the
+    packets of the rows, mapped from the file. They stay valid if the file is removed. `offset`: the offset of the
+    packets in the file.
     """
 
     head: ChunkHead

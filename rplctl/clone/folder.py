@@ -13,7 +13,8 @@ and removes them.
 
 A snapshot may continue an unfinished snapshot (`continues`). It then reuses the rows that the old snapshot has read,
 and continues the chunk numbers. The old snapshot is loaded first. The first files of the new snapshot have the rows
-that changed between the positions of the two snapshots. They are written before its claim.
+that changed between the positions of the two snapshots. These files are written before the claim.json of the new
+snapshot.
 
 Invariant: a file gets its name when it is complete. Except for chunk files and read.json, it is also durable then. A
 snapshot counts only while it has the file claim.json. Without this file, its chunks are not loaded, and its table group

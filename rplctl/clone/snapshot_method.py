@@ -46,7 +46,7 @@ class CopyStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The result of opening a snapshot: its position `place`, and the tables of the group that exist there."""
+    """The result of opening a snapshot: its position `place`, and the group's tables that exist at this position."""
 
     place: SnapshotPosition
     tables: list[CopiedTable]

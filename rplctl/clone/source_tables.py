@@ -73,7 +73,6 @@ class Missing:
     """A privilege that the channel's account lacks on the source.
 
     If `table` is '', the privilege is for all tables of the database. If `database` is '', it is for all databases.
-
     `right`: the name of the privilege. `grant`: the statement that gives it.
     """
 

@@ -36,10 +36,11 @@ _AGAIN_S: Final = 1.0
 class SourceLimits:
     """The limits of a copy, as the options of `rplctl clone` set them. The value 0 means no limit.
 
-    `max_load`: the status variable Threads_running of the source. `max_rate`: MB (10^6 bytes) per second.
-    `load_threads`: the number of connections to a target that is a server. `read_from`: the address of a replica to
-    read; '' means the source. `max_history`: the number of old row versions that the source has not purged. `lag_of`:
-    addresses of replicas, separated by commas. `max_lag`: the seconds by which each of them may be behind.
+    `max_load`: the highest value of the status variable Threads_running on the source. `max_rate`: MB (10^6 bytes) that
+    are read per second. `load_threads`: the number of connections to a target that is a server. `read_from`: the
+    address of a replica to read; '' means the source. `max_history`: the highest number of old row versions that the
+    source has not purged. `lag_of`: addresses of replicas, separated by commas. `max_lag`: the seconds by which each of
+    these replicas may be behind.
     """
 
     max_load: int = MAX_LOAD
