@@ -2,8 +2,8 @@
 
 It has one line per file, `./relay-bin.000001\\n`, as in MySQL. Invariants:
 * The index is replaced atomically. So a reader sees the old list or the new one, never a mix.
-* A file is durable before its name is added to the index. The name is removed before the file is.
-* Other lines (another folder, another base name, garbage) are skipped, and such files are never opened.
+* A file is durable before its name is added to the index. The name is removed before the file is deleted.
+* Other lines (another folder, another base name, garbage) are skipped, and the files that they name are never opened.
 * The receiver appends names and the applier purges them, so every change is made under the index lock.
 """
 

@@ -50,7 +50,7 @@ def boundary_at(path: Path, offset: int) -> Boundary | None:
     """Return the boundary (file offset and source position) at exactly this offset of the file.
 
     A boundary is between two transactions. Return None if the offset is inside a transaction or past the end of the
-    file, or if the file is damaged before it.
+    file, or if the file is damaged before the offset.
     """
     try:
         with mapped_file(path) as data:

@@ -311,7 +311,7 @@ class RelayLogReader:
             raise self._error(f"the relay logs are out of order: {wrong}", transient=True)
 
     def _look_up_again(self) -> None:
-        """Find the reader's source position in the relay logs again, after its relay log was removed or cut.
+        """Find the reader's source position again, after the relay log with this position was removed or cut.
 
         With GTIDs, raise a transient RelayLogError instead, because only `open` can find the position again.
         """

@@ -159,7 +159,8 @@ class RelayLogWriter:
     def rotate(self) -> RelayLogPosition:
         """Begin the next relay log, and return the position of its end.
 
-        The new file begins at the last transaction end of the old one. An unfinished transaction after it is moved.
+        The new file begins at the last transaction end of the old one. If an unfinished transaction follows this end,
+        its events are moved into the new file.
         """
         self._check_usable()
         boundary, old_name, old_size = self._last_boundary(), self._name, self._size
@@ -256,7 +257,10 @@ class RelayLogWriter:
             )
 
     def _failure(self, error: OSError, name: str) -> RelayLogError:
-        """Return MySQL's error 1595 for an error of the operating system. It is transient if the disk is full."""
+        """Return MySQL's error 1595 for an error of the operating system.
+
+        The returned error is transient if the disk is full.
+        """
         full = error.errno in _DISK_FULL
         return RelayLogError(
             f"{self.failure}; {name}: {error.strerror} ({error.errno})",
