@@ -165,8 +165,8 @@ def ids_in_tables(options: ChannelOptions, engine_of: EngineOf) -> Iterator[int]
 def channels_of_folder(datadir: Path) -> list[str]:
     """Return the sorted names of the channels that can be found without reading a table.
 
-    They are the channels with an info file, and the channels whose threads have run in this folder. The names of the
-    latter are in lower case, because only the name of their run folder is known.
+    They are the channels with an info file, and the channels whose threads have run in this folder. If a channel has no
+    info file, its name is in lower case, because only the name of its run folder is known.
     """
     found = {encode_channel_name(name): name for name in _channels_in_files(datadir)}
     for path in (datadir / "run").glob("*/*.status.json"):

@@ -274,7 +274,7 @@ def conflict(plan: SwitchPlan) -> RepositoryConflict:
 
 
 class Switch:
-    """The change of the repository of one record from the other kind to the kind `wanted`."""
+    """The switch of one record, MasterInfo or RelayLogInfo, from the other kind of repository to the kind `wanted`."""
 
     def __init__(
         self,
@@ -344,7 +344,10 @@ class Switch:
         self.new.flush(info, force=True)
 
     def _finish(self, intent: _Intent) -> None:
-        """Execute the steps from 3 (mark) on. A repetition of a step that is already complete changes nothing."""
+        """Execute the steps of the module from step 3 (mark) on.
+
+        If a step is already complete, its repetition changes nothing.
+        """
         self._write_intent(replace(intent, state="decided"))
         if intent.store:
             self.store_option()

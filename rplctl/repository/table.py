@@ -1,8 +1,8 @@
 """TABLE: the records are rows of slave_master_info and slave_relay_log_info in the target (WL#2775 `Rpl_info_table`).
 
-Invariant: one transaction writes a whole row. A flush that is neither forced nor due writes nothing: "there is no
-optimistic write to a table" (REQ-3). The applier does not move its position by `flush`. It uses `compare_and_swap`, in
-the transaction that changes the data (REQ-5, design D3, D4).
+Invariant: one transaction writes a whole row. An unforced flush writes nothing before the period of the `sync_…` option
+is reached ("there is no optimistic write to a table", REQ-3). The applier does not move its position by `flush`. It
+uses `compare_and_swap`, in the transaction that changes the data (REQ-5, design D3, D4).
 """
 
 from __future__ import annotations
@@ -377,7 +377,10 @@ def channels_of_ids(ids: list[int]) -> list[str]:
 
 
 def is_file_missing(engine: Engine) -> bool:
-    """True if the target is a SQLite file that does not exist yet. A query would create this file."""
+    """True if the target is a SQLite file that does not exist yet.
+
+    The caller then executes no query, because a query would create this file.
+    """
     return dialect_of(engine.dialect.name).is_missing(engine)
 
 
