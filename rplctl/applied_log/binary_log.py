@@ -118,7 +118,7 @@ class BinaryLog:
             self._forget_writer()
 
     def decide(self, xid: str, before: RelayLogInfo, after: RelayLogInfo) -> None:
-        """Write the events that `stage` has kept durably, in a two-phase commit.
+        """Make the events that `stage` has kept durable in the log, in a two-phase commit.
 
         After this call, the transaction counts as committed.
         """

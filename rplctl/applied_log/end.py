@@ -41,7 +41,7 @@ class LogEnd:
 def find_end(files: BinaryLogFiles) -> LogEnd | None:
     """Return the end of the last binary log, or None if there is no log.
 
-    Raises BinlogFormatError if the log has no position record, because rplctl did not write it or it is damaged.
+    Raises BinlogFormatError if the log has no position record, because the log is damaged, or another program wrote it.
     """
     names = existing_names(files)
     return _examine(RelayLogIndex(files).path(names[-1])) if names else None
