@@ -162,7 +162,7 @@ class LiveLogs:
     def copy_new_bytes(self) -> Path:
         """Copy the bytes that have arrived since the last poll, and return the folder of the copies.
 
-        If the connection is lost, the next poll opens a new one.
+        If the connection is lost, the next call opens a new connection.
         """
         if self._stream is None:
             return self.copy_until_now()

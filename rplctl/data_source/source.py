@@ -150,8 +150,8 @@ class _Reads:
     def _partitions(self, pieces: Sequence[Piece]) -> list[api.InputPartition]:
         """Group the pieces into partitions of about `partition_bytes`.
 
-        There is at least one partition, because Spark would otherwise create its own. Raises UsageError if the logs are
-        too large to be sent (`carry`).
+        At least one partition is returned, because without a partition, Spark would create its own. Raises UsageError
+        if the logs are too large to be sent (`carry`).
         """
         shares: list[list[Piece]] = [[]]
         size = 0
