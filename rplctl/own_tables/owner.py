@@ -40,7 +40,8 @@ class Owner:
     def is_same_source(self, other: Owner) -> bool:
         """True if both owners may have the same source. False only if the ids of both sources are known and differ.
 
-        The uuid decides if both have one. Otherwise the server id decides, because a MariaDB server has no uuid.
+        If both sources have a uuid, the uuids are compared. Otherwise, the server ids are compared, because a MariaDB
+        server has no uuid.
         """
         if self.Source_uuid and other.Source_uuid:
             return self.Source_uuid == other.Source_uuid
@@ -137,7 +138,7 @@ def forget_source(connection: Connection, channel: str) -> None:
 def disown_channel(connection: Connection, channel: str) -> None:
     """Delete the owner's row after RESET REPLICA.
 
-    This command also deletes the position. So the next applier begins as if no applier had worked with the target.
+    RESET REPLICA also deletes the position. So the next applier begins as if no applier had worked with the target.
     """
     table = channel_owner(connection.dialect.name)
     if own_table_exists(connection, table.name):
