@@ -279,8 +279,8 @@ class Pull:
     def _heartbeat(self, header: EventHeader) -> int:
         """Handle a heartbeat, which means that the source has no more events at the moment.
 
-        If the heartbeat has a higher position than the receiver, the source has skipped events. Return the number of
-        appended events.
+        If the heartbeat has a higher position than the receiver, the source has skipped events, and the receiver moves
+        to the higher position. Return the number of appended events.
         """
         self._reporter.heartbeat()
         ahead = (header.end_log_pos - self._position.log_pos) & 0xFFFFFFFF
@@ -319,8 +319,8 @@ class MasterInfoFlusher:
     `sync_master_info` events. If `sync_master_info` is 0, the number of events does not count.
 
     A FILE is written at every position, and synced to the disk when MasterInfo is due. A TABLE is only written when
-    MasterInfo is due. The repository counts the events, because it knows its own kind. Invariant: before a forced
-    flush, the relay log is synced up to the position in MasterInfo.
+    MasterInfo is due. The repository counts the events and decides when to write, because only the repository knows its
+    own kind. Invariant: before a forced flush, the relay log is synced up to the position in MasterInfo.
     """
 
     def __init__(self, repository: InfoRepository[MasterInfo], info: MasterInfo) -> None:
@@ -339,7 +339,7 @@ class MasterInfoFlusher:
     def force(self, position: BinlogPosition, writer: RelayLogWriter) -> None:
         """Sync the relay log, and then write MasterInfo (WL#2775 REQ-3).
 
-        The reason is a rotation, a stop or a new connection.
+        The receiver does this at a rotation, at a stop and at a new connection.
         """
         writer.sync()
         self._describe(position, writer)

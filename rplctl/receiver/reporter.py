@@ -30,7 +30,7 @@ _OTHERWISE = "repair the cause of the error, then run: rplctl start"
 
 
 def log_error(error: RplError) -> int:
-    """Write the error that ended the receiver to its log, and return the exit code."""
+    """Write the error that ended the receiver to the receiver's log, and return the exit code."""
     logging.getLogger("rplctl.receiver").error(
         "%s",
         error.message,

@@ -66,7 +66,7 @@ def refuse_other_history(
 def _begin(
     info: MasterInfo, password: str, position: BinlogPosition, replica: ReplicaIdentity, config: Config
 ) -> tuple[str, bytes]:
-    """Start a dump at the position, and return (name of the source's log there, its FORMAT_DESCRIPTION).
+    """Start a dump at the position, and return (name of the log at this position, FORMAT_DESCRIPTION of this log).
 
     Raises SourceError if the source rejects the position.
     """

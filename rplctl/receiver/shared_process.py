@@ -3,8 +3,8 @@
 A process for each receiver needs 50 MB, and a thread needs only a few MB. The threads share nothing: each channel has
 its own connection, lock, status and log. SIGTERM stops channels, and SIGHUP begins their next relay logs. Before a
 command sends a signal for some of the channels, it writes a file for each of them (Channel.asked_path). A signal
-without any such file is for all channels. Invariant: the end of one channel ends no other. The process ends with its
-last channel.
+without any such file is for all channels. Invariant: if a channel ends, all other channels continue. The process ends
+with its last channel.
 """
 
 from __future__ import annotations
