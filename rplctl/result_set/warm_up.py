@@ -18,7 +18,10 @@ _ROW = b"\x06\0\0\1" + b"\0\0" + b"\1\0\0\0"  # a packet with one row: no NULL, 
 
 
 def run_kernels() -> None:
-    """Run the kernels over a row with one number. This also compiles the conversions of other types."""
+    """Compile the kernels, by running them over a row with a single column.
+
+    The column is a number, but the conversions of all other types are compiled, too.
+    """
     list(read_images(_ROW, selected_columns([Column(name="id", type="int")]), [ColumnType.LONG]))
     unite(byte_view(_ROW), 0, in_memory(len(_ROW)))
     RowStream(1).take(byte_view(_ROW))
