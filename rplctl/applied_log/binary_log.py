@@ -12,8 +12,8 @@ The commit mode determines the order of the steps:
 
 Invariant: between two commits of the applier, the log's last record equals the target's committed position, or the log
 lacks exactly the transactions in `pending`. The relay logs after the position in the record must not be purged, because
-the missing transactions are read from them. A failed write never makes a finished commit fail. The write is repeated
-before the next commit, and a second failure stops the applier.
+a start after a crash reads the missing transactions from them. A failed write never makes a finished commit fail. The
+write is repeated before the next commit, and a second failure stops the applier.
 """
 
 from __future__ import annotations
@@ -170,8 +170,8 @@ class BinaryLog:
     def sync(self) -> bool:
         """Sync the log before relay logs are purged.
 
-        Return False if the log lacks the transactions in `pending`. The relay logs must then be kept, because these
-        transactions are written from them.
+        Return False if the log lacks the transactions in `pending`. The relay logs must then be kept, because a start
+        after a crash reads these transactions from the relay logs.
         """
         if self.pending is None and self._writer is not None:
             self._writer.sync()
