@@ -296,8 +296,7 @@ class StatementNotes:
         self._kept, self._has_row, self._is_known = None, False, True
 
     def failed(self) -> None:
-        """Write to the note how many events of the transaction are committed, although its other events are rolled
-        back.
+        """Write to the note how many events of a transaction are committed, although its rest is rolled back.
 
         Called after the rollback. If the target does not answer, the old note remains.
         """

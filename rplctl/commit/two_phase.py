@@ -120,8 +120,9 @@ class XaPositionStore(PositionStore):
     def decide(self, xid: str, expected: RelayLogInfo, new: RelayLogInfo) -> None:
         """Decide that the transaction `xid` is committed, by storing the prepared position durably.
 
-        With `log_bin`, the record in the binary log is then stored, too, and it decides. If an error comes before the
-        decision, the prepared position is rolled back. If this rollback fails, too, the next start reads the outcome.
+        With `log_bin`, the record in the binary log is stored after that, and this record decides. If an error comes
+        before the decision, the prepared position is rolled back. If this rollback fails, too, the next start reads the
+        outcome.
         """
         self.decided = xid
         try:
