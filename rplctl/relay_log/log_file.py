@@ -113,8 +113,8 @@ def artificial_rotate(server_id: int, source: BinlogPosition, checksum_algorithm
 def mapped_file(path: Path) -> Iterator[ByteArray]:
     """Map the current bytes of the file into memory, read-only. The file is not cut during the block.
 
-    After the block, the array may still be used, but only for the bytes of complete transactions. Raises OSError if the
-    file cannot be opened or mapped.
+    After the block, only the bytes of complete transactions may be read from the array, because other bytes may be cut
+    off. Raises OSError if the file cannot be opened or mapped.
     """
     descriptor = open_plain(path, follow=False)
     try:

@@ -27,8 +27,8 @@ from rplctl.relay_log.origin import forget_origin, note_purged
 def purge_applied(channel: Channel, up_to: RelayLogPosition) -> list[str]:
     """Remove the relay logs before the one that contains `up_to`, the applier's position, and return their names.
 
-    If the index does not list the relay log of `up_to`, nothing is removed: the position may be wrong, and recovery
-    decides.
+    If the index does not list the relay log of `up_to`, nothing is removed. The position may be wrong, and recovery
+    decides which relay logs are kept.
     """
     index = RelayLogIndex(channel)
     if index.names()[:1] == [up_to.log_name]:

@@ -42,7 +42,8 @@ _NAMES_AT: Final = HEADER_LENGTH + 8  # a TABLE_MAP has `u8 length, name, NUL` t
 class Received:
     """A reader of the event groups in a channel's relay log, for one user, for example a copy or a verify.
 
-    `server_id`: the server id of the source. With GTIDs, the relay log may begin with events of an earlier source.
+    `server_id`: the server id of the source. With GTIDs, the relay log may begin with events of an earlier source,
+    whose positions belong to another log.
     """
 
     def __init__(self, channel: Channel, server_id: int, *, by_gtid: bool) -> None:
