@@ -70,9 +70,8 @@ Cells = tuple[Any, ...]
 class Fault:
     """A row of the target to repair.
 
-    `row`: the row on the source. It is None if only the target has the row.
-
-    `columns`: the indexes of the columns that differ, if both sides have the row.
+    `row`: the row on the source. It is None if only the target has the row. `columns`: the indexes of the columns that
+    differ, if both sides have the row.
     """
 
     key: Key
