@@ -24,7 +24,8 @@ LARGE_CELL = 1 << 20  # bytes
 class Cells:
     """The cells of one column that are present and not NULL, as ranges of bytes in `data`.
 
-    `images` has the number of the row image of each cell. `valid` has the index of each cell among the `total` rows.
+    `images` has the index of the row image of each cell. `total` is the number of requested rows, and `valid` has the
+    index of each cell among them.
     """
 
     data: ByteArray
@@ -39,9 +40,9 @@ class Cells:
 
 
 def cells_of(images: Images, rows: Ints, column: int) -> Cells:
-    """Return the cells of one column in the row images with the numbers `rows`.
+    """Return the cells of one column in the row images with the indexes `rows`.
 
-    The number -1 in `rows` means that there is no image. The result has no cell for such a row, and none for NULL.
+    The index -1 means that a row has no image. The result has no cell for a row without an image, and none for NULL.
     """
     starts = images.cell_start[rows, column]
     valid = np.flatnonzero((starts >= 0) & (rows >= 0))

@@ -176,10 +176,10 @@ def is_single_byte(charset: str) -> bool:
 
 
 def whole_characters(raw: bytes, charset: str) -> int:
-    """Return the number of bytes at the start of `raw` that are complete characters.
+    """Return a length to which `raw` can be cut so that no character is divided.
 
-    The text continues after `raw`, so the last character may be incomplete. At most four bytes at the end of `raw` are
-    not counted. They may also be a complete character. `raw` must have at least 8 bytes.
+    `raw` is a part of a longer text, so its last character may be incomplete. The result is at most four bytes shorter
+    than `raw`. It may also exclude a last character that is complete. `raw` must have at least 8 bytes.
     """
     length = len(raw)
     if is_utf8(charset):
@@ -288,7 +288,11 @@ def _euc_rows(first: int) -> Iterable[tuple[int, int]]:
 
 
 def _euc_private_use() -> dict[bytes, str]:
-    """Return the private-use characters of the EUC charsets: rows F5-FE of both planes, numbered from U+E000."""
+    """Return the text of each code for private use in the EUC charsets.
+
+    These codes are in the rows F5 to FE, first those of 2 bytes, and then those of 3 bytes, which begin with 8F. Their
+    characters are numbered consecutively from U+E000.
+    """
     cells = list(_euc_rows(0xF5))
     two = {bytes([row, column]): chr(0xE000 + i) for i, (row, column) in enumerate(cells)}
     three = {bytes([0x8F, row, column]): chr(0xE000 + len(cells) + i) for i, (row, column) in enumerate(cells)}
@@ -296,9 +300,11 @@ def _euc_private_use() -> dict[bytes, str]:
 
 
 def _eucjpms_exceptions() -> dict[bytes, str]:
-    """Return the characters of eucjpms that do not come from Python's codec euc_jp.
+    """Return the text of each eucjpms code that Python's codec euc_jp does not decode as the server does.
 
-    These are JIS X 0208 as in cp932 (with NEC's row 13), IBM's extensions in plane 2, and the private-use characters.
+    * The codes of JIS X 0208, with NEC's row 13, have the characters of Python's codec cp932.
+    * Some codes of 3 bytes, which begin with 8F, have characters of IBM's extensions.
+    * The codes for private use are those of all EUC charsets.
     """
     found = _euc_private_use()
     for row, column in _euc_rows(0xA1):

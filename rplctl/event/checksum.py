@@ -8,9 +8,11 @@ each event, with eight table accesses per eight bytes (slice-by-8).
 A FORMAT_DESCRIPTION changes the checksum algorithm for the events after it. Since MySQL 5.6.1 and MariaDB 5.3, it has a
 checksum itself, which is computed with the in-use flag cleared. Earlier servers write no checksums.
 
-If a server sends a log without checksums from the middle on, the first event is a changed FORMAT_DESCRIPTION. Its
-`created` is 0, but its checksum is the old one (MariaDB 10.11, MySQL 9.7). The kernel does not verify this checksum.
-`checksum_trailer` handles single events.
+A replica may request a log from a position in the middle of the file. The server then first sends a changed copy of the
+file's FORMAT_DESCRIPTION, in which `created` is 0. If the log has no checksums, the copy has the checksum of the
+original event (MariaDB 10.11, MySQL 9.7). This checksum does not match the copy, so the kernel does not verify it.
+
+The module `checksum_trailer` computes and checks the checksum of a single event.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ def _tables() -> NDArray[np.uint32]:
 
 
 def _zeros_tables(byte_table: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the tables that continue a CRC32 over zero bytes, as an array with the indexes [k, j, v].
+    """Return tables with which a CRC32 is continued over 2^k zero bytes, as an array with the indexes [k, j, v].
 
-    An entry is the CRC32 after 2^k more zero bytes. It applies if byte j of the CRC32 before them is v, and its other
-    bytes are 0. For any other CRC32, the result is the XOR of the entries for its four bytes.
+    The entry [k, j, v] is the new CRC32 if byte j of the old CRC32 is v, and its three other bytes are 0. Any other old
+    CRC32 has four bytes. The new CRC32 is then the XOR of the entries for these four bytes.
     """
     tables = np.zeros((32, 4, 256), np.uint32)
     values = np.arange(256, dtype=np.uint32)

@@ -47,9 +47,9 @@ def _hash(data: Any, start: Any, length: Any) -> Any:
 def _classify(data: Any, starts: Any, lengths: Any, slots: Any, recent: Any, firsts: Any, kinds: Any) -> Any:
     """Write `firsts` and `kinds` as `distinct_ranges` returns them. Return (the number of kinds, a meaningless sum).
 
-    The kernel reads each range from memory before it is needed. The sum of these bytes keeps the compiler from removing
-    the reads. `slots` is a hash table of the kinds. `recent` has the last kind for each value of the low bits of the
-    first byte.
+    The kernel reads the first byte of each range some ranges in advance, so that the processor loads the range from
+    memory in time. The sum of these bytes keeps the compiler from removing the reads. `slots` is a hash table of the
+    kinds. `recent` has the kind that was found last for each value of the low bits of a range's first byte.
     """
     count = np.int64(0)
     fetched = np.int64(0)

@@ -85,7 +85,7 @@ class GtidList:
 
     @property
     def state(self) -> MariadbGtidState:
-        """The GTID state with one GTID for each domain: the one that the server listed last for this domain."""
+        """The GTID state, in which each domain has only the GTID that the server listed last for this domain."""
         return MariadbGtidState({domain: (server_id, sequence) for domain, server_id, sequence in self.gtids})
 
 

@@ -5,9 +5,13 @@ Backslash, tab, newline, carriage return and NUL are escaped, and every other by
 
 The *length-prefixed* form is the form of the parameters of MariaDB's COM_STMT_BULK_EXECUTE. Each field consists of:
 
-    1 byte      0: a value, 1: NULL (nothing follows)
-    1, 3, 4     the length: one byte up to 250, else 252 and two bytes or 253 and three, little-endian
-    …           the bytes
+    1 byte      0 before a value, 1 for NULL
+    1 byte      the length of the value, if it is at most 250
+    3 bytes     252 and the length in two bytes, little-endian, if the value has 251 to 65,535 bytes
+    4 bytes     253 and the length in three bytes, little-endian, if the value is longer
+    …           the bytes of the value
+
+After NULL, nothing follows.
 
 Invariant: if the text of a cell equals its bytes, the bytes are copied only once, from the relay log into a part of the
 result.
@@ -79,7 +83,7 @@ class TextForm:
 
 
 def fields_of(images: Images, rows: Ints, column: int, fmt: ColumnFormat, form: TextForm) -> Fields:
-    """Return the fields of one column in the row images with the numbers `rows`. The number -1 gives NULL.
+    """Return the fields of one column in the row images with the indexes `rows`. The index -1 gives NULL.
 
     Raises BinlogFormatError if a cell cannot be decoded.
     """

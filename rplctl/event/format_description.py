@@ -161,9 +161,9 @@ def build_format_description(
 ) -> bytes:
     """Return rplctl's own FORMAT_DESCRIPTION, the event at position 4 of a log file.
 
-    A `server_version` with `MariaDB` selects MariaDB's layout. `header_lengths` selects the layout of another server.
-    With `relay_log`, the event has FLAG_RELAY_LOG, so that readers do not mistake its end_log_pos for a position of the
-    source.
+    `header_lengths` has the fixed length of each event type. If it is empty, rplctl uses the lengths of MariaDB or
+    MySQL, depending on whether `server_version` contains `MariaDB`. With `relay_log`, the event has FLAG_RELAY_LOG, so
+    that readers do not mistake its end_log_pos for a position of the source.
     """
     lengths = _MYSQL_LENGTHS
     if "mariadb" in server_version.lower():

@@ -86,7 +86,11 @@ def _open(registers: NDArray[np.int64], phase: int, at: int, timestamp: int) -> 
 
 @lean_kernel
 def _kind(flags: int) -> int:
-    """Return the GroupKind of a finished group. If several kinds match, the kind that needs the most care wins."""
+    """Return the GroupKind of a finished group.
+
+    `flags` are the properties of all its events. If several kinds match, the result is the kind that restricts the
+    applier most. For example, a group with an unknown event is UNKNOWN, whatever else it contains.
+    """
     if flags & FLAG_UNKNOWN:
         return 9
     if flags & FLAG_INCIDENT:
@@ -174,9 +178,11 @@ def _statement(registers: NDArray[np.int64]) -> int:
 
 @lean_kernel
 def step(data: ByteArray, registers: NDArray[np.int64], at: int, end: int, event_class: int) -> int:
-    """Process one event of a group. Return _GOES_ON or ENDS for the group, or an error (_NESTED, _SHORT).
+    """Process one event: open a group if none is open, and update the flags of the group.
 
-    `end` is the end of the event without its checksum. The caller passes control events only if a group is open.
+    Return ENDS if the event is the last one of its group, and _GOES_ON if the group continues. Return _NESTED or _SHORT
+    for an error. `end` is the end of the event without its checksum. The caller passes control events only if a group
+    is open.
     """
     if event_class == c.GTID or event_class == c.MARIADB_GTID:
         if registers[PHASE] != IDLE:

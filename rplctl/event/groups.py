@@ -58,7 +58,8 @@ class GroupKind(IntEnum):
 class GroupScan:
     """The complete groups of a scan.
 
-    Group i is `data[start[i]:end[i]]`. It ends at `source_position(i)` in the source's log.
+    Group i is `data[start[i]:end[i]]`. It ends at `source_position(i)` in the source's log. `row_events` has the number
+    of rows events of each group. `complete_end` is the offset in `data` after the last group.
     """
 
     start: NDArray[np.int64]

@@ -236,9 +236,9 @@ class MariadbGtidState:
         return hash(frozenset(self.domains.items()))
 
     def add(self, domain: int, server_id: int, sequence: int) -> MariadbGtidState:
-        """Return the state after one more transaction, which becomes the last one of its domain.
+        """Return the state after one more transaction, which becomes the last transaction of its domain.
 
-        Its sequence number may be lower than that of the transaction before.
+        The sequence number of the new transaction may be lower than that of the previous transaction.
         """
         return self.add_last({domain: (server_id, sequence)})
 
@@ -268,7 +268,7 @@ class MariadbGtidState:
 def is_executed(gtid: str, executed: str) -> bool:
     """True if the set `executed` contains `gtid`, which is one GTID or, for MySQL, a set.
 
-    False if one of them is MySQL's and the other MariaDB's.
+    The result is False if `gtid` is a GTID of MySQL and `executed` is a state of MariaDB, or the reverse.
     """
     if (":" in gtid) != (":" in executed):
         return False
@@ -278,11 +278,12 @@ def is_executed(gtid: str, executed: str) -> bool:
 
 
 def as_far_as(retrieved: str, executed: str) -> str:
-    """Add to the set `retrieved` the executed transactions that are newer, and return the result.
+    """Add to the set `retrieved` the newer transactions of the set `executed`, and return the result.
 
-    show-status needs this if the applier is ahead of the receiver's last status. A transaction is added only if
-    `retrieved` has a transaction of the same source or domain with a lower number. If one set is MySQL's and the other
-    MariaDB's, the result is `retrieved`.
+    The receiver's status file has the retrieved GTIDs. If the applier has executed newer transactions than this file
+    lists, show-status calls this function, because each executed transaction was also retrieved. A transaction is added
+    only if `retrieved` has a transaction of the same source or domain with a lower number. If one set is MySQL's and
+    the other set is MariaDB's, the result is `retrieved`.
     """
     if (":" in retrieved) != (":" in executed):
         return retrieved

@@ -32,8 +32,8 @@ NUMBER: Final = slice(HEADER_LENGTH + 17, HEADER_LENGTH + 25)
 def gtids_at(data: ByteArray, offsets: Ints, describe: Describe) -> tuple[MysqlGtidSet, MariadbGtidState]:
     """Return the GTIDs of the GTID events at these offsets, as a set of MySQL and a state of MariaDB.
 
-    For each domain, the state has the GTID that comes last in the log. Raises BinlogFormatError if an event is cut
-    short.
+    For each domain, the state has the GTID that comes last in the log. `describe` returns the FORMAT_DESCRIPTION in
+    force at an offset. Raises BinlogFormatError if an event is cut short.
     """
     spans = {source: _spans(numbers) for source, (_, numbers) in _mysql_numbers(data, offsets, describe).items()}
     which = offsets[_of_type(data, offsets, EventType.MARIADB_GTID)][::-1]

@@ -42,9 +42,9 @@ class Images:
     is_diff                   [images, columns]: True for a JSON diff against the before image of the change;
                               no rows if there are no diffs
     ops                       [changes]: 1 insert, 2 update, 3 delete
-    before, after             [changes]: the numbers of the two images, or -1
+    before, after             [changes]: the indexes of the before image and the after image, or -1
     event_of_change           [changes]: the index of the event
-    before_of_image           [images]: for the after image of an update, the number of the before image; else -1
+    before_of_image           [images]: for the after image of an update, the index of the before image; else -1
     """
 
     data: ByteArray
@@ -139,8 +139,9 @@ def _walk_image(
 ) -> Any:
     """Find the cells of the image at offset `p`, and write them to row `row` of the arrays.
 
-    Return the end of the image, or -1 if the image does not fit into the event. `bitmap` is the offset of the bitmap of
-    the columns that are in the image.
+    Return the end of the image, or -1 if the image does not fit into the event, which ends at `end`. `bitmap` is the
+    offset of the bitmap of the columns that are in the image. `partial` is not 0 if value options precede the image.
+    `shape` has, for each column, the width of the length prefix, the fixed length, and 1 for JSON.
     """
     n = shape.shape[1]
     json_bits = np.int64(-1)
@@ -201,9 +202,10 @@ def _walk_image(
 def _walk(data: Any, where: Any, shape: Any, starts: Any, lengths: Any, diffs: Any, changes: Any, progress: Any) -> Any:
     """Find the images from `progress` on, and return True after the last event.
 
-    `progress` is [event, offset, number of images, number of changes, a meaningless sum]. The kernel reads bytes from
-    memory before they are needed, and the sum keeps the compiler from removing these reads. Return False if the arrays
-    are full, or if a row does not fit into its event. In the second case, progress[0] is ~event.
+    `progress` is [event, offset, number of images, number of changes, a meaningless sum]. The kernel reads some bytes
+    of later events in advance, so that the processor loads them from memory in time. The sum of these bytes keeps the
+    compiler from removing the reads. Return False if the arrays are full, or if a row does not fit into its event. If a
+    row does not fit, progress[0] is the bitwise inverse of the event's index.
     """
     for i in range(progress[0], where.shape[1]):
         kind = where[0, i] & 3

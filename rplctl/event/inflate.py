@@ -27,7 +27,7 @@ _PIECE_BYTES = 1 << 20
 
 
 def inflate(record: bytes, max_bytes: int, event: bytes) -> bytes:
-    """Return the plain bytes of a compressed record in `event`.
+    """Return the plain bytes of a compressed record. `event` is the event with this record, for the error's text.
 
     Raises BinlogFormatError if the record is damaged, or if it has more than `max_bytes` plain bytes.
     """
@@ -62,7 +62,10 @@ def inflated(record: memoryview | bytes, max_bytes: int, event: bytes) -> Iterat
 
 
 def plain_length(record: memoryview | bytes, event: bytes) -> int:
-    """Return the number of plain bytes that the record states. Raises BinlogFormatError if the head is unknown."""
+    """Return the number of plain bytes that the first bytes of the record state.
+
+    Raises BinlogFormatError if these bytes state another algorithm than zlib, or are not valid.
+    """
     width = record[0] & _LENGTH_MASK if record else 0
     if not 1 <= width <= 4 or not record[0] & 0x80 or record[0] & _ALGORITHM_MASK or len(record) < 1 + width:
         raise format_error("a compressed record has an unknown head", event)

@@ -56,8 +56,8 @@ class _KernelCache(FunctionCache):
     """A loader of machine code that does not prepare a compiler.
 
     Numba prepares its compiler before each load: it imports 80 modules and registers thousands of typing rules. This
-    takes half a second of CPU time in each process. Machine code only needs the runtime's symbols. A compilation
-    prepares the rest.
+    takes half a second of CPU time in each process. To run compiled code, only the symbols of Numba's runtime are
+    necessary. If a kernel must be compiled, Numba prepares its compiler then.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

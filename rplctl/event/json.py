@@ -1,12 +1,20 @@
 """Convert MySQL's binary JSON to the server's text, and apply partial updates to documents.
 
-    type  value                                    type  value
-    00    small object (2-byte sizes)              07    int32          08  uint32
-    01    large object (4-byte sizes)              09    int64          0a  uint64
-    02    small array                              0b    double
-    03    large array                              0c    string: length in 7-bit groups, UTF-8
-    04    literal: 0 null, 1 true, 2 false         0f    opaque: column type, length in 7-bit groups, bytes
-    05    int16          06  uint16
+    type  value
+    00    small object (2-byte sizes)
+    01    large object (4-byte sizes)
+    02    small array (2-byte sizes)
+    03    large array (4-byte sizes)
+    04    literal: 0 null, 1 true, 2 false
+    05    int16
+    06    uint16
+    07    int32
+    08    uint32
+    09    int64
+    0a    uint64
+    0b    double
+    0c    string: length in 7-bit groups, UTF-8
+    0f    opaque: column type, length in 7-bit groups, bytes
 
 An object or array has these parts, in this order (WL#8132; partial updates: WL#2955):
 * the number of elements, and the size in bytes
@@ -67,7 +75,7 @@ class _Reader:
         return int.from_bytes(self.take(offset, width), "little", signed=signed)
 
     def counted(self, offset: int) -> bytes:
-        """Return the bytes that follow a length. The length has up to 5 groups of 7 bits."""
+        """Read a length of up to 5 groups of 7 bits at `offset`, and return so many bytes after it."""
         length = 0
         for group in range(5):
             byte = self.integer(offset + group, 1)
@@ -154,7 +162,10 @@ def parse_json(raw: bytes) -> Node:
 
 
 def text_of_57(text: str) -> str:
-    """Return the text of a document as MySQL 5.7 prints it. This version prints the DOUBLE 3.0 as 3."""
+    """Return the text of a document as MySQL 5.7 prints it, with the DOUBLE 3.0 printed as 3.
+
+    `text` is the document as later versions of MySQL print it.
+    """
     return _DOUBLES.sub(lambda found: found[1] or found[0], text)
 
 

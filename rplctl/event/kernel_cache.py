@@ -1,13 +1,15 @@
 """Choose the folder of the compiled kernels, and check if the kernels are compiled. Imports neither numba nor numpy.
 
-The folder is the first of these that is writable. Child processes inherit the choice:
+If the operator sets NUMBA_CACHE_DIR, kernels are stored in this folder. Otherwise, the first writable folder of this
+list is used:
 * `__pycache__` next to the modules, which is read-only in a system-wide install
 * `$XDG_CACHE_HOME/rplctl/numba`, which a service without a home does not have
 * `<datadir>/cache/numba`
 
-Invariants: if the operator sets NUMBA_CACHE_DIR, this folder is used. Loading code runs the code. So any other folder
-is used only if no other user can write to it, or replace it through a parent folder. Without a folder, each process
-compiles for itself.
+Child processes use the same folder. If no folder is writable, each process compiles the kernels again.
+
+Invariant: the second and the third folder are used only if no other user can write to them, or replace them through a
+parent folder. The reason is that machine code in such a folder is executed when it is loaded.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ _WRITE = os.W_OK | os.X_OK
 
 
 def choose_folder(datadir: Path | None = None) -> None:
-    """Set NUMBA_CACHE_DIR if the folder `__pycache__` is not writable. Must run before Numba is imported.
+    """Set NUMBA_CACHE_DIR if the folder `__pycache__` is not writable. The caller has not imported Numba yet.
 
-    If the variable is already set, it is not changed. The folder is not created. `datadir` is the data directory of the
-    instance that the command uses.
+    If NUMBA_CACHE_DIR is already set, it is not changed. The chosen folder is not created. `datadir` is the data
+    directory of the instance that the command uses.
     """
     if VARIABLE in os.environ or "numba" in sys.modules or is_kept_beside():
         return
@@ -50,9 +52,9 @@ def users_cache() -> str:
 
 
 def is_private(folder: Path) -> bool:
-    """True if only this account can write to the folder, so that code may be loaded from it.
+    """True if only this account can write to the folder, so that rplctl may load code from the folder.
 
-    The folder may be missing.
+    The result is also True if the folder is missing and only this account can create it.
     """
     return folder.is_absolute() and _is_safe(folder, folder)
 
@@ -92,10 +94,10 @@ def is_kept_beside() -> bool:
 
 
 def _is_safe(above: Path, folder: Path) -> bool:
-    """True if only this account can write to the folder.
+    """True if this account, and no other account, can write to `folder` or create it.
 
-    Existing folders from `above` down to `folder` must belong to this account. Nobody else may be able to replace
-    `above`.
+    For this, existing folders from `above` down to `folder` must belong to this account. Other accounts except root
+    must not be able to replace a folder on the path to `above`.
     """
     inside = [path for path in (folder, *folder.parents) if path.is_relative_to(above)]
     is_ours = all(_is_ours(path) for path in inside if os.path.lexists(path))

@@ -13,8 +13,8 @@ from rplctl.event.rows import Ints
 def maps_in_force(map_places: Ints, map_kinds: Ints, ids: Ints, event_places: Ints, event_ids: Ints) -> Ints:
     """Return the kind of the table map that is in force for each rows event, or -1 if there is none.
 
-    `map_places` and `event_places` are positions in the log (offsets or numbers), in log order. `map_kinds` has the
-    kind of each map: its index among the distinct maps. `ids` has the table id of each kind.
+    `map_places` and `event_places` are positions in the log, in log order: offsets, or indexes of events. `map_kinds`
+    has the kind of each map: its index among the distinct maps. `ids` has the table id of each kind.
     """
     slots = np.full(max(16, 1 << (2 * len(ids)).bit_length()), -1, np.int64)  # table id → its last kind; half empty
     found = np.empty(len(event_places), np.int64)

@@ -7,8 +7,9 @@ Invariant: the changes can be applied one by one if the target has at least `gon
 The result is the same as after removing `gone` copies and inserting `come` copies, because equal rows are
 interchangeable.
 
-Rows are compared byte by byte, so two spellings of one value are two rows. The target then has too few copies of one of
-these rows.
+Rows are compared byte by byte, so two spellings of one value are two rows. If one change inserts a row and a later
+change removes it in another spelling, `gone` counts a copy that the target lacks. The target then reports too few
+copies.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from rplctl.event.rows import Ints
 class MultisetChanges:
     """The changes of each distinct row, in the order of the first change of the row.
 
-    `image` has the number of an image of the row. `gone` has the number of copies to remove, and `come` the number of
+    `image` has the index of an image of the row. `gone` has the number of copies to remove, and `come` the number of
     copies to insert.
     """
 

@@ -3,7 +3,7 @@
 Invariant (design D2): every entry states the final row of its key, and if the key must be present in the target before
 (`expect_present`). Entries are in the order of the first change to each key. An UPDATE that changes the key is a delete
 of the old key and an insert of the new key. Keys are compared byte by byte, so two spellings that a collation treats as
-equal are two entries. The target then gets the delete of one before the insert of the other.
+equal are two entries. The target deletes the row with one spelling before it inserts the row with the other spelling.
 
 Partial images (binlog_row_image MINIMAL, NOBLOB): `cell_image` has, for each column, the image with its last value. A
 column without such an image keeps the value of the target's row. `origin` has the key of this row in the target.
@@ -32,8 +32,9 @@ class NetChanges:
     key_image[k]       an image with the key's cells; image key_fallback[k] has the cells that this image lacks
     final_image[k]     the last image of the row, -1 if the row is absent at the end
     first_change[k]    the index of the first change to the key
-    origin[k]          the entry whose key the row has in the target before these changes, for the columns that no
-                       image has; -1 if these changes inserted the row, or if the row is absent at the end
+    origin[k]          the entry with the key that the final row has in the target before these changes; the target's
+                       row supplies the columns that no image has; -1 if these changes inserted the row, or if the
+                       row is absent at the end
     cell_image[k, c]   the image that supplies column c, -1 if no image does; None if all images are full
     conflict           the first change that contradicts the changes before it (insert of a present key, update or
                        delete of an absent key), or -1; the change at `conflict` and all later changes are excluded
@@ -54,7 +55,7 @@ class NetChanges:
         return len(self.key_image)
 
     def rows_for(self, column: int) -> Ints:
-        """Return the number of the image that has the final value of `column`, for each entry.
+        """Return, for each entry, the index of the image that has the final value of `column`.
 
         -1 means that no image has this value, or that the row is absent at the end.
         """
@@ -63,13 +64,13 @@ class NetChanges:
         return self.cell_image[:, column].astype(np.int64)
 
     def key_rows_for(self, images: Images, column: int) -> Ints:
-        """Return the number of the image that has the cell of key column `column`, for each entry."""
+        """Return, for each entry, the index of the image that has the cell of key column `column`."""
         missing = images.cell_start[self.key_image, column] == NOT_IN_IMAGE
         return np.where(missing & (self.key_fallback >= 0), self.key_fallback, self.key_image)
 
 
 def net_changes(images: Images, key_columns: Sequence[int]) -> NetChanges:
-    """Return the net changes of `images`. `key_columns` has the numbers of the columns that are the key.
+    """Return the net changes of `images`. `key_columns` has the indexes of the key's columns.
 
     Raises ValueError if `key_columns` is empty.
     """
@@ -176,9 +177,10 @@ def _same_key(data: Any, starts: Any, lengths: Any, a: Any, a_other: Any, b: Any
 
 @lean_kernel
 def entry_of(data: Any, cells: Any, image: Any, other: Any, keys: Any, table: Any, size: Any, exact_hashes: Any) -> Any:
-    """Return the number of the entry of a key. A key that is not in `table` becomes entry `size`.
+    """Return the index of the entry of a key. A new key is added to `table` as the entry with the index `size`.
 
-    `image` has the cells of the key. A cell that the image lacks is taken from `other`. `exact_hashes` is the result of
+    `table` is the hash table of all keys so far, and `size` is the number of its keys. `image` is the image with the
+    cells of the key. A cell that this image lacks is taken from the image `other`. `exact_hashes` is the result of
     `exact_key_hashes`.
     """
     starts, lengths = cells

@@ -25,7 +25,7 @@ class OpenGroup:
 
     @property
     def is_open(self) -> bool:
-        """True if the transaction of the last event has not ended."""
+        """True if the transaction of the last processed event has not ended."""
         return bool(self._registers[PHASE] != IDLE)
 
     @property

@@ -6,7 +6,7 @@ Byte table of one event (manual: MySQL Internals, Rows_event; MariaDB Knowledge 
     0        19              common header
     19       6               table id
     25       2               flags
-    27       2               v2 only (30-32, 39): length of the extra data, itself included
+    27       2               v2 only (30-32, 39): length of the extra data and of this field
     29       n-2             v2 only: extra data (NDB, partition ids), not needed to apply a row
     ..       1-9             column count m, length-encoded
     ..       (m+7)/8         columns in the before image (insert: in the after image)

@@ -1,8 +1,8 @@
 """Cut a range of row transactions into splits, so that each Spark task can decode one of them.
 
-Invariant: splits cover [start, end) without gaps. Each split has the TABLE_MAP events in force at its start, which are
-those since the last end-of-statement flag. So a split can be decoded without its neighbours, even inside one huge
-transaction.
+Invariant: splits cover [start, end) without gaps. Each split lists the TABLE_MAP events in force at its start. These
+are the TABLE_MAP events after the last rows event with the end-of-statement flag. So a split can be decoded without its
+neighbours, even inside one huge transaction.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class ColumnType(IntEnum):
     metadata    bytes of metadata in a table map; negative: the high byte comes first
     width       bytes of a cell, if all cells have the same width
     traits      NUMBER: signed or unsigned; TEXT: has a charset, even if it is binary;
-                COUNTED: the metadata is the width of the length
+                COUNTED: the metadata is the width of the length prefix
     """
 
     metadata: int
@@ -109,7 +109,7 @@ class TableMap:
         BIT                  bits | bytes << 8
         NEWDECIMAL           precision << 8 | scale
         STRING, ENUM, SET    real type << 8 | length byte (see `real_type`)
-        BLOB, JSON           the width of the length
+        BLOB, JSON           the width of the length prefix in bytes
         temporal types       the number of fraction digits
     """
 

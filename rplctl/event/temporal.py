@@ -5,12 +5,18 @@
     TIME2            3 + fraction, big-endian, + 0x800000: hour << 12 | minute << 6 | second; negative: complement
     DATETIME2        5 + fraction, big-endian, + 0x8000000000: ((year * 13 + month) << 5 | day) << 17 | time
     TIMESTAMP2       4 + fraction, big-endian: seconds since 1970
-    fraction         0, 1, 1, 2, 2, 3, 3 bytes for 0-6 digits: hundredths, ten-thousandths, microseconds
     TIME             3, little-endian, signed: hhmmss as a decimal number
     DATETIME         8, little-endian: yyyymmddhhmmss as a decimal number
     TIMESTAMP        4, little-endian: seconds since 1970
-    TIME, DATETIME,  with digits (MariaDB, mysql56_temporal_format=OFF; not visible in the table map): big-endian,
-    TIMESTAMP        see `mariadb_*_sheet`
+
+    fraction digits  bytes of the fraction
+    0                0
+    1 or 2           1, in hundredths of a second
+    3 or 4           2, in ten-thousandths
+    5 or 6           3, in microseconds
+
+With mysql56_temporal_format=OFF, MariaDB stores TIME, DATETIME and TIMESTAMP with fraction digits in a big-endian
+format of its own (`mariadb_*_sheet`). The table map does not show this.
 
 Invariant: zero and partial dates are unchanged ('0000-00-00', '2024-00-10'); only TIMESTAMP uses a calendar. The
 functions process arrays of cells, one integer per cell, and write the digits into one byte matrix (a sheet). (Manual:

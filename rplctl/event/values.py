@@ -1,8 +1,11 @@
 """Convert the cells of one column to Python values, which do not depend on the target.
 
-    integers, YEAR, BIT → int          FLOAT, DOUBLE → float        DECIMAL, temporal → str as the server prints it
-    CHAR, VARCHAR, TEXT, ENUM, SET, JSON, INET4, INET6, UUID → str   BINARY, VARBINARY, BLOB, GEOMETRY, VECTOR → bytes
-    NULL, or a column that is not in the image → None
+    int      integers, YEAR, BIT
+    float    FLOAT, DOUBLE
+    str      CHAR, VARCHAR, TEXT, ENUM, SET, JSON, INET4, INET6, UUID
+    str      DECIMAL and temporal types, as the server prints them
+    bytes    BINARY, VARBINARY, BLOB, GEOMETRY, VECTOR
+    None     NULL, or a column that is not in the image
 
 Invariant: a value that cannot be represented exactly raises BinlogFormatError. Nothing is rounded, trimmed or replaced.
 GEOMETRY has the server's own form: 4 bytes SRID, then WKB.
@@ -52,7 +55,7 @@ INTEGER_WIDTH: Final = {
 
 
 def decode_column(images: Images, rows: Ints, column: int, fmt: ColumnFormat, *, views: bool = False) -> list[Any]:
-    """Return the values of `column` in the images with the numbers `rows`. The number -1 gives None.
+    """Return the values of `column` in the images with the indexes `rows`. The index -1 gives None.
 
     With `views`, large binary values are views of `images.data`, and large text is LargeText. Raises BinlogFormatError
     in these cases:

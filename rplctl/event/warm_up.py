@@ -54,7 +54,7 @@ def warm_up() -> None:
 def run_kernels() -> None:
     """Run the kernels that a receiver, a task and a binlog server need.
 
-    The kernels get the first transactions of the recording.
+    Their input is the first transactions of a recorded log, which is a part of rplctl.
     """
     data = np.fromfile(_RECORDING, np.uint8)[: 1 << 15]
     scan = scan_groups(data, 4, BinlogPosition("binlog.000001", 4), 1 << 14)
