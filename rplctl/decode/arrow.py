@@ -39,9 +39,9 @@ def column_array(  # noqa: PLR0913 - the cells, and their format
 ) -> pa.Array:
     """Return one column of row images as an Arrow array of the type `wanted`.
 
-    `number` is the number of the column. `rows` has the numbers of the images. The number -1 gives NULL. With
-    `zero_null`, an invalid date also gives NULL. Otherwise, it raises RplError 1292. Raises BinlogFormatError for a
-    damaged value.
+    `number` is the index of the column. `rows` has the index of each image, and the index -1 gives NULL. With
+    `zero_null`, an invalid date also gives NULL. Without `zero_null`, an invalid date raises RplError 1292. Raises
+    BinlogFormatError for a damaged value.
     """
     cells, kind = cells_of(images, rows, number), fmt.real_type
     if not len(cells):

@@ -51,8 +51,8 @@ class Asked:
     def concerns(self, names: Sequence[TableName], database: str) -> bool:
         """True if the request includes a statement that names the tables `names`.
 
-        If the statement names no table, or several tables, a request for all tables of `database` also includes it.
-        `database` is the current database of the statement.
+        `database` is the current database of the statement. A statement that names no table, or several tables, is also
+        included if the request includes all tables of `database`.
         """
         return any(name in self for name in names) or (len(names) != 1 and (database, "") in self)
 

@@ -150,8 +150,8 @@ def _name(rows: TableRows) -> TableName:
 def _catalog(piece: Piece, run: EventRun, asked: Asked) -> Catalog:
     """Return a catalog with the models of the piece.
 
-    If the file is not a relay log, the catalog also has the other tables that `asked` includes. Their models are made
-    from the table map alone.
+    The rows of a relay log are decoded only with these models. For another file, rplctl makes missing models from the
+    table maps alone, but only for the tables that `asked` includes.
     """
     known = {(model.database, model.name): model for model in piece.models}
     if piece.is_relay:
@@ -198,9 +198,9 @@ def table_changes(rows: TableRows, run: EventRun, starts: Ints) -> TableChanges:
 
 
 def _without_lone_diffs(images: Images) -> Images:
-    """Mark each JSON diff as missing if the log does not have the document to which the diff applies.
+    """Treat a JSON diff as a missing column if the log does not have the document to which the diff applies.
 
-    Partial JSON with MINIMAL images logs such diffs.
+    A source logs such diffs if it has PARTIAL_JSON and binlog_row_image=MINIMAL.
     """
     if not images.is_diff.any():
         return images
@@ -254,7 +254,7 @@ def _without(part: TableChanges, undone: list[tuple[int, int]]) -> TableChanges:
 
 
 def chosen(part: TableChanges, numbers: Ints) -> TableChanges:
-    """Return only the changes with the numbers `numbers`."""
+    """Return only the changes of `part` that have the indexes `numbers`."""
     images = part.rows.images
     images = replace(
         images,

@@ -1,7 +1,8 @@
 """Decode packets of a chunk file, which contain rows of a SELECT, into rows that a target inserts.
 
 Invariant: a row larger than IN_MEMORY is in a mapped file without a name. Its text is created while the row is sent or
-written, so the memory has only a few parts of the text at a time. The encoders are those of row events.
+written, so the memory has only a few parts of the text at a time. The rows of a copy are encoded by the same code as
+rows of the binary log.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def decode_here(pieces: Iterable[CopyPiece]) -> Iterator[TableChunk]:
 def with_whole_frames(chunk: TableChunk) -> TableChunk:
     """Return the chunk with its length-prefixed rows joined to one text.
 
-    The target needs one text, because it searches the text for the lengths.
+    The target finds the values of a row by the lengths in the text. It can only do so if the text is one `bytes`
+    object.
     """
     if chunk.bulk is None or not chunk.bulk.inserts.length_prefixed:
         return chunk
@@ -107,9 +109,9 @@ def inserted_images(  # noqa: PLR0913 - the wishes of a target
 
 
 def unlogged_events(images: Images) -> RowsEvents:
-    """Return an empty set of rows events, to which rows that a SELECT returned can belong.
+    """Return a set of no rows events, with which rows that a SELECT returned can be decoded like logged rows.
 
-    Its flag switches foreign key checks off, because the parent tables are copied separately.
+    The set has the flag that switches foreign key checks off, because the parent tables are copied separately.
     """
     none = np.zeros(0, np.int64)
     flags = np.array([NO_FOREIGN_KEY_CHECKS], np.uint16)

@@ -165,7 +165,10 @@ def _filter_statements(run: EventRun, rules: ReplicationFilter, keep: Mask, chan
 
 
 def _is_begin(run: EventRun, numbers: Ints) -> Mask:
-    """Return a mask of the events that are exactly `BEGIN`. A MySQL source writes one for each transaction."""
+    """Return a mask of the events with exactly the text `BEGIN`, which need not be parsed for the filters.
+
+    A MySQL source writes such an event for each transaction.
+    """
     starts, ends = run.starts[numbers], run.starts[numbers] + run.lengths[numbers] - run.description.checksum_length
     fixed = HEADER_LENGTH + _QUERY_FIXED
     found: Mask = (run.types[numbers] == EventType.QUERY) & (ends - starts >= fixed)

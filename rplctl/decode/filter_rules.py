@@ -3,19 +3,21 @@
 The rules are MySQL's (sql/rpl_filter.cc), for names that are compared bytewise (lower_case_table_names=0):
 * rewrite_db comes first. It changes the database of a row event and the current database of a statement, but no name in
   the text of a statement.
-* Databases: with a do_db, the database must match one. Otherwise, it must match no ignore_db. The database is that of
-  the row event, or the current one of the statement. A statement without a current database passes a do_db if all
-  tables that it changes are in such databases. MySQL excludes such a statement, and then lacks the table whose rows it
-  applies.
-* Tables, in the order in which the statement names them: the first that matches a rule decides. do_table → yes,
-  ignore_table → no, wild_do → yes, wild_ignore → no. Without a match: yes, but no if there is a do list. A statement
-  that names tables but updates none → no.
-* CREATE, ALTER, DROP DATABASE: do_db and ignore_db decide. Without them, the wild patterns decide, which are compared
-  with `name.`. For a MySQL source, the rewritten name counts, although the statement creates the written one, as on
-  MySQL. For a MariaDB source, both names count.
-* Before all other rules, and without an option: rows of the database `rplctl`, and statements that update it, are
-  excluded. The source may be the target of another rplctl, and mysqld does not log its own repository tables either.
-  If a source has another database of this name, rewrite_db can apply it under another name.
+* Database rules: if do_db is set, it must list the database. Otherwise, ignore_db must not list the database. For a row
+  event, this is the database of the table. For a statement, it is the current database.
+* A statement without a current database: if do_db is set, it must list the databases of all tables that the statement
+  changes. This differs from MySQL, which excludes each such statement, but not the rows of a table that it creates.
+* Table rules: the first table in the text of the statement that matches a rule decides. A table is compared with
+  do_table (accept), ignore_table (exclude), wild_do_table (accept) and wild_ignore_table (exclude), in this order. If
+  no table matches a rule, a statement is excluded if do_table or wild_do_table is set, and accepted otherwise. The
+  table rules do not apply to a statement that updates no table.
+* CREATE, ALTER and DROP DATABASE: if do_db or ignore_db is set, they decide. Otherwise, the wild rules decide, and are
+  compared with `NAME.`. For a MySQL source, NAME is the rewritten name, although the statement creates the database
+  with the name in its text. MySQL does the same. For a MariaDB source, the rules must accept both names.
+* The database `rplctl`: its rows, and statements that update it, are always excluded. It may be a part of the source,
+  because the source may be the target of another rplctl. mysqld does not log its own repository tables either. If the
+  source has a database of the same name for another purpose, rewrite_db can give it another name on the target.
+
 Invariant: the rules are pure and picklable, so all strategies and tasks make the same decision. Of an excluded event,
 only the names are read, and the position moves past the event.
 """

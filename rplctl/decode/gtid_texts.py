@@ -1,4 +1,4 @@
-"""Print the GTIDs of the transactions in a whole piece of the log at a time."""
+"""Print the GTIDs of all transactions in a piece of the log as text, in one pass over the piece."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from rplctl.event.scan import GroupScan
 
 
 def gtid_texts(data: ByteArray, scan: GroupScan, groups: Ints) -> list[str]:
-    """Return the GTIDs of the transactions with the numbers `groups` as text. '' means that a transaction has none."""
+    """Return the GTID of each of some transactions as text, or '' for a transaction without a GTID.
+
+    `groups` has the indexes of these transactions in `scan`.
+    """
     texts = [""] * len(groups)
     have = np.flatnonzero(scan.gtid_offset[groups] >= 0)
     offsets = scan.gtid_offset[groups[have]]

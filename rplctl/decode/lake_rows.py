@@ -1,15 +1,20 @@
 """Convert changes to rows of a lake's table. These are the columns, in Arrow types that Delta has:
 
-    op            insert, update, delete; ddl, truncate, drop
-    log, pos, row_number       the position of the event in the source's log, and the row's number in the event
-    gtid, end_log, end_pos     the GTID of the transaction ('' without one), and the position after the transaction
+    op            the operation: insert, update, delete, ddl, truncate or drop
+    log           the file in the source's log that has the event
+    pos           the offset of the event in this file
+    row_number    the number of the row in the event, from 0
+    gtid          the GTID of the transaction, or '' without GTIDs
+    end_log       the file in the source's log in which the transaction ends
+    end_pos       the offset of the transaction's end in this file
     ts            the time at which the statement began on the source
-    before, after     structs of the table's columns; NULL if there is no such image
-    is_partial    true if an image lacks columns (binlog_row_image)
-    statement     the text of DDL
+    before        a struct of the table's columns before the change, or NULL
+    after         a struct of the table's columns after the change, or NULL
+    is_partial    true if `before` or `after` lacks columns (binlog_row_image)
+    statement     the text of DDL, or NULL for a row
 
-The format `binlog` has these columns for one table, too. Types are those of arrow.py. TIME is text, because lakes have
-no interval longer than a day.
+If the format `binlog` reads one table, it has these columns, too. arrow.py converts the values. TIME is text, because
+lakes have no interval longer than a day.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Make the model of a table from its table map alone, for a table whose CREATE TABLE is unknown.
 
 Invariant: nothing is guessed. MySQL always logs signedness and character sets, but names only with
-binlog_row_metadata=FULL. MariaDB logs signedness and character sets only with MINIMAL and FULL. Columns without names
-are called @1, @2, …, as in the dump tools of both vendors.
+binlog_row_metadata=FULL. MariaDB logs signedness and character sets only with binlog_row_metadata=MINIMAL or FULL.
+Columns without names are called @1, @2, …, as in the dump tools of both vendors.
 """
 
 from __future__ import annotations

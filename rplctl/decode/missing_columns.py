@@ -1,10 +1,14 @@
-"""Complete row images that lack columns (binlog_row_image MINIMAL, NOBLOB, FULL_NODUP), if the target cannot do it.
+"""Complete row images that lack columns, for targets that need all columns (binlog_row_image MINIMAL, FULL_NODUP, …).
 
-An INSERT lacks the columns that it did not set: they have the column's default. An UPDATE lacks unchanged columns.
-Invariant: no value is guessed. MariaDB logs no virtual column in MINIMAL images and in FULL_NODUP's after images.
-MariaDB 11.8.9 logs no generated column with any UPDATE (seen in its log; 10.11 logs them). If such a column may have
-changed, the target computes it (`schema.generated`), or the channel stops. A logged value of a generated column may be
-older than the columns in its expression. Net changes drop such a value (`outdated`). (Manual: binlog_row_image.)
+The image of an INSERT lacks the columns that the INSERT did not set. They have their defaults. The image of an UPDATE
+lacks unchanged columns. Invariant: no value is guessed.
+
+The images may also lack generated columns that have changed. MariaDB logs no virtual column in MINIMAL images and in
+the after images of FULL_NODUP. MariaDB 11.8.9 logs no generated column with any UPDATE (10.11 logs them). If such a
+column may have changed, the target computes its value (`schema.generated`), or the channel stops.
+
+A batch may have the value of a generated column from an older image than the columns in its expression. The net change
+then ignores this value (`outdated`). (Manual: binlog_row_image.)
 """
 
 from __future__ import annotations
@@ -35,7 +39,8 @@ _SESSION = DdlContext(time_zone="?", server_version="")  # the log always has va
 def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
     """Return the default of each column that the image of an INSERT lacks, by the column's index.
 
-    `held` has the columns that the image has. Raises RplError 1364 if only the source can compute a default.
+    `held` has the indexes of the columns that are in the image. Raises RplError 1364 if only the source can compute a
+    default.
     """
     known = set(held)
     found: dict[int, Value] = {}
@@ -51,8 +56,9 @@ def defaults_of(model: TableModel, held: Iterable[int]) -> dict[int, Value]:
 def check_generated(model: TableModel, changed: Iterable[int]) -> None:
     """Check that the image of an UPDATE has the value of each generated column that may have changed.
 
-    `changed` has the columns that the image has. Raises RplError 1364 if the image lacks a generated column that
-    depends on one of them, and rplctl cannot compute its value.
+    `changed` has the indexes of the columns that are in the image. A generated column may have changed if it depends on
+    one of these columns. Raises RplError 1364 if the image lacks such a generated column, and rplctl cannot compute its
+    value.
     """
     held = set(changed)
     names = {model.columns[number].name.casefold() for number in held}
@@ -66,10 +72,11 @@ def check_generated(model: TableModel, changed: Iterable[int]) -> None:
 
 
 def check_updates(model: TableModel, images: Images) -> None:
-    """Call `check_generated` for each UPDATE of a table.
+    """Check each UPDATE of a table with `check_generated`. Raises RplError 1364 as `check_generated` does.
 
-    FULL_NODUP omits a virtual column from the after image if an earlier image has its old value. The earlier image is
-    the before image, or that of an earlier INSERT of the row. Without this check, net changes would keep the old value.
+    With FULL_NODUP, the after image of an UPDATE lacks the virtual columns, but an earlier image of the row has their
+    old values. This is the before image, or the image of an earlier INSERT. Without the check, a net change would write
+    such an old value to the target.
     """
     afters = images.after[(images.before >= 0) & (images.after >= 0)]
     held = images.cell_start[afters] != NOT_IN_IMAGE
@@ -82,9 +89,9 @@ def check_updates(model: TableModel, images: Images) -> None:
 def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
     """Yield (index, mask) for each generated column that the target computes.
 
-    The mask marks the rows whose logged value of the column is outdated: a column in its expression comes from a newer
-    image. FULL_NODUP's after image has only changed columns, so the value may come from the before image or an earlier
-    INSERT.
+    The mask marks the rows whose logged value of the column is outdated, because a column in its expression comes from
+    a newer image. This is possible with FULL_NODUP, whose after image lacks the generated column. The logged value then
+    comes from the before image, or from an earlier INSERT.
     """
     for column, expression in integer_expressions(model).items():
         terms = [part for part in expression if isinstance(part, int)]

@@ -1,11 +1,11 @@
 """Decode a piece of the relay log into net changes per table, as bytes.
 
-A Spark task runs this module (design D1). The code is pure: no database, no clock, no state between calls. So the task
-may run twice, or its result may be discarded, without harm. In a table with a key, the last image of each key replaces
-earlier ones. The net change also has the row that the first operation expects on the target (D2). In a table without a
-key, a net change is the number of copies of each row to delete and to insert (`event.multiset`). If these numbers are
-unknown or not worthwhile, every change is kept, in order. Contradictory changes raise `Inconsistent`. The applier then
-applies the same range one source transaction at a time, and finds the exact event.
+A Spark task runs this module (design D1). The code is pure: no database, no clock, no state. So the task may run twice,
+or its result may be discarded. In a table with a key, the last image of each key replaces the earlier images. The net
+change also says whether the first change expects the row on the target (D2). In a table without a key, a net change is
+the number of copies of each row to delete and to insert (`event.multiset`). If the images do not show these numbers, or
+if only a few rows are deleted, every change is kept, in order. Contradictory changes raise `Inconsistent`. The applier
+then applies the range one source transaction at a time, and finds the event.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def net_chunks(  # noqa: PLR0913 - the values of a split
 ) -> list[TableChunk]:
     """Return the net changes of a run of events, with one chunk for each table.
 
-    A chunk is encoded if it has at least `bulk_rows` changes, or never if this is 0. With `length_prefixed`, it has
-    length prefixes if possible. `in_order` has the tables without a key whose changes are not combined. Raises
-    Inconsistent if the order of the events counts, or if a table has two definitions. Raises BinlogFormatError if an
-    event is damaged, and RplError 1146 or 1677 if a table has no model, or a different one.
+    A chunk with at least `bulk_rows` changes is encoded for bulk loading, but with `bulk_rows=0`, no chunk is encoded.
+    With `length_prefixed`, chunks are encoded in the length-prefixed form (`event.fields`) if possible. `in_order`: the
+    tables without a key whose changes are not combined. Raises Inconsistent if the order of events counts, or if a
+    table has two definitions. Raises BinlogFormatError for damage, and RplError 1146 or 1677 for a wrong table model.
     """
     if run.has_more_than_rows:
         raise Inconsistent("events whose order counts")
@@ -365,9 +365,9 @@ def _is_encoded(rows: TableRows, *, length_prefixed: bool) -> bool:
 
 
 def _can_be_length_prefixed(rows: TableRows) -> bool:
-    """True if the rows are short, and no column is generated. A generated column cannot be a parameter.
+    """True if the rows are short, and no column is generated. In the length-prefixed form, each column is a parameter.
 
-    Printed JSON may exceed the limit, because only the logged bytes are counted.
+    A generated column cannot be a parameter. The logged bytes of JSON are counted, so its text may exceed the limit.
     """
     longest = rows.images.cell_length.max(axis=0).clip(_PRINTED).sum()
     return int(longest) <= LONGEST_LENGTH_PREFIXED and not any(column.generated for column in rows.model.columns)
@@ -421,7 +421,7 @@ def _fields(rows: TableRows, images: Ints, column: int) -> Fields:
 def _has_typed_json(rows: TableRows) -> bool:
     """True if a JSON cell contains the type byte of a typed ("opaque") value.
 
-    The byte may have another meaning. The changes are then applied more slowly, but correctly.
+    JSON as text would lose this type. If the byte has another meaning, changes are applied more slowly, but correctly.
     """
     everything = np.arange(len(rows.images.cell_start))
     columns = [c for c, fmt in enumerate(rows.formats) if fmt.real_type == ColumnType.JSON]

@@ -1,7 +1,8 @@
 """Decode rows events whose order counts into the changes of each event, in the form that the target reads.
 
 A Spark task runs this module. The driver, which is the applier, has already verified, unpacked and filtered the events.
-It sends each event after a table map of the event's table. Pure: the task may run twice.
+It sends each event after a table map of the event's table. The task changes nothing outside of itself, so it may run
+twice.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class OrderedPiece:
 def ordered_chunks(piece: OrderedPiece, catalog: Catalog) -> list[TableChunk]:
     """Return one chunk with the changes of each rows event.
 
-    If only the driver (the applier) can apply or refuse an event, the chunk of the event has no table. The driver meets
-    the same error when it reaches the event.
+    If this task cannot decode an event, the chunk of the event has no table. The driver (the applier) then decodes the
+    event itself when it reaches the event, and reports the error if there is one.
     """
     data = byte_view(piece.events) if piece.events else np.memmap(piece.path, np.uint8, "r")
     run = unverified_run(data, 0, len(data), piece.description)

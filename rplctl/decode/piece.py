@@ -12,7 +12,10 @@ from rplctl.schema.model import TableModel
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The transaction to which a piece belongs. `end` is the position after it. `Piece` explains `shift`."""
+    """The transaction of which a piece is a part. `end` is the position after the transaction.
+
+    The docstring of `Piece` explains `shift`.
+    """
 
     gtid: str
     end: BinlogPosition
@@ -30,7 +33,7 @@ class Piece:
     and the piece contains whole transactions. `is_mixed` is true if statements or savepoints may be between the rows.
 
     `is_relay` is true if the file is a relay log. In a relay log, the offset of an event is `shift` bytes larger than
-    its position in the source's log. A table without a model is then an error.
+    its position in the source's log. For a relay log, a table without a model is an error.
     """
 
     path: str

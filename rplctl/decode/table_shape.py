@@ -4,10 +4,10 @@ Invariant: no row is decoded with a model that does not match. The number and th
 and the wire type of a column must belong to its type. Otherwise, the channel stops with an error that shows both
 definitions.
 
-For a table model of the target itself (MySQL, MariaDB), the rules are those of its own replicas. Columns are matched by
-position, and either side may have more columns at its end. Their names may differ (manual: "Replication with More
-Columns on Source or Replica"). rplctl is stricter in one case: if names are logged, a column at another position on the
-target is an error.
+If the model was read from a MySQL or MariaDB target, the rules are those of such a server as a replica. Columns are
+matched by position. The table of the source or of the target may have more columns at its end, and column names may
+differ (manual: "Replication with More Columns on Source or Replica"). rplctl is stricter in one case: if the source
+logs column names, a column at another position on the target is an error.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
 def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_mariadb: bool = False) -> TableModel:
     """Return `model` for rows that have the columns of this table map.
 
-    `is_targets` is true if the model is the target's own table. `is_mariadb` is true if the source may log hidden
-    columns. Raises RplError 1677 if the table map does not match the model.
+    `is_targets` is true if the model was read from the target, and not made from the source's DDL. `is_mariadb` is true
+    if the source may log hidden columns. Raises RplError 1677 if the table map does not match the model.
     """
     names = table_map.column_names
     own = [column.name for column in model.columns]

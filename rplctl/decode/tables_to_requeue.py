@@ -2,7 +2,7 @@
 
 For example, such a statement is a swap by RENAME (gh-ost, pt-online-schema-change), `CREATE TABLE … LIKE`, or a foreign
 key. It cannot be executed while one of its tables is not copied. Invariant: a statement that cannot be parsed adds no
-tables; its execution reports the error.
+tables. The applier reports the error when it executes the statement.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from rplctl.schema.updated_names import named_tables
 
 
 def tables_to_requeue(run: EventRun, rules: ReplicationFilter) -> list[TableName]:
-    """Return the tables that must be added to the copy: those that a statement of the run changes.
+    """Return the tables that must be added to the copy.
 
-    Only statements count that also name a table that is not yet copied. The result has only replicated tables, with
-    their names on the target.
+    If a statement of the run names a table that is not yet copied, the result has all tables that this statement
+    changes. It has only tables that the filters accept, with their names on the target.
     """
     found: dict[TableName, None] = {}
     for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
