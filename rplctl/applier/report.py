@@ -1,7 +1,7 @@
 """Writes the applier's status file, which `show-status` reads, at each change of state and periodically.
 
-An applier that keeps up with its source changes all the time between a transaction and the wait for the next one. These
-changes are written at most a few times a second, and when the wait is long (`rests`).
+If an applier keeps up with its source, its state changes with each transaction, and again when it waits for the next
+transaction. These changes are written at most a few times a second, and once when a wait is long (`rests`).
 """
 
 from __future__ import annotations

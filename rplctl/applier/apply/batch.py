@@ -64,7 +64,7 @@ class BatchApplier:
     """Applies the batches of a channel on one connection to the target.
 
     `bulk`: the applier for the first strategy, which also sets the size of a batch. `retried`: the number of attempts
-    that followed a transient error. `on_retry`: called with each of these errors.
+    that followed a transient error. `on_retry`: called with each transient error.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier
@@ -107,8 +107,8 @@ class BatchApplier:
     ) -> BatchApplier:
         """Return an applier at the position that target, repository and binary log agree on.
 
-        As after a crash, the three are first brought to one position. Raises RplError if this is not possible, or if
-        the target rejects a setting of the channel.
+        After a crash, these three may have different positions, and are first brought to one position. Raises RplError
+        if this is not possible, or if the target rejects a setting of the channel.
         """
         info = opened(store, channel)
         store.branches = open_branches(config, channel, target, store)

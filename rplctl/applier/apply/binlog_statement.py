@@ -2,9 +2,10 @@
 
 Without a usable key, MySQL finds the rows of an event by a hash that ignores BLOB, JSON and GEOMETRY values. If several
 rows of the event differ only in these values, MySQL changes the wrong row, or finds none. If an event changes such a
-row twice, the row keeps the first BLOB, without an error (MySQL 9.7). Invariant: the parts contain each row of the
-event once, in order. Within a part, the hashed values of each before image differ from those of all images of the rows
-before it.
+row twice, MySQL loses the BLOB of the second change without an error (MySQL 9.7).
+
+Invariant: the parts contain each row of the event once, in order. In a part, no before image has the same hashed values
+as an image of an earlier row.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ There are two cases:
   9.6 and later log the new value. On the target, the virtual column is a plain column, so rplctl computes its value.
 * InnoDB permits foreign keys to columns that are not a unique key. Other targets cannot have these foreign keys.
 
-Invariant: after a change of a parent row, its child rows are equal to those of the source. Otherwise the applier
-refuses the change before it makes it.
+Invariant: after a change of a parent row, its child rows are equal to those of the source. If this is not possible, the
+applier refuses the change of the parent row, and changes nothing.
 """
 
 from __future__ import annotations

@@ -6,13 +6,14 @@ foreign keys. With GTIDs, a channel is at L if it has applied exactly the transa
 Invariant: a chunk and its row of the clone state are written in one transaction that checks the position. So no chunk
 is loaded twice.
 
-`Side` says where the applier is, relative to L. `Move` says what the snapshot needs when the applier is at L:
+Before L, the applier applies events up to L. Past L, the snapshot cannot be loaded any more and is removed, and the
+cloner opens another snapshot for its tables. At L, `Move` names the next action:
 
-    BEFORE   the applier applies events up to L
-    PAST     REMOVE: the snapshot can no longer be loaded; the cloner opens another one for its tables
-    AT       BEGIN (create its tables) → LOAD (its chunks and keys, as the cloner writes them) → END (replicate them)
-             or REMOVE, if a chunk, a table or the snapshot before it is missing, or if a newer snapshot continues it
-             or WAIT, if the cloner has not written the next chunk
+    BEGIN    create the tables of the snapshot
+    LOAD     load the chunks and the keys that are due
+    WAIT     the cloner has not written the next chunk yet
+    END      all chunks are loaded: replicate the tables from now on
+    REMOVE   a chunk, a table or the earlier snapshot is missing, or a newer snapshot continues: remove this snapshot
 
 own_tables/clones.py has the states of each table. tests/clone/model.py checks that source and target get equal tables.
 """
@@ -256,7 +257,7 @@ class CloneLoader:
         return bool(pieces.done)
 
     def _takes_over(self, found: StoredSnapshot, by_source: dict[TableName, ClonedTable]) -> bool:
-        """True if exactly those chunks are loaded after which the snapshot `found` continues an earlier snapshot."""
+        """True if exactly those chunks of earlier snapshots are loaded that the snapshot `found` reuses."""
         rows = [by_source[table.name] for table in found.tables]
         kept = [(row, count) for row, count in zip(rows, found.counts, strict=False) if count]
         return all((row.Epoch, row.Chunks) == (found.continues, count) for row, count in kept)
@@ -264,9 +265,9 @@ class CloneLoader:
     def _hand_over(
         self, found: StoredSnapshot, successor: StoredSnapshot, by_source: dict[TableName, ClonedTable]
     ) -> Move:
-        """Return WAIT if more chunks of `found` must be loaded before `successor` can continue it, or else REMOVE.
+        """Return WAIT if `successor` reuses a chunk of `found` that is not loaded yet, or else REMOVE.
 
-        If one of these chunks is missing, `successor` is removed, too.
+        If the file of such a chunk is missing, `successor` is removed, too.
         """
         for number, (table, count) in enumerate(zip(found.tables, successor.counts, strict=True)):
             row = by_source[table.name]
@@ -342,7 +343,7 @@ class CloneLoader:
         self._work.learned(models, defaults)
 
     def _forget(self) -> None:
-        """Forget the models and keys of the tables of the last snapshot, so that they are read again."""
+        """Forget the models and keys of the previous snapshot's tables. `_learn` then reads the models again."""
         self._models.clear()
         self._keyed.clear()
 
@@ -418,9 +419,9 @@ class CloneLoader:
     def _read(
         self, target: Target, found: StoredSnapshot, piece: Piece, model: TableModel, *, at_once: bool = False
     ) -> ReadChunk:
-        """Return a chunk file with its rows. `at_once`: True to decode a small chunk now.
+        """Return a chunk file with its rows, which are decoded while the caller reads them.
 
-        Raises RelayLogError if the file is damaged.
+        `at_once`: True to decode a small chunk before the return. Raises RelayLogError if the file is damaged.
         """
         table, path = found.tables[piece[0]], found.chunk_path(*piece)
         file = read_chunk(path)
@@ -433,7 +434,7 @@ class CloneLoader:
         return self._pipeline.copy(pieces, self._work.catalog)
 
     def _add_keys(self, target: Target, found: StoredSnapshot, number: int, name: TableName) -> None:
-        """Add the late keys that the table still lacks, on a server, where DDL commits by itself."""
+        """Add the late keys that the table still lacks. Only for servers, whose DDL is not part of a transaction."""
         table, server = found.tables[number], statement_target(target)
         assert server is not None
         wanted = copied_definition(table.create, table.model.name).keys(_late(table, found))

@@ -37,7 +37,7 @@ class GivenUp(Exception):
 class DuePieces:
     """The pieces of a snapshot that can be loaded now.
 
-    `loaded`: the number of loaded chunks of each table. `keyed`: the numbers of tables that have all their keys.
+    `loaded`: the number of loaded chunks of each table. `keyed`: the indexes of the tables that have all their keys.
     `stop`: returns True if no more pieces should be loaded.
     """
 

@@ -132,8 +132,9 @@ class Committer:
     ) -> None:
         """Call `apply`, and commit the changes together with the position after the batch.
 
-        `rules`: the filters, for the binary log. Raises RplError with channel and position if the batch cannot be
-        applied or committed.
+        `rules`: the filters, which exclude events from the binary log, too. `how`: the way in which changes and
+        position are committed. `foreign_keys`: False to switch the target's foreign keys off. Raises RplError with
+        channel and position if the batch cannot be applied or committed.
         """
 
         def apply_uncut() -> None:

@@ -1,9 +1,9 @@
 """Handles a failover by GTID, after which the positions of transactions can be lower than the executed position.
 
 A position can be stored in several places: repository and marker, shadow-page file, binary log. After a crash, rplctl
-compares these positions to find the latest one. Table models are stored by position, too. Invariant: before a
-transaction with a lower position is applied, a step without data moves all places durably to the position before this
-transaction. So after a crash, the positions in any two places have no transaction between them.
+compares these positions to find the latest one. Table models are stored by position, too. Invariant: before rplctl
+applies a transaction with a lower position, it commits a step without data. This step durably sets the position before
+the transaction in all these places. So after a crash, no transaction is between the positions in any two places.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 The events INTVAR, RAND, USER_VAR and the blocks of LOAD DATA are stored until their statement comes. Invariant: they
 are stored at most until their group (transaction) is applied.
 
-On a replica, rows fire no triggers and write no history. For tables with triggers or history, the server itself
-therefore *replays* the rows event, by its BINLOG statement.
+When a replica applies a rows event, no trigger fires, and the server adds no history to a system-versioned table.
+INSERT, UPDATE and DELETE of rplctl would have both effects. For such tables, the server itself therefore *replays* the
+rows event: rplctl sends the event to the server in a BINLOG statement.
 """
 
 # ruff: noqa: B027 - a table source leaves methods empty that it does not need
@@ -111,7 +112,10 @@ class TableSource(ABC):
         """True if several transactions of the source in this run may be one transaction of the target."""
 
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
-        """True if the run may commit by itself, so that its position must be committed after it (`commit_after`)."""
+        """True if the run may be committed without its position, for example because the run has DDL.
+
+        The position must then be committed after the run (`commit_after`).
+        """
         return False
 
     def kept_by(self, run: EventRun) -> list[TableName]:
@@ -184,21 +188,21 @@ class LiveTables(TableSource):
         return catalog
 
     def position_follows(self, run: EventRun, *, in_xa: bool) -> bool:
-        """True if the run may commit by itself, so that its position is committed after it.
+        """True if the run may be committed without its position, so that the position is committed after the run.
 
-        In two-phase commit (`in_xa`), two kinds of runs do so:
-        * The source did not commit the run by an XID event. A ROLLBACK keeps the changes of MyISAM tables, prepared or
-          not.
+        Without two-phase commit, the result is always True. In two-phase commit (`in_xa`), it is True for two kinds of
+        runs:
+        * The source did not commit the run by an XID event, but for example by DDL. After a ROLLBACK, the changes of
+          MyISAM tables remain, even if the transaction was prepared.
         * The run changes nontransactional tables of this target.
-
-        Without two-phase commit, the result is always True.
         """
         return not (in_xa and (run.types == EventType.XID).any() and self.can_roll_back(run))
 
     def can_share(self, run: EventRun) -> bool:
-        """True if the run's transactions may be one transaction of the target.
+        """True if several transactions of the source in this run may be one transaction of the target.
 
-        If a later one fails, a rollback must undo the rows of all of them.
+        For this, all changed tables must be transactional. If one of the source's transactions fails, the rollback also
+        undoes the earlier ones.
         """
         return self.can_roll_back(run)
 
@@ -210,7 +214,7 @@ class LiveTables(TableSource):
     def kept_by(self, run: EventRun) -> list[TableName]:
         """Return the nontransactional tables that the run may change.
 
-        If the text of a statement does not show its tables, it may change any of them.
+        If the text of a statement does not show its tables, the statement may change any nontransactional table.
         """
         names = set(unknown_tables(run, Catalog()))
         for number in np.flatnonzero(np.isin(run.types, [EventType.QUERY, EventType.EXECUTE_LOAD_QUERY])).tolist():
@@ -227,7 +231,7 @@ class LiveTables(TableSource):
     def _changed_by(self, query: Query, description: FormatDescription) -> set[TableName]:
         """Return the tables that a statement may change.
 
-        If the statement joins tables, or reaches others by a view, trigger or function, it may change any
+        If the statement joins tables, or reaches other tables by a view, trigger or function, it may change any
         nontransactional table.
         """
         context = _context(query, description)
@@ -264,7 +268,7 @@ class LiveTables(TableSource):
     def begin_group(self, run: EventRun, kept: Collection[TableName] = ()) -> None:
         """Prepare for the events of a group, at the beginning of its transaction.
 
-        Only a group with a ROLLBACK or an XA statement needs a savepoint, so only then is one set.
+        Set a savepoint if the group has a ROLLBACK or an XA statement, because the group may then roll back to it.
         """
         if kept and self.notes is not None:
             self.notes.begin_nontransactional(kept)
@@ -282,8 +286,8 @@ class LiveTables(TableSource):
     def roll_back(self) -> None:
         """Roll back to the source's last commit, because the source has logged a ROLLBACK.
 
-        The source logs it if it has changed a nontransactional table, or dropped a table (a failed CREATE OR REPLACE
-        TABLE … SELECT).
+        A source logs a ROLLBACK if the transaction has changed a nontransactional table or has dropped a table. For
+        example, CREATE OR REPLACE TABLE … SELECT drops a table before it fails.
         """
         self._target.roll_back_to(COMMIT_WAS_HERE)
 
@@ -398,10 +402,10 @@ class LiveTables(TableSource):
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
-        """Treat the rows that the block applies as those of an XA transaction at its COMMIT.
+        """Apply the rows in the block like the rows of an XA transaction at XA COMMIT, without checking their parents.
 
-        A server checks before XA PREPARE that the parents of the rows exist. XA COMMIT does not lock the parents again.
-        Meanwhile, another session with foreign_key_checks=0 may have deleted them.
+        The source made this check before XA PREPARE. Before XA COMMIT, another session with foreign_key_checks=0 may
+        have deleted the parents. XA COMMIT succeeds in this case, so rplctl must not check again.
         """
         self._were_prepared = True
         try:
@@ -412,7 +416,7 @@ class LiveTables(TableSource):
     def _may_act(self, table_map: TableMap, piece: EventRun) -> bool:
         """True if a foreign key action may change other rows because of this event.
 
-        Otherwise, foreign keys only require that parents exist.
+        If not, the only effect of foreign keys on this event is the check that parents exist.
         """
         events = piece.rows_events()
         name = (table_map.database, table_map.table)

@@ -82,7 +82,7 @@ def _words(query: Query, context: DdlContext) -> str:
 
 
 def _is_statement(words: str) -> bool:
-    """True for a statement that a source with binlog_format=ROW does not log: it logs rows instead, or nothing."""
+    """True if a source with binlog_format=ROW would log the changed rows, or nothing, in place of this statement."""
     return not _PERMITTED.match(words) or bool(_TEMPORARY.match(words) or _CREATES_ROWS.match(words))
 
 

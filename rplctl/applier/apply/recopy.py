@@ -56,7 +56,7 @@ def tables_to_copy_again(  # noqa: PLR0913 - what surrounds a statement
 
     The result has the target's names. It is empty if the statement must stop the channel:
     * the option is not set,
-    * the error is another one,
+    * the error is not 1846,
     * the source is a folder of binary logs, or
     * the target is a lake.
     """

@@ -96,7 +96,7 @@ class RowsAhead:
     def _look(self, run: EventRun, first: int, maps: Mapping[int, int], catalog: Catalog) -> list[_Event]:
         """Return the rows events of the next stretch, which begins with the event `first`.
 
-        The stretch ends before a statement, or when there is one piece for each task.
+        The stretch ends before a statement that may change a table, or when it has enough events for all tasks.
         """
         maps, found, size = dict(maps), list[_Event](), 0
         models: dict[int, TableModel | None] = {}  # number of the table map → model

@@ -40,9 +40,10 @@ class LiveCatalog:
         self.catalog = Catalog()
 
     def load(self, names: Iterable[TableName]) -> bool:
-        """Read the models of these tables, and of tables that a statement has changed, unless they are known.
+        """Read the models of the tables `names` that are not in the catalog.
 
-        True if a model of one of `names` was read, so that the table exists.
+        Also read the models that `forget` has removed since the last call. Return True if a model of one of `names` was
+        read, which shows that this table exists.
         """
         asked = set(names)
         found = {}

@@ -69,7 +69,9 @@ class PassedOver:
 class Tolerance:
     """The rules for errors that may be skipped.
 
-    `ignored`: the error numbers of replica_skip_errors, or None for all errors.
+    `idempotent`: True for replica_exec_mode=IDEMPOTENT. `ddl_is_idempotent`: True for replica_ddl_exec_mode=IDEMPOTENT.
+    `ignored`: the error numbers of replica_skip_errors, or None for all errors. `again`: True if a crash may have left
+    some of the rows on the target.
     """
 
     idempotent: bool = False

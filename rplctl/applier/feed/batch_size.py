@@ -83,9 +83,10 @@ class CommitGroupSize:
     def from_config(cls, config: Config) -> CommitGroupSize:
         """Return an object with the limits that the options set.
 
-        With commit_mode=xa, each commit syncs the stored position to the disk. After a crash, this position decides
-        which transactions are committed. The option sync_relay_log_info (WL#3970's SYNC_RLI_PERIOD) is the number of
-        transactions between two syncs. It therefore limits the group, too, and no transaction is at risk.
+        With commit_mode=xa, each COMMIT syncs the stored position to the disk, because this position decides after a
+        crash which transactions are committed. The option sync_relay_log_info (WL#3970's SYNC_RLI_PERIOD) is the
+        largest number of transactions between two syncs. So with commit_mode=xa, the option also limits the group. No
+        value of the option can lose a transaction.
         """
         bounds = [config.commit_group_transactions]
         if config.commit_mode == "xa":

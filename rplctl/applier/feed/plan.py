@@ -278,9 +278,10 @@ def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int,
 def check_passed_over(batch: Batch) -> None:
     """Verify the checksums of events that no task decodes, before the position moves past them.
 
-    A damaged event type can turn any event into a control event. It also ends a transaction too early if it looks like
-    the end of the log. Groups that the operator skips are not verified. Raises BinlogFormatError 1594 if the last event
-    is incomplete, and 1743 if a checksum does not match.
+    An event whose type is damaged may look like a control event, which is not applied. Such an event may also look like
+    the end or the beginning of a log. The open transaction then seems to be cut short by the source, so the event after
+    this transaction is verified, too. Groups that the operator skips are not verified. Raises BinlogFormatError 1594 if
+    the last event is incomplete, and 1743 if a checksum does not match.
     """
     data, end, kinds = batch.groups.data, batch.end, batch.scan.kind[batch.first : batch.last]
     if batch.kind is BatchKind.SKIP and _IS_EMPTY[kinds].all():

@@ -66,7 +66,10 @@ class RelayWatch:
         return IDLE_LOOK_S if self._descriptor >= 0 else max(POLL_S, _POLL_EACH_S * len(self._woken))
 
     def wait(self, woken: threading.Event, settled: Callable[[], None]) -> None:
-        """Wait until the event `woken` is set, or until the next poll is due. `settled`: called if the wait is long."""
+        """Wait until the event `woken` is set, or until the next poll is due.
+
+        `settled`: called once if the wait lasts longer than a moment. The caller then writes its status.
+        """
         if not woken.wait(min(self.look_s, _SETTLED_S)):
             settled()
             woken.wait(max(self.look_s - _SETTLED_S, 0.0))

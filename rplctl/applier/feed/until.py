@@ -85,10 +85,11 @@ def _before_gtids(groups: RelayGroups, until: Until, executed: str) -> int:
 
 
 def _listed(until: Until, executed: str) -> Iterator[tuple[Source | int, Intervals, int]]:
-    """Yield, for each source, the listed numbers, and how many of them must come until the limit is reached.
+    """Yield (source, listed numbers, count) for each source in the condition.
 
-    A source is a MySQL source's UUID and tag, or a MariaDB domain. For SQL_AFTER_GTIDS, only the numbers that are not
-    executed yet count.
+    A source is a MySQL source's UUID and tag, or a MariaDB domain. `count`: which of the listed transactions in the log
+    is the limit. For SQL_BEFORE_GTIDS, this is the first one (1). For SQL_AFTER_GTIDS, executed transactions are
+    omitted, and the limit is the last of the other listed transactions.
     """
     is_after = until.kind in AFTER_GTIDS
     if ":" in until.gtids:

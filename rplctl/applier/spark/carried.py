@@ -29,7 +29,7 @@ _MAP_NORESERVE = 0x4000  # Linux, mmap(2): with this flag, pages that are never 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archived:
-    """The place in the archive of some bytes of the relay log, with their checksum."""
+    """A range of a file in the archive that has the same bytes as a range of the relay log, with the bytes' CRC32."""
 
     path: str
     offset: int
@@ -66,10 +66,10 @@ def carried(path: str, start: int, end: int) -> bytes:
 
 
 def archived(path: str, start: int, end: int, archive: Path, source: BinlogPosition) -> Archived | None:
-    """Return the place in the archive of the bytes from `start` to `end` of the relay log `path`.
+    """Return the range of the archive that has the bytes from `start` to `end` of the relay log `path`.
 
-    `archive`: the folder. `source`: the position in the source's log at `start`. Return None if this position is
-    unknown.
+    `archive`: the folder of the source's logs. `source`: the position in the source's log at `start`. Return None if
+    this position is unknown.
     """
     if not is_log_name(source.log_name):
         return None

@@ -1,9 +1,9 @@
 """Reports failures of Spark in words for an operator, and ends jobs that Spark would repeat forever.
 
-Invariant: the report of a failed job names the process that died, its signal, and a lack of memory. Each job ends, too.
-Spark limits only some failures of a task, by `spark.task.maxFailures`. It does not count tasks that an executor
-refuses, nor the tasks of a lost executor (seen: 56,624 attempts in 25 s, no error). `limited_attempts` counts these
-tasks, too.
+Invariants: the report of a failed job names the process that died, its signal, and a lack of memory. No job repeats its
+tasks forever. Spark ends a job if a task fails `spark.task.maxFailures` times, but does not count all failures. It
+omits tasks that an executor refuses, and the tasks of a lost executor (seen: 56,624 attempts in 25 s, no error).
+`limited_attempts` counts these tasks, too.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ def words_of(error: Exception) -> str:
 
 
 def memory_kills() -> int:
-    """Return how many processes the kernel has killed for lack of memory; 0 if the count cannot be read.
+    """Return how many processes the kernel has killed for lack of memory. Return 0 if the count cannot be read.
 
-    The count is that of our control group if the kernel counts it there, or else that of the machine.
+    If the kernel counts for this process's control group, the result is the count of this group. Otherwise, the result
+    is the count of the machine.
     """
     try:
         own = Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip().lstrip("/")
@@ -107,8 +108,8 @@ def end_of_java(process: Popen[Any] | None, kills_before: int) -> str:
 def await_end_of_java(error: Exception) -> None:
     """Wait until the JVM has ended, if `error` means that it does not answer.
 
-    When a JVM dies, its sockets close before its parent can see its exit code. If the applier killed the JVM in
-    between, it would not know the real cause.
+    When a JVM dies, its sockets close before its parent can see its exit code. If the applier killed the JVM between
+    these two moments, the exit code would not show the real cause.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import SparkContext
@@ -141,7 +142,8 @@ def in_words(failure: str, kills_before: int) -> tuple[str, str]:
 def failure_of(error: Exception, death: str, kills_before: int, channel: Channel) -> RplError:
     """Return the RplError to report if the applier ended with an error of another class.
 
-    `death`: the sentence about the end of Spark's JVM, or ''. Other code only sees that the JVM's sockets are closed.
+    `death`: the sentence about the end of Spark's JVM, or ''. The report has this sentence in place of the text of
+    `error`, which only says that the JVM's sockets are closed.
     `kills_before`: how many processes the kernel had killed for lack of memory when the run began. An error with a
     known cause gets no traceback.
     """

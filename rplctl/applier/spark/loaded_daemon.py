@@ -32,7 +32,8 @@ _lives: list[int] = []  # descriptors whose end tells a forked process that this
 def _is_copy(place: str) -> bool:
     """True if the archive `place` contains a package that is also installed as a folder on the path.
 
-    Such archives are `pyspark.zip` and `py4j-0.10-src.zip` in the folder of PySpark.
+    Python need not load the package from the archive, which would be slower. Such archives are `pyspark.zip` and
+    `py4j-0.10-src.zip` in the folder of PySpark.
     """
     path = Path(place)
     if path.suffix != ".zip" or path.parts[-4:-1] != ("pyspark", "python", "lib"):

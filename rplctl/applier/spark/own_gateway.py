@@ -204,7 +204,7 @@ def direct_command(java: Java, java_options: str) -> list[str]:
 
 
 def class_path() -> str:
-    """Return the launcher's class path without unused jars. The class archive depends on its fixed order."""
+    """Return the launcher's class path without unused jars, in a fixed order, on which the class archive depends."""
     home = _spark_home()
     jars = sorted(jar for jar in home.glob("jars/*.jar") if not jar.name.startswith(_NEEDLESS_JARS))
     return ":".join(map(str, [home / "conf", *jars]))

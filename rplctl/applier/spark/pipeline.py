@@ -332,7 +332,7 @@ class Pipeline:
 
     @property
     def uses_spark(self) -> bool:
-        """True if Spark tasks run the pieces of `run`; False if this process runs them."""
+        """True if Spark tasks run the pieces of `run`, and False if this process runs them."""
         return not self.cluster.carries if self.cluster is not None else self.has_begun
 
     @property
@@ -364,7 +364,8 @@ class Pipeline:
     def parallelism(self) -> int:
         """The number of tasks that run at the same time.
 
-        If this process decodes, tasks run one after another, and the number only limits the memory that they need.
+        A job is divided into so many tasks. If this process decodes, it runs the tasks one after another. The number
+        then only limits the memory that one task needs.
         """
         return self._context.defaultParallelism if self.has_begun and self.cluster else self._cores
 

@@ -35,9 +35,9 @@ _MOST_WORDS: Final = 500  # characters
 class TaskRequest:
     """The driver's request to decode the range of one attempt.
 
-    The task keeps a catalog (table models) for each channel. `catalog`: a pickled catalog that replaces it, if not
-    None. `changes`: changes that are then applied to it. `dies`: True if the task's process must kill itself before it
-    answers (crash point crash_task_with_range).
+    The task keeps a catalog (table models) for each channel. `catalog`: a pickled catalog that replaces the channel's
+    catalog, or None to keep the channel's catalog. `changes`: changes that the task then makes to it. `dies`: True if
+    the task's process must kill itself before it answers (crash point crash_task_with_range).
     """
 
     attempt: Attempt
@@ -95,7 +95,7 @@ class PoolAddress:
     def _connected(self) -> socket.socket | None:
         """Return a connection to the driver, after sending the token.
 
-        Return None if no process listens on its socket, or if a process of another user does.
+        Return None if no process listens on the driver's socket, or if a process of another user listens on it.
         """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:

@@ -57,7 +57,8 @@ def _split(events: EventRange, share: Sequence[RowSplit], task: Callable[..., Sp
 def _pieces(events: EventRange) -> Iterator[RowSplit]:
     """Yield the groups (transactions) of the batch in pieces of about SMALLEST_SPLIT bytes.
 
-    Only a piece of at least twice this size is read, and cut inside its transaction.
+    A large transaction may be a piece of at least twice this size. Only such a piece is read, and cut into smaller
+    pieces.
     """
     refuse_short_table_ids(events.description)
     wanted = np.arange(events.start, events.end, SMALLEST_SPLIT)
