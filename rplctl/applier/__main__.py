@@ -85,7 +85,7 @@ def serve_one(datadir: Path, channel_name: str, options_text: str, *, are_early:
 
 
 def _give_up(*_: object) -> None:
-    """Kill the JVM, and end this process by SIGTERM. This handles a SIGTERM that arrives before the applier begins."""
+    """Handle a SIGTERM that arrives before the applier begins: kill the JVM, and end this process by SIGTERM."""
     kill_started()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)

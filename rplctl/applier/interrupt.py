@@ -90,7 +90,7 @@ class Interrupter:
             self._set(may_cut=False)
 
     def before_commit(self) -> None:
-        """Forbid interruptions until the end of the block of `work`. Raises Stopped if one has already come."""
+        """Forbid interruptions until the end of the block of `work`. Raises Stopped if a stop was already requested."""
         self._set(may_cut=False)
         if self._has_cut:
             raise Stopped

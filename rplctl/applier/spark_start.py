@@ -1,8 +1,8 @@
 """Decides when an applier starts Spark, and whether the applier waits for the start.
 
 With `spark = always`, Spark starts with the applier, and the first batch waits for it. With `spark = auto`, Spark
-starts when the relay log is larger than one task decodes. Until Spark runs, the applier itself (the driver) decodes the
-batches. On a cluster, each batch waits for Spark.
+starts when so much of the relay log is waiting that a Spark job is worthwhile. Until Spark runs, the applier itself
+(the driver) decodes the batches. On a cluster, each batch waits for Spark.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SparkStart:
         return self._spark.death()
 
     def is_wanted(self, size: int) -> bool:
-        """True if `size` bytes of relay log are a reason to start Spark, because one task does not decode so many.
+        """True if `size` bytes of relay log are a reason to start Spark, because they are worth a Spark job.
 
         On a cluster, and if the operator has set Spark options, the answer is always True, so that the settings are
         tried at once.

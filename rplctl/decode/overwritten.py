@@ -4,8 +4,9 @@ Each task keeps only the last image per key of its own piece, but a row may chan
 dropped, and only if a later piece updates or deletes the row. This later change still detects a missing row (design
 D2).
 
-Invariant: in tables with foreign keys or other unique keys, no change is dropped. Another row may depend on the values
-between two pieces (`can_be_overwritten`). A change is also kept if the key has several columns or is text.
+Invariant: no change is dropped in a table with a foreign key or a second unique key (`can_be_overwritten`). In such a
+table, a change of another row may be possible only while the dropped values are on the target. A change is also kept if
+the key has several columns or is text.
 """
 
 from __future__ import annotations

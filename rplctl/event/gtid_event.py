@@ -1,11 +1,29 @@
 """Parse the event that begins every transaction: GTID (33), ANONYMOUS_GTID (34), GTID_TAGGED (42), MARIADB_GTID (162).
 
-    33, 34: u8 flags, 16 bytes UUID, i64 number; since MySQL 5.7: u8 2, i64 last committed, i64 sequence; since 8.0:
-            7 bytes commit time (µs; bit 55: 7 bytes of the original commit time follow), length-encoded transaction
-            length, u32 server version (bit 31: u32 original version follows), u64 commit group ticket
-    42:     serialization format: varint version, size, last field that may not be ignored; then (field id, value)*
-    162:    u64 sequence, u32 domain, u8 flags, [u64 commit id], [i32 format id, u8, u8, XID], [u8 more flags, …],
-            padded with zeros to 19 bytes; a flag states if a field in brackets is present
+    33, 34     u8         flags
+               16 bytes   UUID
+               i64        number
+               u8         2; this and all following fields: since MySQL 5.7
+               i64        last committed
+               i64        sequence
+               7 bytes    commit time in microseconds; this and all following fields: since MySQL 8.0
+               7 bytes    original commit time, only if bit 55 of the commit time is set
+               1-9 bytes  transaction length, length-encoded
+               u32        server version
+               u32        original server version, only if bit 31 of the server version is set
+               u64        commit group ticket
+    42         varint     version of MySQL's serialization format
+               varint     size
+               varint     the last field that a reader may not ignore if it does not know the field
+               …          a varint with the number of a field, and its value, for each field
+    162        u64        sequence
+               u32        domain
+               u8         flags, which state if the following fields are present
+               u64        commit id
+               …          XID: i32 format id, u8 length of gtrid, u8 length of bqual, gtrid, bqual
+               u8         more flags, and then the fields that they announce
+               …          zeros up to a length of 19 bytes
+
 The first byte of a varint has as many one bits at its low end as bytes follow. In a signed varint, the lowest bit is
 the sign.
 """

@@ -5,8 +5,9 @@ Invariant (design D2): every entry states the final row of its key, and if the k
 of the old key and an insert of the new key. Keys are compared byte by byte, so two spellings that a collation treats as
 equal are two entries. The target deletes the row with one spelling before it inserts the row with the other spelling.
 
-Partial images (binlog_row_image MINIMAL, NOBLOB): `cell_image` has, for each column, the image with its last value. A
-column without such an image keeps the value of the target's row. `origin` has the key of this row in the target.
+Partial images (binlog_row_image MINIMAL, NOBLOB): `cell_image` has, for each column, the image with the column's last
+value. A column without such an image keeps the value of the target's row. `origin` has the key of this row in the
+target.
 """
 
 from __future__ import annotations

@@ -1,8 +1,15 @@
 """Decompress events: MySQL's TRANSACTION_PAYLOAD (a complete transaction), and MariaDB's compressed rows and queries.
 
-The body of a TRANSACTION_PAYLOAD has a list of fields, each with a type, a length and a value. These are length-encoded
-integers. Type 1 is the payload size, type 2 the compression (0 zstd, 255 none), and type 3 the plain size. Type 0 ends
-the list. The payload follows: when decompressed, it has plain events one after another, without checksums.
+The body of a TRANSACTION_PAYLOAD has a list of fields, and then the payload. Each field has a type, a length and a
+value, which are length-encoded integers:
+
+    type  value
+    0     none: this type ends the list
+    1     the size of the payload
+    2     the compression: 0 zstd, 255 none
+    3     the size of the decompressed payload
+
+The decompressed payload is a sequence of plain events without checksums.
 
 A compressed event of MariaDB is like the plain event, but one part is a compressed record. In a rows event, this part
 is everything after the column bitmaps. In a query event, it is the statement.

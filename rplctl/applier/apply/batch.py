@@ -188,8 +188,8 @@ class BatchApplier:
 
         After a transient error, the batch is tried again, `replica_transaction_retries` times. If the last of these
         attempts meets a lock error, the transactions are applied one at a time, up to the one that fails. `meanwhile`:
-        called when the last job of the batch begins to be decoded, if the batch has jobs. Raises Stopped if a stop is
-        requested, and the error of the last attempt.
+        called when the last job of the batch begins to be decoded, to read the next batch in advance. Raises Stopped if
+        a stop is requested, and the error of the last attempt.
         """
         self.bulk.meanwhile = meanwhile
         begun = self.info

@@ -53,7 +53,7 @@ class BulkApplier:
     """Applies batches as net changes (strategy BULK).
 
     `size`: determines the sizes of batches and jobs. `rules`: the filters. `meanwhile`: a function that is called when
-    the last job of a batch begins to be decoded.
+    the last job of a batch begins to be decoded, to read the next batch in advance.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one applier

@@ -34,7 +34,7 @@ class Cascade:
 
     `referenced`: indexes of the parent's columns to which foreign keys with actions refer. `stale`: for each child
     table, the indexes of generated columns whose values the actions may make wrong. `lost`: foreign keys with actions
-    that the target does not have.
+    that the source has, and the target lacks.
     """
 
     referenced: frozenset[int]
@@ -111,7 +111,7 @@ def _ddl(target: Target) -> Ddl:
 
 
 def cascade_of(catalog: Catalog, parent: TableModel, *, are_followed: bool = True) -> Cascade:
-    """Return the foreign key actions that follow changes of rows of `parent`, also through other tables.
+    """Return the foreign key actions that follow changes of rows of `parent`, directly or by way of other tables.
 
     `are_followed`: True if the target executes the actions of the foreign keys that it has.
     """

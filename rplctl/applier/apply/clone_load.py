@@ -1,10 +1,10 @@
 """Loads chunk files of a copy (`rplctl clone`) into the target, each at its position in the source's log.
 
-All chunks of a snapshot have the same position, L. Rows are loaded while the applier is exactly at L. All events of the
-snapshot's tables before L were skipped, so rows and events never overlap. Later events are applied strictly, with
-foreign keys. With GTIDs, a channel is at L if it has applied exactly the transactions before L, from any server.
-Invariant: a chunk and its row of the clone state are written in one transaction that checks the position. So no chunk
-is loaded twice.
+A snapshot shows one or more tables at one position L in the source's log, and all its chunks have this position. Rows
+are loaded while the applier is exactly at L. Events of these tables before L were skipped, so no change is applied
+twice. Events after L are applied without tolerance for missing or duplicate rows, and with foreign keys. With GTIDs, a
+channel is at L if it has applied exactly the transactions that the snapshot shows. Invariant: a chunk and its row of
+the clone state are written in one transaction that checks the position. So no chunk is loaded twice.
 
 Before L, the applier applies events up to L. Past L, the snapshot cannot be loaded any more and is removed, and the
 cloner opens another snapshot for its tables. At L, `Move` names the next action:
@@ -13,7 +13,7 @@ cloner opens another snapshot for its tables. At L, `Move` names the next action
     LOAD     load the chunks and the keys that are due
     WAIT     the cloner has not written the next chunk yet
     END      all chunks are loaded: replicate the tables from now on
-    REMOVE   a chunk, a table or the earlier snapshot is missing, or a newer snapshot continues: remove this snapshot
+    REMOVE   remove the snapshot: a file or a table is missing, or a newer snapshot copies the remaining rows
 
 own_tables/clones.py has the states of each table. tests/clone/model.py checks that source and target get equal tables.
 """

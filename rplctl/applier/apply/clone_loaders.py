@@ -15,7 +15,7 @@ from rplctl.target.base import Target
 
 
 class Loaders:
-    """The connections that load a copy. If the target permits only one writer, this is `target` alone."""
+    """The connections that load a copy. If the target permits only one writer, `target` is the only connection."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -24,9 +24,9 @@ class Loaders:
         self._threads: ThreadPoolExecutor | None = None
 
     def run(self, work: Callable[[Target], None], count: int) -> None:
-        """Run `work` on `count` connections at the same time, and return when all have ended.
+        """Run `work` in `count` threads, each with a connection, and return when all threads have ended.
 
-        Raises the error of one of them.
+        If threads fail, the error of one thread is raised.
         """
         if self._is_alone:
             return work(self._target)

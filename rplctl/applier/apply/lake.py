@@ -113,8 +113,9 @@ class LakeApplier(BulkApplier):
     def _folders(self, batch: Batch, start: int, end: int, catalog: Catalog) -> dict[TableName, str]:
         """Return the folders of the tables that the events between `start` and `end` may change.
 
-        Each table costs a check of its files, and there may be many tables. A batch with a compressed transaction gets
-        the folders of all tables, because the driver does not know which tables this transaction changes.
+        Other folders are omitted, because the files of each table are checked, and there may be many tables. A batch
+        with a compressed transaction gets the folders of all tables, because the driver does not know which tables this
+        transaction changes.
         """
         names: Iterable[TableName] = catalog.tables
         with suppress(BinlogFormatError):  # the task reports the damage and its position

@@ -192,8 +192,8 @@ class LiveTables(TableSource):
 
         Without two-phase commit, the result is always True. In two-phase commit (`in_xa`), it is True for two kinds of
         runs:
-        * The source did not commit the run by an XID event, but for example by DDL. After a ROLLBACK, the changes of
-          MyISAM tables remain, even if the transaction was prepared.
+        * The source did not commit the run by an XID event. For example, the run is DDL, which commits by itself, or
+          ends in a ROLLBACK, which does not undo changes of MyISAM tables.
         * The run changes nontransactional tables of this target.
         """
         return not (in_xa and (run.types == EventType.XID).any() and self.can_roll_back(run))

@@ -146,7 +146,7 @@ class RowsAhead:
                 self._ready[event.number] = RowsOfEvent(model=event.model, kind=kind, flags=flag, changes=chunk.ordered)
 
     def _piece(self, run: EventRun, events: list[_Event], kinds: list[int], files: ExitStack) -> OrderedPiece:
-        """Return the input of one task. `files`: removes the file of a large piece when it is closed."""
+        """Return the input of one task. `files`: when closed, it removes the file of a large piece."""
         numbers, last = list[int](), dict[int, int]()  # table id → number of the table map
         for event in events:
             of_table = table_id(run, event.number)

@@ -39,7 +39,11 @@ def side_of(found: StoredSnapshot, info: RelayLogInfo, *, by_gtid: bool) -> Side
 
 
 def _is_within(gtids: str, others: str, *, exactly: bool = False) -> bool:
-    """True if the GTID set `others` contains `gtids`. `exactly`: with MariaDB, the two must be equal."""
+    """True if the GTID set `others` contains `gtids`.
+
+    `exactly`: True to compare MariaDB's GTID states for equality. For MySQL, the result is then True, because the
+    caller has already compared the sets.
+    """
     if exactly:
         return ":" in gtids or MariadbGtidState.parse(gtids) == MariadbGtidState.parse(others)
     return not gtids or is_executed(gtids, others)

@@ -1,8 +1,8 @@
 """Divides the tables of a batch among several connections, which apply them in parallel (design D24).
 
 Invariant: all tables that foreign keys link form one group. A group belongs to one connection for the whole batch. The
-target may link tables in other ways, by a trigger or by a foreign key that the source lacks. The connections then come
-into conflict. From the first conflict on, these tables are one group.
+target may link tables in other ways, by a trigger or by a foreign key that the source lacks. Two connections may then
+come into conflict. After the first conflict, all tables that the batch has changed are one group.
 """
 
 from __future__ import annotations

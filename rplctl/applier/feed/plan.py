@@ -2,9 +2,9 @@
 
 A *group* is one transaction, or events without changes (CONTROL). Invariant: a batch begins and ends between groups,
 and is in one relay log file. A BULK batch has only transactions with row events. One Spark job can decode it into net
-changes. A SINGLE batch is one group that must be applied in order (DDL, statements, savepoints, XA). UNTIL and the
-delay cut a batch, so that no event after them is ever decoded. No task decodes the events of a skipped batch, so this
-module verifies them (`check_passed_over`) before the position moves past them.
+changes. A SINGLE batch is one group that must be applied in order (DDL, statements, savepoints, XA). A batch also ends
+where UNTIL or MASTER_DELAY stops the applier, so that no later event is decoded. No task decodes the events of a
+skipped batch, so this module verifies them (`check_passed_over`) before the position moves past them.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 class SkipList:
     """The transactions that one run of the applier skips.
 
-    `count`: how many of the next transactions are skipped, with any GTID. `note`: called if executed transactions came
-    again, with a text and the position after them.
+    `count`: how many of the next transactions are skipped, regardless of their GTIDs. `note`: called if executed
+    transactions came again, with a text and the position after them.
     """
 
     def __init__(

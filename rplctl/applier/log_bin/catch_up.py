@@ -150,9 +150,9 @@ def _restart(log: BinaryLog, committed: RelayLogInfo, *, with_incident: bool) ->
 
 
 def _groups_until(groups: RelayGroups, committed: RelayLogInfo) -> int:
-    """Return the number of groups that end at the committed position or before.
+    """Return the number of groups up to the group that ends at the committed position.
 
-    If no group ends at this position, all of them are counted.
+    If no group of `groups` ends at this position, all groups are before it, and the result is the number of all groups.
     """
     positions = [groups.scan.source_position(number) for number in range(len(groups.scan))]
     wanted = committed.exec_position

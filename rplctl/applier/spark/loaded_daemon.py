@@ -3,8 +3,8 @@
 It has already imported and compiled everything that a task needs, so a worker is ready at once. Spark runs Python's
 garbage collector after every task. In this process, the collector ignores the imported objects, which saves 40 ms per
 task. The applier forks this process from itself while Java starts, so that everything is loaded only once. Later, Spark
-starts its own daemon (worker_daemon.py). This daemon hands over its streams and its environment through a private
-socket.
+starts its own daemon (worker_daemon.py). Spark's daemon hands over its streams and its environment to the forked
+process through a private socket.
 
 Invariants: the process serves only its own user. It ends with the applier and, after the handover, with the JVM.
 """

@@ -4,8 +4,8 @@ Each task of the job connects to a private Unix socket (mode 0600, in a folder o
 peers of its own user that send the pool's token. The thread that needs rows gives its ranges to idle tasks itself. So a
 small range costs one round trip, and no Spark job. Invariants: an answer counts only for its own attempt, on the
 connection of that attempt (answer.py). If a task dies, freezes or answers wrongly, its range is given to a task again,
-at most ATTEMPTS times. If several channels wait, the channel with the fewest tasks gets the next one. No thread holds a
-lock while it waits.
+at most ATTEMPTS times. If several channels wait, the channel with the fewest tasks gets the next task. No thread holds
+a lock while it waits.
 """
 
 from __future__ import annotations
