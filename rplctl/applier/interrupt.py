@@ -90,7 +90,10 @@ class Interrupter:
             self._set(may_cut=False)
 
     def before_commit(self) -> None:
-        """Forbid interruptions until the end of the block of `work`. Raises Stopped if a stop was already requested."""
+        """Forbid interruptions until the end of the block of `work`.
+
+        Raises Stopped if a stop has already interrupted the block.
+        """
         self._set(may_cut=False)
         if self._has_cut:
             raise Stopped

@@ -166,7 +166,7 @@ def charset_of(collation_id: int) -> str:
 
 
 def is_utf8(charset: str) -> bool:
-    """True if the stored bytes are UTF-8 already."""
+    """True if the bytes of each text in this charset are UTF-8."""
     return charset in _UTF8
 
 

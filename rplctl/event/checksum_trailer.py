@@ -1,4 +1,4 @@
-"""Compute, append, remove or check the checksum of one event. `checksum` verifies many events at once.
+"""Compute, append, remove or check the checksum of one event. The module `checksum` verifies many events at once.
 
 The checksum is the last four bytes of an event: the CRC32 of all bytes before them, little-endian. The CRC32 of a
 FORMAT_DESCRIPTION is computed with its in-use flag cleared.

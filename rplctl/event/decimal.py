@@ -1,10 +1,10 @@
 """Convert DECIMAL values in row images and in JSON to text. The server stores them in its packed decimal format:
 
-    bytes                          field
-    leading                        the integer digits that do not fill a group of 9, in 0-4 bytes
-    4 each                         groups of 9 integer digits, big-endian
-    4 each                         groups of 9 fraction digits
-    trailing                       the remaining fraction digits, in 0-4 bytes
+    bytes     field
+    0-4       the first integer digits, which do not fill a group of 9
+    4 each    groups of 9 integer digits, big-endian
+    4 each    groups of 9 fraction digits
+    0-4       the last fraction digits, which do not fill a group of 9
 
 The highest bit of the first byte is inverted. In a negative number, all bits are inverted as well (manual: DECIMAL Data
 Type Characteristics). Invariant: the text is exact and as the server prints it: all fraction digits, no leading zeros,

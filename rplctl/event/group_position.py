@@ -1,4 +1,4 @@
-"""Compute the position in the source's log in the group kernel, event by event. `groups` has the rules.
+"""Compute the position in the source's log in the group kernel, event by event, by the rules in `groups`.
 
 A FORMAT_DESCRIPTION also sets the checksum length of the events after it.
 """

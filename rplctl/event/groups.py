@@ -102,9 +102,9 @@ def scan_groups(
 ) -> GroupScan:
     """Return the complete groups from `offset` on, until their total size is at least `limit_bytes`.
 
-    `source` is the source position at `offset`, and `description` is the FORMAT_DESCRIPTION in force there. If it is
-    None, the data must begin with a FORMAT_DESCRIPTION, or have no checksums. Raises BinlogFormatError for lengths,
-    positions and nesting that no source writes.
+    `source` is the source position at `offset`, and `description` is the FORMAT_DESCRIPTION in force there. If
+    `description` is None, the data must begin with a FORMAT_DESCRIPTION, or have no checksums. Raises BinlogFormatError
+    for lengths, positions and nesting that no source writes.
     """
     view = byte_view(data)
     name = byte_view(source.log_name.encode("utf-8", "surrogateescape"))

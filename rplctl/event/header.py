@@ -69,7 +69,7 @@ def format_error(message: str, data: bytes | memoryview, offset: int = 0) -> Bin
 
 
 def parse_header(data: bytes | memoryview, offset: int = 0) -> EventHeader:
-    """Return the header at `offset`. Raises BinlogFormatError if it is incomplete, or states an impossible length."""
+    """Return the header at `offset`. Raises BinlogFormatError if it is incomplete or has an impossible length."""
     if offset < 0 or len(data) - offset < HEADER_LENGTH:
         raise format_error("event header is cut short", data, max(offset, 0))
     header = EventHeader(*_HEADER.unpack_from(data, offset))

@@ -46,7 +46,7 @@ def choose_folder(datadir: Path | None = None) -> None:
 
 
 def users_cache() -> str:
-    """Return rplctl's folder in the cache of the user. Its files may be removed at any time."""
+    """Return rplctl's folder in the cache of the user, who may remove the files in this folder at any time."""
     cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache_home, "rplctl")
 

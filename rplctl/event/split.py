@@ -77,7 +77,7 @@ def _split(
     cuts: NDArray[np.int64],
     maps: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Return (number of splits or -1 if the tables are too small, offset of a damaged event or -1).
+    """Return (number of splits or -1 if `cuts` or `maps` is too small, offset of a damaged event or -1).
 
     A row of `cuts` has the start of a split and the number of its table maps. maps[0] gets the offsets of the table
     maps of all splits, one split after another. maps[1] has the maps in force at the current event.

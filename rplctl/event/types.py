@@ -1,6 +1,7 @@
 """Define the event types in one table, which has one row with all properties for each type.
 
-    code, name      the type code of the header, the name in the manuals; 160 and above are MariaDB's
+    code            the type code in the header; codes from 160 on are MariaDB's
+    name            the name in the manuals
     shown           the name in SHOW RELAYLOG EVENTS; empty: `Unknown`
     event_class     the class of the type in the group kernel (`event_classes`)
     plain_code      for a compressed rows event: the type of the event inside it

@@ -99,7 +99,7 @@ def _decode(cells: Cells, fmt: ColumnFormat) -> list[Any]:
 
 
 def _is_plain(fmt: ColumnFormat) -> bool:
-    """True if the cells are bytes or text as stored: not padded, not compressed, and no address or UUID."""
+    """True if the stored bytes of a cell are its value, so not for padded or compressed cells, addresses and UUIDs."""
     is_string = _DECODERS.get(fmt.real_type) is _strings and fmt.real_type != ColumnType.STRING
     return is_string and fmt.sql_type not in TEXT_OF_BYTES
 

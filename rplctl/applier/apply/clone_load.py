@@ -90,7 +90,7 @@ class Move(Enum):
 
 
 class CloneLoader:
-    """Loads a copy on one connection. Create it before the first batch, because `work` must exclude the tables."""
+    """Loads a copy on one connection. Create it before the first batch: it makes `work` exclude the copy's tables."""
 
     def __init__(  # noqa: PLR0913 - the parts of one loader
         self,

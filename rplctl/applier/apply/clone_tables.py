@@ -49,7 +49,7 @@ def make_keys(target: Target, catalog: Catalog, models: Sequence[TableModel], *,
 def drop_tables(
     target: Target, catalog: Catalog, models: Collection[TableModel | None]
 ) -> dict[TableName, TableModel | None]:
-    """Drop those of the tables that exist on the target. Return their names, each with None as its new model."""
+    """Drop the tables that exist on the target. Return the names of these tables, each with None as its new model."""
     plan = _drop_plan([model for model in models if model is not None and stands(target, model)])
     if plan.steps:
         target.execute_ddl(plan, catalog)

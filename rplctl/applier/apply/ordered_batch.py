@@ -82,7 +82,7 @@ class OrderedBatches:
     def apply(self, batch: Batch, *, may_be_cut: bool = True) -> int:
         """Apply and commit the batch, and return the number of row changes.
 
-        `may_be_cut`: True if a stop may interrupt the batch. This has an effect only on a batch that has only rows.
+        `may_be_cut`: True if a stop may interrupt the batch. A batch that has more than rows is never interrupted.
         """
         only_rows = bool(np.isin(batch.scan.kind[batch.first : batch.last], CUTTABLE).all()) and not batch.has_payload
         with (

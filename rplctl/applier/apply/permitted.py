@@ -4,7 +4,7 @@ Invariant: a statement that is not permitted stops the applier before any part o
 are those of the MySQL manual:
 
 * REQUIRE_ROW_FORMAT permits the events of a source with binlog_format=ROW: rows, DDL and transaction control. It
-  forbids statements that change rows, temporary tables and LOAD DATA.
+  forbids LOAD DATA, temporary tables, and statements that change rows.
 * REQUIRE_TABLE_PRIMARY_KEY_CHECK=ON follows sql_require_primary_key. A new table must have a primary key, and a table
   must not lose its primary key. A table that never had one may be altered.
 

@@ -108,7 +108,7 @@ class Tolerance:
     def apply_row(self, target: Target, change: RowChange, model: TableModel) -> TargetError | None:
         """Apply one change. Return the error that IDEMPOTENT mode has tolerated, or None if there was none.
 
-        The row was then overwritten or skipped.
+        If an error is returned, the row was overwritten or skipped.
         """
         if self.again:
             self._apply_again(target, change, model)

@@ -158,12 +158,11 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
 ) -> Iterator[Batch]:
     """Divide the first `stop` groups of a scan into batches.
 
-    `skip`: the number of transactions to skip at the beginning (sql_slave_skip_counter).
-    `skipped`: the numbers of groups to skip, each in a batch of its own.
-    `has_rollbacks`: True if the target may have tables that a ROLLBACK does not undo (MyISAM). Groups that end in
-    ROLLBACK are then applied, too, and several groups with statements may share one COMMIT.
-    `per_commit`: returns the largest number of transactions per COMMIT, for the next batch. 0 means no limit for rows,
-    and STATEMENTS_PER_COMMIT for statements.
+    `skip`: the number of transactions to skip at the beginning (sql_slave_skip_counter). `skipped`: the indexes of
+    groups to skip, each in a batch of its own. `has_rollbacks`: True if the target may have tables that a ROLLBACK does
+    not undo (MyISAM). Groups that end in ROLLBACK are then applied, too, and several groups with statements may share
+    one COMMIT. `per_commit`: returns the largest number of transactions per COMMIT, for the next batch. 0 means no
+    limit for rows, and STATEMENTS_PER_COMMIT for statements.
 
     Raises BinlogFormatError 1594 or 1743 during the iteration if an event is damaged. This is possible after the reader
     found the groups complete, because a recovery may truncate the log.
@@ -301,8 +300,8 @@ def _check_intact(batch: Batch, start: int, end: int) -> None:
 def refuse_unknown(batch: Batch) -> None:
     """Raise an error if the first group of the batch cannot be applied (D12).
 
-    RplError 1590: the source reports that its log lacks events. BinlogFormatError 1594: the group has an event of an
-    unknown type. If the event is damaged, the error is the one of `check_passed_over` instead.
+    Raises RplError 1590 if the source reports that its log lacks events, and BinlogFormatError 1594 if the group has an
+    event of an unknown type. If the type is unknown because the event is damaged, raises as `check_passed_over` does.
     """
     kind = batch.scan.kind[batch.first]
     if kind in (GroupKind.INCIDENT, GroupKind.UNKNOWN):

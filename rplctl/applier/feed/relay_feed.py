@@ -1,7 +1,7 @@
 """Supplies groups (transactions) of the relay log after the committed position.
 
-The receiver may rewrite the files at the same time. Invariant: the groups of `next` begin at the position in its
-argument, or directly after the groups that were returned last. No group is missed. The receiver's recovery can repair
+The receiver may rewrite the files at the same time. Invariant: `next` returns groups that begin at the position in its
+argument, or directly after the groups that it returned before. No group is missed. The receiver's recovery can repair
 some damage, for example an incomplete event at the end of the log. The applier waits for this repair, no matter whether
 it finds the damage while it reads groups or while it decodes them. Damage that lasts is an error.
 """

@@ -105,9 +105,9 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
 def _missing(
     config: Config, channel: Channel, logged: RelayLogInfo, committed: RelayLogInfo
 ) -> list[RelayGroups] | None:
-    """Return the groups between the position of the log and the committed position.
+    """Return the groups between the last position in the binary log and the committed position.
 
-    Return None if the relay logs do not have all of them.
+    Return None if the relay logs do not have all these groups.
     """
     if not logged.relay_log_name or not logged.exec_position.is_before(committed.exec_position):
         return None

@@ -151,7 +151,7 @@ class Cluster:
     channel reads. Executors may see this folder, too.
 
     After a restart, a standalone master no longer knows this Spark context, and does not report this. If a context has
-    lost all its executors, it is therefore ended once. The pipeline then opens another context.
+    lost all its executors, rplctl therefore ends the context, but only once. The pipeline then opens another context.
     """
 
     def __init__(

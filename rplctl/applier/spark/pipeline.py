@@ -69,9 +69,9 @@ class Pipeline:
     """Runs the tasks of batches in Spark, or in this process.
 
     With spark=always, the tasks of a pool decode all ranges. With spark=auto, this process decodes small ranges itself,
-    because a Spark job takes longer to start. It also decodes all ranges until Spark runs. On a cluster, Spark decodes
-    all ranges, because the operator has chosen the machines. The catalog (the table models) is broadcast once, and each
-    job gets the changes that DDL has made since.
+    because a Spark job takes longer to start. Until Spark runs, this process decodes all ranges. On a cluster, Spark
+    decodes all ranges, because the operator has chosen the machines. The catalog (the table models) is broadcast once,
+    and each job gets the changes that DDL has made since.
 
     `open_context`: returns the Spark context. It is called again if the cluster has ended the context.
     `before_job`: called before each job. `cluster`: the executors on other machines, if any.
@@ -235,7 +235,7 @@ class Pipeline:
     def _of_files(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
         """Decode the splits on executors that see the relay log.
 
-        Return number → result, for the splits whose executors saw the file.
+        Return the results by the numbers of the splits, for the splits whose executors saw the file.
         """
         assert self.cluster is not None
         probe = self.cluster.probe
@@ -247,8 +247,8 @@ class Pipeline:
     def _of_archive(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
         """Decode the splits on executors that read the archive.
 
-        Return number → result, for the splits whose bytes an executor could read. If no executor sees the archive, it
-        is not used again.
+        Return the results by the numbers of the splits, for the splits whose bytes an executor could read. If no
+        executor sees the archive, the archive is not used again.
         """
         assert self.cluster is not None
         if (archive := self.cluster.archive) is None:
@@ -270,7 +270,10 @@ class Pipeline:
         return self._there({n: _carrying(s, carried(s.path, s.start, s.end)) for n, s in small}, catalog)
 
     def _there(self, splits: Mapping[int, Split], catalog: Catalog) -> dict[int, SplitResult]:
-        """Decode the splits on executors. Return number → result, for the splits whose bytes an executor could read."""
+        """Decode the splits on executors.
+
+        Return the results by the numbers of the splits, for the splits whose bytes an executor could read.
+        """
         if not splits:
             return {}
         task = partial(run_on_executor, versions=own_versions())

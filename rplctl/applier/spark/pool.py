@@ -245,7 +245,7 @@ class Pool:
             self._has_ended.set()
 
     def _run_jobs(self, context: SparkContext) -> None:
-        """Run the job, and run it again when it ends. Give up after ATTEMPTS ends without an answer in between."""
+        """Run the job, and run it again when it ends. Give up if it ends ATTEMPTS times without any answer between."""
         from py4j.protocol import Py4JJavaError
 
         ends = 0
@@ -452,7 +452,7 @@ class Pool:
                 turn.wake()
 
     def close(self) -> None:
-        """End all waits, serve no task any more, and log the tasks' counts. A second call has no effect."""
+        """End all waits, serve no task any more, and log the work of each task. A second call has no effect."""
         with self._lock:
             if self._is_closed:
                 return

@@ -307,7 +307,7 @@ def _mapped(chunk: TableChunk, change: Callable[[Any], Any]) -> TableChunk:
 
 
 def chunks_of(result: SplitResult) -> list[TableChunk]:
-    """Return the chunks of a result. Raises RplError or Inconsistent if the task has returned this error."""
+    """Return the chunks of a result. Raises RplError or Inconsistent if the task has returned such an error."""
     found = _found_chunks(result)
     return [replace(chunk, by_spark=True) for chunk in found] if result.by_spark else found
 
