@@ -60,7 +60,7 @@ class Copying:
         self._loader = self._open()
 
     def _open(self) -> CloneLoader | None:
-        """Return a new loader for the rows of a copy, or None if there is no copy and no file of an earlier one."""
+        """Return a new loader for the rows of a copy, or None if there is no copy and no file of an earlier copy."""
         run, own = self._run, self._connection
         if not has_copy(run.channel, own.target):
             return None

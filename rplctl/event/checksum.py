@@ -5,8 +5,8 @@ CRC32, the RESIDUE. So the CRC32 of a run of valid events depends only on the le
 reads one long run three times as fast as single events. If the run does not have the expected CRC32, a kernel checks
 each event, with eight table accesses per eight bytes (slice-by-8).
 
-A FORMAT_DESCRIPTION changes the checksum algorithm for the events after it. Since MySQL 5.6.1 and MariaDB 5.3, it has a
-checksum itself, which is computed with the in-use flag cleared. Earlier servers write no checksums.
+A FORMAT_DESCRIPTION changes the checksum algorithm for the events after it. Since MySQL 5.6.1 and MariaDB 5.3, this
+event has a checksum, too, which is computed with the in-use flag cleared. Earlier servers write no checksums.
 
 A replica may request a log from a position in the middle of the file. The server then first sends a changed copy of the
 file's FORMAT_DESCRIPTION, in which `created` is 0. If the log has no checksums, the copy has the checksum of the
@@ -51,8 +51,8 @@ def _tables() -> NDArray[np.uint32]:
 def _zeros_tables(byte_table: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return tables with which a CRC32 is continued over 2^k zero bytes, as an array with the indexes [k, j, v].
 
-    The entry [k, j, v] is the new CRC32 if byte j of the old CRC32 is v, and its three other bytes are 0. Any other old
-    CRC32 has four bytes. The new CRC32 is then the XOR of the entries for these four bytes.
+    The entry [k, j, v] is the new CRC32 if byte j of the old CRC32 is v, and its three other bytes are 0. For any other
+    old CRC32, the new CRC32 is the XOR of four entries, one for each byte of the old CRC32.
     """
     tables = np.zeros((32, 4, 256), np.uint32)
     values = np.arange(256, dtype=np.uint32)

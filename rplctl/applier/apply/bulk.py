@@ -193,8 +193,9 @@ class BulkApplier:
         return changes
 
     def _decoded(self, events: EventRange) -> Iterator[list[TableChunk]]:
-        """Yield the chunks (net changes of tables) of each job. The next job is decoded while the caller applies
-        one.
+        """Yield the chunks (net changes of tables) of each job.
+
+        The next job is decoded while the caller applies the chunks.
         """
         changes, size = 0, events.end - events.start
         following = self._jobs(events)

@@ -127,7 +127,7 @@ class Tries:
     def again(self, names: Sequence[TableName], piece: Piece | None, error: RelayLogError) -> str:
         """Count a failure, and return a text about it for the status.
 
-        `names`: the tables of the snapshot. Raises RelayLogError if this was the last attempt.
+        `names`: the tables of the snapshot. Raises RelayLogError if no more attempts are permitted.
         """
         number, chunk = piece or (0, 0)
         name = names[number]

@@ -25,11 +25,12 @@ from rplctl.target.base import Target
 def enter_new_source(
     info: RelayLogInfo, batch: Batch, target: Target, store: PositionStore, catalog: Catalog | None
 ) -> RelayLogInfo:
-    """Return the position from which the batch is applied. This is `info`, except at the first batch after a failover.
+    """Return the position from which the batch is applied.
 
-    If this batch has a lower position than `info`, a step without data moves the stored position back to the start of
-    the batch. `catalog`: None if the target stores no table models. Raises LockBusy if the stored position is not
-    `info`, TargetError if the target reports an error, and RelayLogError if the binary log cannot be written.
+    The result is `info`, except at the first batch after a failover. If this batch has a lower position than `info`, a
+    step without data moves the stored position back to the start of the batch. `catalog`: None if the target stores no
+    table models. Raises LockBusy if the stored position is not `info`, TargetError if the target reports an error, and
+    RelayLogError if the binary log cannot be written.
     """
     if not batch.transaction_count or not batch.source_position.is_before(info.exec_position):
         return info

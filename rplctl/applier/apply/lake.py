@@ -145,7 +145,7 @@ class LakeChanges:
 
     All rows have the position of the group, and consecutive numbers. The events' own positions are not used, because
     they may be elsewhere in the log (XA). The changes of a table are collected up to PIECE_BYTES or the next savepoint,
-    and then written to one file. `finish` writes the rest.
+    and then written to one file. `finish` writes the remaining changes.
     """
 
     def __init__(self, target: LakeTarget, batch: Batch) -> None:

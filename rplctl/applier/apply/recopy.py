@@ -6,7 +6,7 @@ foreign keys link with them. The definition and the rows of these tables are rea
 the channel continues.
 
 Invariant: no part of the statement was executed before. The rows of the clone state are committed together with the
-position after the statement. So after a crash, the target has both or neither.
+position after the statement. So after a crash, the target has both the rows and the position, or neither.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Applies several transactions of the source in one transaction of the target, with savepoints in between (WL#3970).
 
-Only the last COMMIT of the source becomes a COMMIT. Each earlier one becomes a savepoint (WL#3970's `COMMIT_WAS_HERE`,
-with rplctl's prefix). If the source logged a ROLLBACK, the target rolls back to the last savepoint. So after `begin …
-commit, begin … commit, begin … rollback`, the first two transactions remain. Invariant: the position is that of the
-last COMMIT, so a crash loses the whole group, and the next start repeats it.
+Only the last COMMIT of the source becomes a COMMIT. Each earlier COMMIT becomes a savepoint (WL#3970's
+`COMMIT_WAS_HERE`, with rplctl's prefix). If the source logged a ROLLBACK, the target rolls back to the last savepoint.
+So after `begin … commit, begin … commit, begin … rollback`, the first two transactions remain. Invariant: the position
+is that of the last COMMIT, so a crash loses the whole group, and the next start repeats it.
 
 After error 1205 (lock wait timeout), only the current transaction is tried again, from its savepoint. Error 1213
 (deadlock) has ended the transaction of the target, so the whole group is tried again (`BatchApplier.apply`). The last

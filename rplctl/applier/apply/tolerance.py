@@ -2,7 +2,7 @@
 
 IDEMPOTENT concerns single rows. A row that already exists is overwritten. A row that is missing is skipped, and so is a
 row that a foreign key refuses. An error that replica_skip_errors lists skips the rest of its event: the statement, or
-all rows after the one that failed. Invariant: some errors are never skipped. These are errors that may not occur in
+all rows after the row that failed. Invariant: some errors are never skipped. These are errors that may not occur in
 another attempt (locks, connections), and damage of the log. Each skipped error is counted with its position.
 """
 

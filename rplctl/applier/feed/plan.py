@@ -64,7 +64,7 @@ class Batch:
 
     @property
     def description(self) -> FormatDescription:
-        """The format description of the batch's events. Each batch that changes something has one."""
+        """The format description of the batch's events. Each batch with changes has a format description."""
         assert self.groups.format_description is not None
         return self.groups.format_description
 
@@ -100,14 +100,14 @@ class Batch:
 
     @property
     def first_timestamp(self) -> int:
-        """The Unix time of the first transaction in the batch, or 0 if there is none."""
+        """The Unix time of the first transaction in the batch, or 0 if the batch has no transaction."""
         kinds = self.scan.kind[self.first : self.last]
         real = np.flatnonzero(kinds != GroupKind.CONTROL)
         return int(self.scan.timestamp[self.first + real[0]]) if len(real) else 0
 
     @property
     def last_timestamp(self) -> int:
-        """The Unix time of the last transaction in the batch, or 0 if there is none."""
+        """The Unix time of the last transaction in the batch, or 0 if the batch has no transaction."""
         kinds = self.scan.kind[self.first : self.last]
         real = np.flatnonzero(kinds != GroupKind.CONTROL)
         return int(self.scan.timestamp[self.first + real[-1]]) if len(real) else 0
@@ -205,10 +205,10 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
 
 
 def _group_end(groups: RelayGroups, first: int, stop: int, skipped: Collection[int]) -> int:
-    """Return the number after the last group that can share one transaction of the target with the group `first`.
+    """Return the index after the last group that can share one transaction of the target with the group `first`.
 
     DDL shares its transaction with no other group. The same holds for statements that the source committed without a
-    transaction, so that their COMMIT is not an XID event. A group that ends in ROLLBACK must be the last one of the
+    transaction, so that their COMMIT is not an XID event. A group that ends in ROLLBACK must be the last group of the
     transaction. If a later group failed, the changes of MyISAM tables in this group would be repeated.
     """
     number = first

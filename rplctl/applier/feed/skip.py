@@ -44,7 +44,7 @@ class SkipList:
         self._gtids = read_gtids(self._folder)
 
     def groups(self, groups: RelayGroups, stop: int, executed: str = "") -> list[int]:
-        """Return which of the first `stop` groups must be skipped, as their numbers in ascending order.
+        """Return the indexes of those of the first `stop` groups that must be skipped, in ascending order.
 
         The reason is that the operator has listed a group's GTID or, with a MySQL source, that it is in the set
         `executed`.

@@ -4,8 +4,9 @@
   transaction, the whole transaction is applied.
 * SQL_BEFORE_GTIDS: the applier stops before the first listed GTID.
 * SQL_AFTER_GTIDS: the applier stops when all listed GTIDs are applied.
-* MASTER_GTID_POS: the same with MariaDB's GTIDs (`domain-server-sequence`), which are positions per domain. The applier
-  also applies the transactions of other domains that precede the last listed one in the source's log.
+* MASTER_GTID_POS: the applier stops when the listed GTIDs of MariaDB (`domain-server-sequence`) are applied. Each of
+  them is a position in its domain. The applier also applies the transactions of other domains that precede the last
+  listed GTID in the source's log.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def _kept(batch: Batch, spans: Sequence[tuple[int, int]], rules: ReplicationFilt
 
 
 def _bare_gtids(run: EventRun) -> set[int]:
-    """Return the numbers of the GTID events whose transactions have no other event in the run."""
+    """Return the indexes in the run of the GTID events whose transactions have no other event in the run."""
     numbers = np.flatnonzero(~np.isin(run.types, _CONTROL))
     is_gtid = np.isin(run.types[numbers], _GTIDS)
     return set(numbers[is_gtid & np.append(is_gtid[1:], True)].tolist())

@@ -58,7 +58,7 @@ def is_on_this_machine(master: str) -> bool:
 def given_settings(config: Config) -> dict[str, str]:
     """Return the Spark settings in the option `spark_conf`, with the secret revealed.
 
-    Raises ConfigError if only rplctl may set one of them, or if the secret cannot be read.
+    Raises ConfigError if only rplctl may set one of these settings, or if the secret cannot be read.
     """
     found = spark_conf_of(config.spark_conf)
     for name in sorted(found.keys() & _OURS):
@@ -180,7 +180,7 @@ class Cluster:
             time.sleep(_WAIT_S)
 
     def has_executors(self, context: SparkContext) -> bool:
-        """True if the context has an executor. After _PATIENCE_S seconds without one, the applier's state says so.
+        """True if the context has an executor. After _PATIENCE_S seconds without executors, the applier reports this.
 
         If a context that had executors has none for _FORGOTTEN_S seconds, although its master answers, the context is
         ended.

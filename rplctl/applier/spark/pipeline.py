@@ -283,7 +283,7 @@ class Pipeline:
     def _collect(self, pieces: Sequence[Any], catalog: Catalog, task: Callable[[Any, Catalog], Any]) -> list[Any]:
         """Run one job, which calls `task` with each piece and the catalog. Return the results in the same order.
 
-        If the cluster ends the context meanwhile, the job is run again on a new one. Raises TasksFailed if the job
+        If the cluster ends the context meanwhile, the job is run again on a new context. Raises TasksFailed if the job
         fails.
         """
         self.spark_jobs += 1
