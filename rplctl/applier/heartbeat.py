@@ -90,8 +90,8 @@ _readers: dict[tuple[str, str, bool], _Reader] = {}
 def read_heartbeats(engine: Engine, name: str, *, is_utc: bool) -> str:
     """Return all heartbeats in the table as one text, in the form of `ThreadStatus.heartbeats`.
 
-    `name`: the table, as DATABASE.TABLE. Raises SQLAlchemy's error if the table is missing, and ValueError if the
-    target does not exist or a time is malformed.
+    `name`: the table, as DATABASE.TABLE. `is_utc`: False if its times are in the time zone of this process. Raises
+    SQLAlchemy's error if the table is missing, and ValueError if the target does not exist or a time is malformed.
     """
     from sqlalchemy import Integer, String, column, select, table
 

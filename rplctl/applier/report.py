@@ -158,7 +158,10 @@ class Report:
         self.state(DELAYING, remaining_s)
 
     def state(self, words: str, remaining_delay: int | None = None) -> None:
-        """Set the state of the thread. A new state is written at once, except if "reading" and "waiting" alternate."""
+        """Set the state of the thread. A new state is written at once, except if "reading" and "waiting" alternate.
+
+        `remaining_delay`: the seconds until a delayed transaction is due, or None if no transaction is delayed.
+        """
         before = self.status.state
         self.status.state, self.status.remaining_delay = words, remaining_delay
         self.status.is_waiting = words in (WAITING, DELAYING)

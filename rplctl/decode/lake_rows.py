@@ -75,7 +75,11 @@ def _structs(rows: TableRows, images: Ints, wanted: pa.StructType, *, zero_null:
 def statement_rows(  # noqa: PLR0913 - a statement and its position
     model: TableModel, op: str, text: str, *, log_name: str, position: int, gtid: str, end: int, time: int, number: int
 ) -> pa.Table:
-    """Return the row of a lake's table for DDL that changed the table."""
+    """Return the row of a lake's table for DDL that changed the table.
+
+    `op` is ddl, truncate or drop, and `text` is the statement. `number` is stored as `row_number`. `end` is the offset
+    after the transaction, and `time` is in seconds since 1970.
+    """
     values = (op, log_name, position, number, gtid, log_name, end, time * 1_000_000, None, None, False, text)
     schema = lake_schema(model)
     return pa.Table.from_arrays(columns_of([values], schema), schema=schema)

@@ -203,7 +203,8 @@ def _spread(
 ) -> Fields:
     """Return the fields of all rows from the texts of `cells`, which are the cells that are not NULL.
 
-    The text of cell i is `data[starts[i] : starts[i] + lengths[i]]`. The field of a row without a cell is NULL.
+    The text of cell i is `data[starts[i] : starts[i] + lengths[i]]`. The field of a row without a cell is NULL. `plain`
+    is True if no byte needs an escape.
     """
     view = byte_view(data)
     if len(cells) == cells.total:

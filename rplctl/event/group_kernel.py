@@ -7,7 +7,8 @@ A group is one transaction with all its events:
                                  └──any other statement, payload, incident──▶ group
 
 A MariaDB GTID without the standalone flag acts as BEGIN. With the prepared-XA flag, it acts as XA START. `run_groups`
-checks the length of each event first, so the kernels read only offsets inside a complete event.
+checks the length of each event first, so the kernels read only offsets inside a complete event. The array `registers`
+has the state of the state machine between two events.
 """
 
 from __future__ import annotations

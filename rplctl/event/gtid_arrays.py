@@ -49,7 +49,8 @@ def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dic
     """Group the GTID events at these offsets by MySQL's (uuid, tag) or MariaDB's domain.
 
     Each group is a pair: the indexes of its events, ascending, and the GTID numbers of these events. Anonymous GTIDs
-    are skipped. Raises BinlogFormatError if an event is cut short.
+    are skipped. `describe` returns the FORMAT_DESCRIPTION in force at an offset. Raises BinlogFormatError if an event
+    is cut short.
     """
     found: dict[Source | int, tuple[Ints, Ints]] = {}
     found.update(_mysql_numbers(data, offsets, describe).items())

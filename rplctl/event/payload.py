@@ -81,7 +81,7 @@ def unpack_event(event: ByteArray, description: FormatDescription, out: BinaryIO
 def decompress_payload(event: bytes, description: FormatDescription, max_bytes: int = MAX_INFLATED) -> bytes:
     """Return the inner events of one TRANSACTION_PAYLOAD.
 
-    Raises BinlogFormatError if the event is damaged, or of another type.
+    Raises BinlogFormatError if the event is damaged or of another type, or has more than `max_bytes` plain bytes.
     """
     if event[4] != EventType.TRANSACTION_PAYLOAD:
         raise format_error("a TRANSACTION_PAYLOAD event was expected", event)

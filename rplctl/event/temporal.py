@@ -19,8 +19,8 @@ With mysql56_temporal_format=OFF, MariaDB stores TIME, DATETIME and TIMESTAMP wi
 format of its own (`mariadb_*_sheet`). The table map does not show this.
 
 Invariant: zero and partial dates are unchanged ('0000-00-00', '2024-00-10'); only TIMESTAMP uses a calendar. The
-functions process arrays of cells, one integer per cell, and write the digits into one byte matrix (a sheet). (Manual:
-MySQL Internals, Date and Time Data Type Representation.)
+functions process arrays of cells, one integer per cell, and write the digits into one byte matrix (a sheet). `digits`
+is the number of fraction digits of the column. (Manual: MySQL Internals, Date and Time Data Type Representation.)
 """
 
 from __future__ import annotations

@@ -213,7 +213,10 @@ class CloneLoader:
     def _next_move(
         self, found: StoredSnapshot, names: list[TableName], by_source: dict[TableName, ClonedTable]
     ) -> Move:
-        """Return BEGIN, LOAD or REMOVE for the snapshot. Raises TargetError if a table just created is missing."""
+        """Return BEGIN, LOAD or REMOVE for the snapshot. Raises TargetError if a table just created is missing.
+
+        `by_source`: the clone state of each table, by the table's name on the source.
+        """
         if any(by_source[table.name].Epoch != found.epoch for table in found.tables):
             if self._takes_over(found, by_source):
                 return Move.BEGIN

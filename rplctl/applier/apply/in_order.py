@@ -349,7 +349,7 @@ class OrderedRange:
             )
 
     def _follow(self, wanted: bool) -> bool:
-        """Switch foreign key actions on or off within the transaction. Return False if the target cannot do so."""
+        """Switch foreign key actions on (`wanted`) or off. Return False if the target cannot do so in a transaction."""
         target, models = self._target, self._catalog.tables
         can = isinstance(target, ForeignKeyTarget) and target.follow_foreign_keys(wanted, models)
         self._follows = wanted and can

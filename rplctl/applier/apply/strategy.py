@@ -85,7 +85,8 @@ Way = Callable[[Rejected, Callable[[], None]], Iterator[PlannedWork]]
 def each_alone(batch: Batch, check: Callable[[], None], strategy: Strategy = Strategy.ALONE) -> Iterator[PlannedWork]:
     """Yield each transaction of the batch as separate work.
 
-    `check`: called before each transaction. It raises Stopped after a stop was requested.
+    `check`: called before each transaction. It raises Stopped after a stop was requested. `strategy`: the strategy that
+    applies each transaction.
     """
     for group in batch.one_by_one():
         check()
@@ -176,7 +177,11 @@ def outcome_of(apply: Callable[[], int], batch: Batch) -> Applied | Rejected:
 
 
 def next_work(strategy: Strategy, rejected: Rejected, check: Callable[[], None]) -> Iterator[PlannedWork]:
-    """Return the work that replaces the rejected batch. Raises the batch's error if there is no next strategy."""
+    """Return the work that replaces a batch that `strategy` has rejected.
+
+    `check`: called before each transaction of this work. It raises Stopped after a stop was requested. Raises the
+    batch's error if there is no next strategy.
+    """
     way = NEXT.get((strategy, rejected.reason))
     if way is None:
         raise rejected.error

@@ -56,9 +56,11 @@ class BatchSize:
         self._compacts = 10 * net < 9 * changes
 
     def job_bytes(self, left: int, *, is_first: bool) -> int:
-        """Return how many bytes the next job decodes. `left`: the bytes of the batch that are not decoded yet.
+        """Return how many bytes the next job decodes.
 
-        The job decodes all these bytes if they are at most one and a half times its normal size.
+        `left`: the number of bytes of the batch that are not decoded yet. The job decodes all these bytes if they are
+        at most one and a half times its normal size. `is_first`: True for the first job of a batch, whose normal size
+        may be smaller.
         """
         small = JOB_BYTES if is_first else self._later_job_bytes
         most = self.batch_bytes if self._compacts else min(self.batch_bytes, small)

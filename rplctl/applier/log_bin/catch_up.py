@@ -73,8 +73,8 @@ def catch_up(  # noqa: PLR0913 - the parts of one applier
 ) -> RelayLogInfo:
     """Make the log and the target agree before anything is applied, and return the position on which they agree.
 
-    `has_rollbacks` is passed to `plan_batches`. Raises RelayLogError if the log cannot be repaired or written, and
-    TargetError if the target rejects a statement.
+    `committed` is the position that the target has reached. `has_rollbacks` is passed to `plan_batches`. Raises
+    RelayLogError if the log cannot be repaired or written, and TargetError if the target rejects a statement.
     """
     log = store.log
     if log is None:

@@ -73,7 +73,8 @@ def given_settings(config: Config) -> dict[str, str]:
 def protection(master: str, given: Mapping[str, str], *, is_insecure: bool) -> dict[str, str]:
     """Return the Spark settings that keep other users out. `given`: the operator's settings.
 
-    Raises ConfigError if the protection needs a secret that the operator has not set.
+    `is_insecure`: the option `insecure_cluster`. Raises ConfigError if the protection needs a secret that the operator
+    has not set.
     """
     if is_on_this_machine(master):
         return KEEP_OUT
@@ -116,7 +117,10 @@ class Executor:
 
 
 def look_around(probe: VisibilityProbe | None) -> Executor:
-    """Describe the environment of the executor that runs this task."""
+    """Describe the environment of the executor that runs this task.
+
+    `probe`: the file that shows whether the executor sees the driver's files, or None if it need not see them.
+    """
     return Executor(socket.gethostname(), probe is not None and probe.is_seen(), own_versions())
 
 

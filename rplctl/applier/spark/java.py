@@ -50,8 +50,9 @@ class Java:
 def find_java(java_home: str, shim_folder: Path, environment: Mapping[str, str] | None = None) -> Java:
     """Return the Java to use. `shim_folder`: the folder in which a shim is created if necessary.
 
-    Raises ConfigError if no Java is usable, with the list of rejected ones. An unusable Java that the operator has set
-    raises the error at once.
+    `java_home`: the value of `--java-home`, or ''. `environment`: None for the environment of this process. Raises
+    ConfigError if no Java is usable, with the list of rejected ones. An unusable Java that the operator has set raises
+    the error at once.
     """
     rejected: list[str] = []
     for origin, home in _candidates(java_home, os.environ if environment is None else environment):
