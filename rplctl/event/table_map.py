@@ -1,15 +1,15 @@
 """Parse TABLE_MAP: the table of a table id, and the format of its columns in the row events that follow.
 
-    offset size field          (after the 19-byte header)
-    0      6    table id
-    6      2    flags
-    8      1+n+1  database     length, name, NUL
-           1+n+1  table        length, name, NUL
-           L    column count   length-encoded integer
-           c    type codes
-           L+m  metadata       length, then 0–4 bytes per column, by its type
-           (c+7)/8  null bits  bit set = may be NULL
-           …    optional       (type, length, value)*: signedness, collations, names, labels, keys, visibility
+    offset  size      field           (after the 19-byte header)
+    0       6         table id
+    6       2         flags
+    8       1+n+1     database        length n, name, NUL
+    …       1+n+1     table           length n, name, NUL
+    …       1-9       column count c  length-encoded
+    …       c         type codes      one byte per column
+    …       (1-9)+m   metadata        length m, length-encoded; then 0–4 bytes per column, by its type
+    …       (c+7)/8   null bits       bit set = may be NULL
+    …       rest      optional        (type, length, value)*: signedness, collations, names, labels, keys, visibility
 
 Invariant: every tuple of a TableMap has one entry per column. None means that the source did not log the values. By
 default, MariaDB logs no optional metadata, and MySQL only signedness and collations. Optional metadata of an unknown

@@ -127,7 +127,7 @@ class LakeApplier(BulkApplier):
 
 
 def files_of(results: list[LakeFiles]) -> Iterator[WrittenFile]:
-    """Yield the files that the tasks wrote, in the order of the log. Raises the first error in that order."""
+    """Yield the files that the tasks wrote, in the order of the log. Raises the error of the first task that failed."""
     for result in results:
         if result.error is not None:
             raise RplError(**result.error)

@@ -1,7 +1,8 @@
 """Compares the position of the applier with the position of a snapshot.
 
-Invariant: AT means that the applier has applied exactly the transactions that the snapshot shows. Without GTIDs, the
-positions in the source's log are compared. The GTIDs of the snapshot then only reveal transactions from another source.
+Invariant: `Side.AT` means that the applier has applied exactly the transactions that the snapshot shows. Without GTIDs,
+the positions in the source's log are compared. The GTIDs of the snapshot then only reveal transactions from another
+source.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Prefetch(Generic[T]):
     """A thread that does up to two pieces of work in advance.
 
-    The two are the next job of a transaction, and the first job of the next batch. `expected`: the errors after which
+    These are the next job of the current batch, and the first job of the next batch. `expected`: the errors after which
     the caller does the work again.
     """
 

@@ -172,7 +172,7 @@ def start_java(java: Java, settings: Mapping[str, str], folder: Path, *, is_dire
 
 
 def _end_with(parent: int) -> None:
-    """Make the kernel kill this process when its parent ends. This process then becomes the JVM.
+    """Make the kernel kill this process, which is about to become the JVM, when its parent ends.
 
     A JVM ends by itself when its input is closed, but not if it could not write its port. The kernel watches the thread
     of the parent that has started the process. So this function is only for a JVM that the main thread starts.
