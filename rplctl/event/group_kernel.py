@@ -311,7 +311,7 @@ def run_groups(
     table: NDArray[np.int64],
     marks: NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
-    """Find the groups from `at` until they have `limit` bytes, and write them to `table`.
+    """Find the groups from `at` on, until their total size is at least `limit` bytes, and write them to `table`.
 
     Return (number of groups, number of marks, error or 0, offset of the error). A mark in `marks` is (offset of a
     ROTATE, length of the new log name) or (offset of a FORMAT_DESCRIPTION, 0).

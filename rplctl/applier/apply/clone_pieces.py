@@ -85,7 +85,7 @@ class DuePieces:
         return None
 
     def _is_read(self, number: int) -> bool:
-        """True if the cloner has written all chunk files of the table, loaded or not."""
+        """True if the cloner has written all chunk files of the table with the index `number`, loaded or not."""
         if self._counts is None and self._found.counts:
             parts = self._found.parts()
             return number < len(parts) and parts[number].is_whole

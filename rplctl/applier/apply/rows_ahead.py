@@ -59,7 +59,7 @@ class DecodedBy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """A rows event, by its number in the run. `table_map`: the number of its table map event."""
+    """A rows event. `number`: its index in the run. `table_map`: the index of its table map event."""
 
     number: int
     table_map: int

@@ -215,7 +215,7 @@ def _unique_images(row: RowSet, model: TableModel) -> Iterator[RowSet]:
 def undone_on_error(target: Target, *, wanted: bool) -> Iterator[None]:
     """Run the block, in a savepoint if `wanted`.
 
-    If the block fails and its error is skipped, the savepoint ensures that no half of its work remains.
+    If the block fails and its error is skipped, the savepoint ensures that no part of its work remains.
     """
     if not wanted:
         yield

@@ -81,7 +81,10 @@ class RelayFeed:
         return replace(groups, format_description=replace(groups.format_description, system_zone=zone))
 
     def rewind(self) -> None:
-        """Forget the position in the log, because not all groups were applied. `next` then begins at the position in its argument."""
+        """Forget the position in the log, because not all groups were applied.
+
+        The next call of `next` then begins at the position in its argument.
+        """
         self._is_open = False
 
     def damaged(self, info: RelayLogInfo, error: BinlogFormatError) -> None:
