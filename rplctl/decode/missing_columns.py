@@ -90,8 +90,8 @@ def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[t
     """Yield (index, mask) for each generated column that the target computes.
 
     The mask marks the rows whose logged value of the column is outdated, because a column in its expression comes from
-    a newer image. This is possible with FULL_NODUP, whose after image lacks the generated column. The logged value then
-    comes from the before image, or from an earlier INSERT.
+    a newer image. This is possible with FULL_NODUP, whose after image may lack the generated column. The logged value
+    then comes from the before image, or from an earlier INSERT.
     """
     for column, expression in integer_expressions(model).items():
         terms = [part for part in expression if isinstance(part, int)]

@@ -300,7 +300,7 @@ def _euc_private_use() -> dict[bytes, str]:
 
 
 def _eucjpms_exceptions() -> dict[bytes, str]:
-    """Return the text of each eucjpms code that Python's codec euc_jp does not decode as the server does.
+    """Return the text of each eucjpms code that rplctl does not decode with Python's codec euc_jp.
 
     * The codes of JIS X 0208, with NEC's row 13, have the characters of Python's codec cp932.
     * Some codes of 3 bytes, which begin with 8F, have characters of IBM's extensions.

@@ -15,8 +15,8 @@ _WINDOW_S: Final = 30.0
 class CloneSpeed:
     """The progress of a copy, for the applier's status.
 
-    `moved`: the Unix time at which rows were last loaded, or at which the applier started. `incident`: the text about
-    the last failed chunk, or '' after a success.
+    `moved`: the Unix time at which rows were last loaded, or at which this object was created. `incident`: the text
+    about the last failed chunk, or '' after a success.
     """
 
     def __init__(self) -> None:
