@@ -81,9 +81,10 @@ def open_target(url: str) -> Target:
 
 
 def open_engine_log(engine: Engine) -> EngineLog | None:
-    """Return the target's own log, or None if the database does not exist yet (for SQLite: no file).
+    """Return the object that reads the position of the database's own log, such as InnoDB's redo log.
 
-    Raises TargetError 1227 if the account lacks the privilege BACKUP_ADMIN, and TargetError if the connection fails.
+    Return None if the database does not exist yet (for SQLite: no file). Raises TargetError 1227 if the account lacks
+    the privilege for a backup, such as BACKUP_ADMIN. Raises TargetError if the connection fails.
     """
     return dialect_of(engine.dialect.name).open_log(engine)
 

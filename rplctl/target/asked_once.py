@@ -1,4 +1,4 @@
-"""Caches answers for a command that checks many channels, so that it does not ask a target or folder the same twice.
+"""Caches answers for a command that checks many channels, so that no target or folder gets the same question twice.
 
 Invariant: a cached answer is valid until the end of its `asked_once` block. A question that failed is asked again.
 Outside of an `asked_once` block, nothing is cached.

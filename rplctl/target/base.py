@@ -101,8 +101,8 @@ class LazyBytes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows of a table as one text, delimited or length-prefixed (`event.fields`). `columns` has the columns' indexes;
-    in updates, the key's columns are last. `keys`: 8 bytes for each row that a later change may overwrite, or none.
+    """Rows of a table as one delimited or length-prefixed text (`event.fields`). `columns`: the columns' indexes; in
+    updates, the key's columns are last. `keys`: each row's key in 8 bytes, to find rows that later rows overwrite.
     """
 
     columns: tuple[int, ...]
@@ -145,9 +145,9 @@ class TableChunk:
     In a table with a key, `absent` are keys that no row may have before or after the batch. `deletes` are the keys of
     existing rows. `updates` are new values for existing rows; the key follows the values. `inserts` are rows with a new
     key. In a table without a key, `deletes` has each row once, followed by the number of equal rows to delete (COPIES).
-    `inserts` has all new rows. Instead of both, `ordered` may have single changes. `bulk` replaces all lists if a task
-    encoded the rows. With `has_views`, values may be memoryview or LargeText. `width` is the number of the source's
-    columns if the target's table may have other columns, else 0.
+    `inserts` has all new rows. Instead of these lists, `ordered` may have single changes. `bulk` replaces all lists if
+    a task encoded the rows. With `has_views`, values may be memoryview or LargeText. `width` is the number of columns
+    in the source's table if the target's table may have other columns, else 0.
     """
 
     database: str
@@ -166,7 +166,7 @@ class TableChunk:
     by_spark: bool = False  # a Spark task decoded the chunk
 
     def takes_copies(self, model: TableModel) -> bool:
-        """True if the chunk deletes rows of a table without a key: each row, and the number of equal rows to delete."""
+        """True if the chunk deletes from a table without a key. Each deleted row then has a number of equal rows."""
         return bool(self.deletes or (self.bulk is not None and self.bulk.deletes.count)) and not key_of(model)
 
     @property
@@ -245,7 +245,7 @@ class Target(Protocol):
 class SourceStatement:
     """A statement of the source, with all other logged data that its execution needs.
 
-    `variables`: the INTVAR, RAND and USER_VAR events before it. `file`: the contents that LOAD DATA reads.
+    `variables`: the INTVAR, RAND and USER_VAR events before the statement. `file`: the contents that LOAD DATA reads.
     `server_version` and `system_zone` describe the source. `drops_missing`: DROP TABLE ignores missing tables.
     """
 
@@ -271,8 +271,8 @@ class StatementTarget(Target, Protocol):
     """A MySQL or MariaDB target, which can execute the source's statements and describe its own tables (D10, D11)."""
 
     def run_statement(self, statement: SourceStatement) -> Sequence[str]:
-        """Execute the statement, and return notes on features that the target lacks. Raises RplError if the statement
-        succeeds or fails in another way than on the source.
+        """Execute the statement, and return notes on features that the target lacks. Raises RplError if the result, a
+        success or an error, differs from the result on the source.
         """
 
     def is_ddl(self, query: Query, context: DdlContext) -> bool:
@@ -282,7 +282,7 @@ class StatementTarget(Target, Protocol):
         """Return each object's definition, or None if it is missing. `identity`: also set `identity` and `altered`."""
 
     def row_states(self, tables: Iterable[tuple[str, str]]) -> dict[ServerObject, Definition | None]:
-        """Return the state of each table's rows. `altered` is '' if the server does not report the last change."""
+        """Return each table's numbers of rows and bytes (`text`), and when rows last changed (`altered`, or '')."""
 
     def make_tables(self, statements: Sequence[Sql]) -> None:
         """Execute DDL that SHOW CREATE TABLE printed under sql_mode='', in a separate session. The nearest collation of
@@ -310,7 +310,7 @@ class StatementTarget(Target, Protocol):
         """Let the server execute a rows event of the source, with its TABLE_MAP event. Triggers do not fire."""
 
     def table_model(self, database: str, table: str) -> TableModel | None:
-        """Return the current definition of the table; None if the table does not exist."""
+        """Return the current definition of the table, or None if the table does not exist."""
 
     def wants_replay(self, model: TableModel) -> bool:
         """True if only `replay_rows` is correct for the table, because the table has triggers or keeps its history."""
@@ -321,10 +321,10 @@ class StatementTarget(Target, Protocol):
     def is_transactional(self, model: TableModel) -> bool: ...
 
     def other_nontransactional(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
-        """Return nontransactional tables that the statement may change besides `named`, or all if `named` is empty."""
+        """Return nontransactional tables that triggers or functions may change. If `named` is empty, return all."""
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
-        """Return the parent tables of foreign keys with an action. Changes of parents then change rows of children."""
+        """Return the parents of foreign keys with CASCADE or SET NULL. Changes of these tables change child rows."""
 
 
 class TwoPhaseTarget(Target, Protocol):
@@ -348,21 +348,21 @@ class TwoPhaseVerbs(Protocol):
         """Commit or roll back (`verb`) a prepared transaction. Do nothing if the transaction has already ended."""
 
     def check(self, engine: Engine, option: str, branches: int = 1) -> list[str]:
-        """Return the server's settings that weaken two-phase commit. With several worker connections (`branches`), a
-        log that is flushed late is no weakness. Raises ConfigError if the server cannot support rplctl's `option`.
+        """Return warnings about settings that weaken two-phase commit. With several worker connections (`branches`), a
+        log that is flushed late causes no warning. Raises ConfigError if the server cannot support rplctl's `option`.
         """
 
     def wait_at_most(self, connection: Connection, seconds: int) -> None:
         """Limit the wait for a lock in the open transaction. Later transactions may keep this limit."""
 
     def claim(self, connection: Connection, prefix: str) -> None:
-        """Mark the connection as one of this instance, so that a later start can terminate it. The connection has no
-        open transaction. Raises LockBusy if another connection has the same mark.
+        """Mark the connection with the text `prefix`, so that a later start can terminate the connection. It must have
+        no open transaction. Raises LockBusy if another connection has the same mark.
         """
 
     def terminate_sessions(self, engine: Engine, prefix: str) -> None:
-        """Terminate the connections that an earlier process marked with `claim`, and wait until they have ended. The
-        caller has the channel's lock, so the earlier process has ended. Raises LockBusy if a connection does not end.
+        """Terminate the connection that an earlier process marked with `prefix`, and wait until it has ended. The
+        caller has the channel's lock, so the earlier process has ended. Raises LockBusy if the connection remains.
         """
 
 
@@ -400,7 +400,7 @@ def key_of(model: TableModel) -> tuple[int, ...]:
 
 
 def describe_key(image: RowSet | None, model: TableModel) -> str:
-    """Return a text such as `id=3, code='a'` that identifies a row in an error. It has all values if no key exists."""
+    """Return a text such as `id=3, code='a'` that names a row in an error. Without a key, the text has all values."""
     if image is None:
         return ""
     found = dict(zip(image.columns, image.rows[0], strict=False))

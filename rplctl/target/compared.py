@@ -1,9 +1,9 @@
 """Reads rows of a target that is not MySQL, so that `rplctl verify` can compare them with the rows of the source.
 
 The folder of each kind of target defines `COMPARED`, a subclass of `ComparedRows`. A row has plain values (int, float,
-str, bytes, None); rows of the source are converted to such values, too. A row also has cells: two cells are equal if
-the target stores equal values. A stage is a temporary table. verify loads rows of the source into a stage to see how
-the target stores them. Invariant: nothing else is written, and no lock is held.
+str, bytes, None); rows of the source are converted to such values, too. Each value also has a cell. Two cells are equal
+if the target stores equal values. A stage is a temporary table. verify loads rows of the source into a stage to see how
+the target stores these rows. Invariant: only stages are written, and no lock is held.
 """
 
 from __future__ import annotations

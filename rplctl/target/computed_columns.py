@@ -47,7 +47,7 @@ class Computed:
 
 def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: DdlContext) -> bool:
     """True if the ALTER TABLE statement made the source recalculate the generated column. `old`: the same column
-    before the statement, when it may not have been a generated column.
+    before the statement. `old` may be a plain column.
     """
     if column.generated is None:
         return False
@@ -124,7 +124,7 @@ def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) 
 
 
 def _is_null(text: str, known: Operands) -> Computed | None:
-    """Return SQL for the expression `column IS [NOT] NULL`, which works for every type; None for other expressions."""
+    """Return SQL for the expression `column IS [NOT] NULL`, for every type. Return None for another expression."""
     match = _IS_NULL.fullmatch(text.strip())
     operand = known.get((match[1] or match[2]).casefold()) if match is not None else None
     if match is None or operand is None:
@@ -162,7 +162,7 @@ def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
 
 
 def _changes(old: Column, new: Column, context: DdlContext) -> bool:
-    """True if values of `old` may change in `new`, or print differently. Always True for CHAR, which loses blanks."""
+    """True if values of `old` may change in `new`, or print differently. CHAR returns True, because it loses blanks."""
     if (
         type_class(old) != type_class(new)
         or new.labels[: len(old.labels)] != old.labels
@@ -189,8 +189,8 @@ def _changes(old: Column, new: Column, context: DdlContext) -> bool:
 
 
 def _normal(text: str) -> str:
-    """Return an expression in a normal form, so that equal expressions compare equal. Remove backticks, blanks and
-    outer parentheses, and fold case. Return an expression with string literals unchanged.
+    """Return an expression without backticks, blanks, upper case and outer parentheses, so that equal expressions
+    compare equal. An expression with a string literal stays unchanged, because blanks and case count in a literal.
     """
     if "'" in text or '"' in text:
         return text

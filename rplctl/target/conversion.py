@@ -4,7 +4,8 @@ Each rule returns SQL that computes the new value. If some values cannot be conv
 condition for them. If a row meets the condition and `known_values` cannot compute its value, the channel stops before
 the table is changed. If a pair of types has no rule, only empty tables and NULLs can be converted. A strict source
 (sql_mode STRICT_…) refuses to cut data, so the rules only cut data of a source that is not strict. In the table, "same"
-is an unchanged value, "stop" means that the row meets the condition, and "only X" means that all other values do.
+is an unchanged value. "stop" means that a row with such a value meets the condition. "only X" means that a row with any
+other value meets the condition.
 
 | from → to | value |
 |---|---|
@@ -101,8 +102,8 @@ def integer_range(column: Column) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Modify(ABC):
-    """The conversion of one column from `old` to `new` on a kind of target. RULES names the method for
-    each two types.
+    """The conversion of one column from `old` to `new` on a kind of target. RULES maps the groups of the two types to
+    the method that converts the values.
     """
 
     old: Column

@@ -111,7 +111,7 @@ def constant_default(column: Column) -> Value:
 
 def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callable[[int], Sql]) -> dict[int, Sql]:
     """Return SQL for the generated columns that a row lacks, by column index. `given`: the SQL of the columns that the
-    row has. A generated column is computed only if it depends on one of them. `name_of`: returns the SQL of a column.
+    row has. Only generated columns that depend on a `given` column are returned. `name_of`: returns a column's SQL.
     """
     return {
         column: written(
@@ -134,9 +134,9 @@ def new_tables(plan: DdlPlan, catalog: Catalog) -> list[TableModel]:
 
 
 def may_be_alike(model: TableModel, catalog: Catalog) -> list[TableModel]:
-    """Return the other tables whose names may be equal to the model's name on the target. The caller checks this
-    exactly. The database and table names of equal names have the same total length; this test is quick, also for many
-    tables.
+    """Return the other tables that may have the same name on the target as the model's table. This function only
+    compares the total length of database name and table name, which is quick for many tables. The caller must compare
+    the names.
     """
     size = len(model.database) + len(model.name)
     alike = [other for other in catalog.tables.values() if len(other.database) + len(other.name) == size]
@@ -236,8 +236,8 @@ def clustered_key(model: TableModel) -> Key | None:
 def actions(key: ForeignKey) -> Sql:
     """Return the ON DELETE and ON UPDATE clauses of the foreign key. RESTRICT is omitted and so becomes NO ACTION.
 
-    In InnoDB, both mean the same. On the target, only NO ACTION can be checked at the end of a transaction, which may
-    contain several transactions of the source.
+    In InnoDB, RESTRICT and NO ACTION mean the same. On the target, only NO ACTION can be checked at the end of a
+    transaction. A transaction on the target may contain several transactions of the source.
     """
     return joined(
         "",

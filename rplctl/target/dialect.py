@@ -92,8 +92,8 @@ class Dialect(ABC):
 
     @abstractmethod
     def open_log(self, engine: Engine) -> EngineLog | None:
-        """Return the database's own log (WL#9452), or None if the database does not exist yet. Raises TargetError 1227
-        if the account lacks the privilege BACKUP_ADMIN.
+        """Return the object that reads the position of the database's own log (WL#9452). Return None if the database
+        does not exist yet. Raises TargetError 1227 if the account lacks the privilege for a backup (`engine_log`).
         """
 
     def has_rows(self, url: str) -> bool:
@@ -107,7 +107,7 @@ class Dialect(ABC):
         raise NotImplementedError
 
     def protection(self, connection: Connection) -> Protection | None:
-        """Return the connection's protection (TLS or none); None if the kind of target has no server."""
+        """Return the connection's protection (TLS or none). Return None if the kind of target has no server."""
         return None
 
     def rights(self, connection: Connection) -> Iterable[DoctorLine]:
@@ -121,8 +121,8 @@ class Dialect(ABC):
         return SYSTEM
 
     def foreign_key_grant(self, connection: Connection) -> str:
-        """Return the GRANT statement that allows the account to load child rows before their parents; '' if the account
-        needs none.
+        """Return the GRANT statement that allows the account to load child rows before their parents. Return '' if the
+        account needs no further privilege.
         """
         return ""
 
@@ -173,7 +173,7 @@ class Dialect(ABC):
         return {}
 
     def engine_of(self, connection: Connection, table: str) -> str:
-        """Return the storage engine of `table`, as a value of the option `rep_engine`; '' for the default engine."""
+        """Return the storage engine of `table` as a value of the option `rep_engine`. '' means the default engine."""
         return ""
 
     def is_crash_safe(self, connection: Connection, table: str) -> bool:

@@ -6,12 +6,16 @@
     postgresql   PostgreSQL   LSN (pg_current_wal_lsn), LSN_checkpoint in PostgreSQL's format: 0/16B3748
     sqlite       SQLite       see sqlite/engine_log.py
 
-Invariant: `lock` and `collect` never wait for a transaction of the target. An applier may have one open while it waits
-for this process (design D8). For anything else, `lock` and `collect` wait at most LONGEST_WAIT_S seconds.
+Invariant: `lock` and `collect` never wait for a transaction of the target. An applier may have an open transaction
+while it waits for this process (design D8). For anything else, `lock` and `collect` wait at most LONGEST_WAIT_S
+seconds.
 
-`Dialect.open_log` checks the account's privilege before any lock, and raises error 1227 if it is missing. It is the
-privilege that the server requires for a backup: BACKUP_ADMIN on MySQL, RELOAD on MariaDB and MySQL 5.7 (BACKUP STAGE,
-FLUSH TABLES WITH READ LOCK), EXECUTE on pg_backup_start on PostgreSQL.
+`Dialect.open_log` checks that the account has the privilege that the server requires for a backup. It raises error 1227
+before any lock if the account lacks this privilege:
+
+    MySQL ≥ 8.0           BACKUP_ADMIN
+    MariaDB, MySQL 5.7    RELOAD, for BACKUP STAGE or FLUSH TABLES WITH READ LOCK
+    PostgreSQL            EXECUTE on pg_backup_start
 """
 
 from __future__ import annotations

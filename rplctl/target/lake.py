@@ -5,7 +5,8 @@
     LakeTables    adds files to a table in one transaction of this table, with the number of the batch
 
 Invariant: a file belongs to a table only after the table's log lists the file. Each batch is committed to a table only
-once, because the table stores the number of its last batch. One writer claims each batch number before it commits.
+once, because the table stores the number of its last batch. Before a writer commits a batch, it claims the batch's
+number in the lake, so that no second writer commits this batch.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class FileWriter(Protocol):
     zero_dates_null: bool  # an invalid date becomes NULL; otherwise an invalid date is an error
 
     def write(self, model: TableModel, folder: str, rows: Any, stats: str = "") -> WrittenFile:
-        """Write `rows` (an Arrow table) to a new file in `folder`, and sync the file. `stats`: statistics of the rows
-        without their number. Raises TargetError if the file cannot be written.
+        """Write `rows` (an Arrow table) to a new file in `folder`, and sync the file. `stats`: the statistics that the
+        table's log gets, or '' for only the number of rows. Raises TargetError if the file cannot be written.
         """
 
 
@@ -68,8 +69,8 @@ class LakeTables(Protocol):
         """True if a table with the columns `has` accepts rows with the columns `wanted`."""
 
     def takes(self, folder: str, columns: str) -> bool | None:
-        """True if the table accepts rows with these columns; None if the table does not exist. Raises TargetError if
-        the lake cannot be read.
+        """True if the table accepts rows with these columns. Return None if the table does not exist. Raises
+        TargetError if the lake cannot be read.
         """
 
     def version(self, folder: str, app_id: str) -> int:

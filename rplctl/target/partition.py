@@ -31,7 +31,7 @@ def partition_condition(
     functions: Mapping[str, Callable[[Sql], Sql]],
     to_sql: Callable[[Value, Column], Sql],
 ) -> Sql:
-    """Return the SQL condition for the rows in the partitions `names`; '' if `names` is empty, which means all rows.
+    """Return the SQL condition for the rows in the partitions `names`. If `names` is empty, return '' for all rows.
 
     `functions`: the target's SQL for MySQL's partition functions. `to_sql`: returns a value as a literal. Raises
     RplError if the table is partitioned in a way that is not supported.

@@ -1,6 +1,6 @@
 """The list of the kinds of target. Each kind has a folder that defines the kind completely, in these modules:
 
-    dialect    opens the target, maps errors, and has its log, two-phase commit and rplctl's tables (`dialect.Dialect`)
+    dialect    opens a target, converts its errors, and describes how the kind differs from others (`dialect.Dialect`)
     form       the format of the values that the kind accepts (`value_form.ValueForm`); Spark tasks import this module
     compared   the rows of a target as `rplctl verify` compares them (`compared.ComparedRows`)
     undo       the rows of a target as SQL text, for `rplctl repair` (`undo.UndoSql`)
@@ -87,8 +87,8 @@ def value_form(name: str) -> ValueForm:
 
 @cache
 def compared_rows(name: str) -> type[ComparedRows] | None:
-    """Return the class with which `rplctl verify` reads the rows of a kind of target. Return None if the kind returns
-    rows in the form of a source. Raises ConfigError if no kind has this name.
+    """Return the class with which `rplctl verify` reads the rows of a kind of target. Return None for a kind without
+    this class, such as mysql, whose rows `verify` reads like a source's. Raises ConfigError if no kind has this name.
     """
     if not (kind := _kind(name)).has_own_rows:
         return None

@@ -21,13 +21,13 @@ class ValueForm:
 
     `format_for`: returns the format in which a column is decoded. `stored`: converts the decoded values of a column.
     `keeps_json_types`: True if the kind's JSON has typed values (DECIMAL, DATE, BLOB). JSON as text would lose these
-    types, so the applier sends the event itself.
+    types, so the applier then sends the source's row event to the target.
     `knows_defaults`: True if the target fills in the columns that an INSERT omits, also generated columns.
     `describes_itself`: True if the applier uses the target's own table definitions, which may differ from the source's.
     `takes_views`: True if large values may remain references to a file.
     `moves_keys`: True if an update may set columns of the key, and a chunk may delete and insert the same key.
-    `counts_rows`: True if deletes in a table without a key may name a row and a number of equal rows, also without
-    encoded rows.
+    `counts_rows`: True if the target accepts unencoded deletes from a table without a key, each as a row and the number
+    of equal rows to delete.
     `encodes`: returns True if tasks encode many rows of these columns for the target's bulk load. `field_text` and
     `takes_bytes` then describe the encoding, as in `event.fields.TextForm`.
     `takes_delimited`: True if the bulk load also accepts delimited rows, for rows that cannot be length-prefixed.
