@@ -1,18 +1,19 @@
-"""Applies net changes to MySQL and MariaDB in bulk. On MariaDB, this is bulk execution of a statement, for
-length-prefixed rows. In other cases, this is LOAD DATA LOCAL from memory, without a file on either side.
+"""Applies net changes to MySQL and MariaDB in bulk, with LOAD DATA LOCAL from memory, without a file on either side.
+For length-prefixed rows, which only MariaDB receives, bulk execution (`bulk_execute`) replaces LOAD DATA.
 
 Invariant (design D2): nothing is upserted unnoticed. With LOCAL, the server skips duplicates and turns errors into
-warnings, so the counts in its answer decide. All records that were sent must have arrived, without a skipped record or
-a warning. The number of replaced, deleted or matched rows must equal the number of changes. If a count differs,
-CountMismatch is raised; the applier then rolls back and tries a slower strategy.
+warnings, so rplctl checks the counts in the server's answer. All records that were sent must have arrived, without a
+skipped record or a warning. The number of replaced, deleted or matched rows must equal the number of changes. If a
+count differs, CountMismatch is raised; the applier then rolls back and tries a slower strategy.
 
-    deletes   keys → temporary table, DELETE … JOIN; for a table without a key see `multiset`
-    updates   if the primary key is the only unique key and the source's rows have all columns of the table:
-              length-prefixed rows by INSERT … ON DUPLICATE KEY UPDATE; other rows by LOAD DATA REPLACE, if no
-              foreign key references the table;
-              otherwise, or if LOAD DATA replaced fewer rows than sent (it does not count unchanged rows):
-              rows → temporary table, UPDATE … JOIN; DELETE and INSERT if rows exchange values of another unique key
-    inserts   INSERT, LOAD DATA
+    deletes   load the keys into a temporary table, then DELETE … JOIN; without a key, see `multiset`
+    inserts   bulk execution of INSERT, or LOAD DATA
+    updates   A or B if the table has one unique key and the rows have all its columns, otherwise C:
+              A   for two or more length-prefixed rows: bulk execution of INSERT … ON DUPLICATE KEY UPDATE
+              B   for rows that are not length-prefixed, if no foreign key references the table: LOAD DATA REPLACE;
+                  then C if the server replaced fewer rows than sent, because it does not count unchanged rows
+              C   load the rows into a temporary table, then UPDATE … JOIN; if rows exchange values of another
+                  unique key, DELETE and INSERT instead
 
 Bulk execution costs the server less than LOAD DATA, which scans every byte of a row for the end of the row.
 """
@@ -218,7 +219,7 @@ class BulkLoader:
 
 def _whole(loaded: BulkCounts, rows: EncodedRows, model: TableModel) -> BulkCounts:
     """Check the counts that the server reported for a load, and return them if all rows were loaded. Raises the
-    driver's error 1265 if only values did not fit, and CountMismatch if another count is not as expected.
+    driver's error 1265 if the server loaded all rows with a warning, and CountMismatch if it did not load all rows.
     """
     if loaded.warnings and (loaded.records, loaded.skipped) == (rows.count, 0):
         raise err.DataError(er.WARN_DATA_TRUNCATED, f"Data truncated in a load into {model.qualified_name}")

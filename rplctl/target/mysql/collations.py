@@ -45,7 +45,7 @@ COLLATION_NUMBERS: Final = {
 def near_collation(name: str, known: Iterable[str] = ()) -> str:
     """Return the other vendor's collation that compares like the collation `name`, or more strictly.
 
-    Return `name` itself if it is in `known` (the target's collations), or if the other vendor has no such collation.
+    Return `name` itself if it is in `known` (the target's collations), or if rplctl knows no such collation.
     """
     if name not in known:
         for pattern, near in _NEAR:

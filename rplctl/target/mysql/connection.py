@@ -107,8 +107,8 @@ class _Result(MySQLResult):
 
 
 class LoadingConnection(GuardedConnection):
-    """PyMySQL's connection with another LOAD DATA LOCAL, which sends `local_data`. The caller sets `local_data` before
-    the statement.
+    """PyMySQL's connection, except that LOAD DATA LOCAL sends `local_data` and never a file. The caller sets
+    `local_data` before the statement.
 
     `takes_length_prefixed`: True if the server is a MariaDB with bulk execution (`bulk_execute`). A statement of
     `most_bytes` or more is refused before it is sent. Otherwise, the server would close the connection, and rplctl

@@ -1,9 +1,9 @@
-"""Reads definitions of tables and other objects on a MySQL or MariaDB target. After a crash, rplctl compares them.
+"""Reads definitions of tables and other objects on a MySQL or MariaDB target, before a DDL statement and after a crash.
 
-A difference shows that the interrupted DDL statement was executed (design D28). RENAME TABLE and EXCHANGE PARTITION
-move unchanged definitions to other tables. The ids that InnoDB assigns to tables and partitions show such a move.
-MariaDB changes the order of columns without a new id. The time of the table's last ALTER, in whole seconds, shows this
-change.
+If a definition differs after the crash, the interrupted DDL statement was executed (design D28). RENAME TABLE and
+EXCHANGE PARTITION move unchanged definitions to other tables. The ids that InnoDB assigns to tables and partitions show
+such a move. MariaDB changes the order of columns without a new id. The time of the table's last ALTER, in whole
+seconds, shows this change.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _numbers(ask: Ask, found: ServerObject, server: ServerKind) -> str:
 
 
 def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
-    """Return the table's engine, the second in which the table was created, and True if this second has passed. For
-    InnoDB on MariaDB, it is the second in which the table was last altered or renamed.
+    """Return the table's engine, the second in which the table was created, and True if this second has passed. InnoDB
+    on MariaDB reports the second of the last ALTER or RENAME in place of the creation.
     """
     columns = written("ENGINE, CREATE_TIME, CREATE_TIME < SYSDATE()")
     engine, made, is_past = ask(_of_table(columns, found.database, found.name))[0]
@@ -103,8 +103,8 @@ def _status(ask: Ask, found: ServerObject) -> tuple[str, str, bool]:
 
 
 def read_row_states(ask: Ask, tables: Iterable[TableName]) -> dict[ServerObject, Definition | None]:
-    """Return the state of each table's rows, for `StatementTarget.row_states`. Only MyISAM reports an exact time of the
-    last change.
+    """Return the counts and the last change of each table's rows, for `StatementTarget.row_states`. Only MyISAM reports
+    an exact time of the last change, so `altered` is '' for other engines.
     """
     found: dict[ServerObject, Definition | None] = {}
     for database, name in tables:

@@ -1,4 +1,4 @@
-"""The dialect of MySQL and MariaDB targets. They can execute the source's statements, and their DDL commits."""
+"""The dialect of MySQL and MariaDB targets, which can execute the source's statements. DDL commits a transaction."""
 
 from __future__ import annotations
 

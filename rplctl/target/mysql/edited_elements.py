@@ -187,7 +187,9 @@ class EditedElements(EditedStatement):
             self.added.append(self._check(begin, at, end))
 
     def _default(self, first: int, at: int, end: int) -> None:
-        """Edit the DEFAULT of a column. A DEFAULT is omitted only from a new table, which has no rows to fill."""
+        """Edit the DEFAULT of a column. If MariaDB cannot compute the DEFAULT, omit it from a new table. An existing
+        table may have rows that need the DEFAULT, so MariaDB then gets and refuses the statement.
+        """
         value, after = at + 1, self.behind(at + 1)
         if self.to_mariadb:
             if self.is_new and self._is_only_mysql(value, after):

@@ -37,7 +37,7 @@ class EventReplay:
         self._described = None
 
     def introduce(self, description: FormatDescription, server: ServerKind) -> None:
-        """Send the source's FORMAT_DESCRIPTION to a MySQL server. For MariaDB, `rows` does this when it is needed.
+        """Send the source's FORMAT_DESCRIPTION to a MySQL server. Do nothing for MariaDB, because `rows` can send it.
 
         On MySQL, this BINLOG statement leaves gtid_next undetermined, so gtid_next is set again. If the account lacks
         the privilege for BINLOG, do nothing; a later call of `rows` then fails.

@@ -1,11 +1,14 @@
 """Reads the options after the question mark in the URL of a MySQL or MariaDB target.
 
-    ssl_mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY  as in MySQL's client; the default depends on others
-    ssl_ca, ssl_capath, ssl_crl, ssl_crlpath    authorities and revocations; without ssl_mode: VERIFY_IDENTITY
-    ssl_check_hostname=0                        together with one of these four: VERIFY_CA
+    ssl_mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY    as in MySQL's client
+    ssl_ca, ssl_capath, ssl_crl, ssl_crlpath           certificate authorities and revocation lists
+    ssl_check_hostname=0                               do not check the name in the certificate
     ssl_cert, ssl_key, ssl_cipher, tls_version, tls_ciphersuites
     server_public_key_path, get_server_public_key=1    for passwords without TLS
     unix_socket, connect_timeout
+
+Without ssl_mode, an authority or a revocation list means VERIFY_IDENTITY, or VERIFY_CA with ssl_check_hostname=0. Other
+options ssl_… and tls_… mean REQUIRED. The default without all these options is PREFERRED.
 
 Invariant: an unknown option is refused, because a misspelt ssl_ca must not leave a connection unverified.
 """

@@ -5,7 +5,7 @@ Only these parts are rewritten:
 
 * The text in an executable comment becomes plain text, because another vendor or version could ignore the comment.
 * LOAD DATA reads its file through the connection, as in the output of mysqlbinlog.
-* CREATE TABLE … START TRANSACTION loses its last two words.
+* CREATE TABLE … START TRANSACTION loses its last two words, because the position is stored in the same transaction.
 * CREATE EVENT and ALTER EVENT disable the event, as on any replica.
 """
 

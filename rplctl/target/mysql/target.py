@@ -2,7 +2,7 @@
 
 Invariants: one connection commits data and position, autocommit is off, and every value is stored byte for byte
 (`values`). DDL commits the transaction, so the position of a batch with DDL is stored afterwards (REQ-5, commit mode
-`after`). The target reports its table definitions, so rplctl does not store them (D18 is for other targets). Row
+`after`). rplctl reads the table definitions from the target and does not store them (D18 is for other targets). Row
 changes fire no triggers and write no history, as on any replica. For this reason, tables with triggers or system
 versioning receive their rows through the BINLOG statement.
 """

@@ -37,7 +37,7 @@ _UNKNOWN_HINT: Final = (
 
 
 class _Need(Enum):
-    """The knowledge about the session's time zone that the execution of a statement requires."""
+    """The part of the session's time zone that rplctl must know before it can execute a statement."""
 
     NOTHING = 0
     MOMENT = 1  # only the offset from UTC at the time of the statement
@@ -103,8 +103,8 @@ def _stop(why: str, hint: str) -> TargetError:
 
 
 def _need(query: Query, context: DdlContext, table_model: Callable[[str, str], TableModel | None]) -> _Need:
-    """Return the knowledge about the time zone that the statement requires. This check matters, because servers log
-    nearly every ALTER TABLE with SYSTEM, and most of them do not depend on the zone.
+    """Return the part of the time zone that rplctl must know to execute the statement. Servers log nearly every ALTER
+    TABLE with the zone SYSTEM. Most of these statements do not depend on the zone, and so never stop the channel.
     """
     if changes_only_rows(query.sql_bytes):
         return _Need.ZONE  # a column's default may depend on the zone
