@@ -27,7 +27,7 @@ _FORMATS = {
 
 class DuckdbModify(TypedModify):
     def literal(self, value: Value) -> Sql:
-        """Return a literal for a value of the new column. If the old column is an ENUM, a text is one of its labels."""
+        """Return a literal for a value of the new column, or for a label (a text) if the old column is an ENUM."""
         return literal(value, self.old if self.old.type == "enum" and isinstance(value, str) else self.new)
 
     def declared(self, column: Column) -> Sql:

@@ -3,7 +3,7 @@
 First, the `guards` run: SELECTs that must find no row. If one finds a row, the result would differ from the source, and
 the channel stops. A change that does not affect DuckDB's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns
 at the end are added in place. All other changes rebuild the table: CREATE, INSERT … SELECT with conversions, DROP,
-RENAME. A unique key is an index. It would block an ALTER, so it is dropped before and created again afterwards.
+RENAME. A unique key is an index, and an index blocks ALTER. So the index is dropped first and created again afterwards.
 
 DuckDB's table has no keys that are not unique (DuckDB scans instead), and no expression, FULLTEXT or SPATIAL keys. It
 has no CHECKs (the source has checked the rows) and no defaults. Foreign keys are rows of a table (`foreign_keys`).

@@ -230,8 +230,8 @@ class ForeignKeys:
                 self._driver.execute(written("UPDATE {} SET {} WHERE {}", child, names, _in(rows)))
 
     def _reached(self, parent: Sql, row: int) -> tuple[dict[Sql, set[int]], dict[ForeignKeyLink, set[int]]]:
-        """Find the rows that the ON DELETE actions of a row change. Return two dictionaries: table → row numbers to
-        delete, including the given row; and foreign key → row numbers in which its columns become NULL.
+        """Find the rows that change by ON DELETE actions if the row is deleted. Return two dictionaries: table → row
+        numbers to delete, including `row`; foreign key → row numbers in which the key's columns become NULL.
         """
         gone: dict[Sql, set[int]] = {parent: {row}}
         nulls: dict[ForeignKeyLink, set[int]] = {}

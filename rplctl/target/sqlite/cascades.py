@@ -1,8 +1,8 @@
 """Executes foreign key actions by triggers, which can be turned on and off inside a transaction of SQLite.
 
 A transaction of the source may change some rows with foreign_key_checks=1 and others with 0. But SQLite accepts `PRAGMA
-foreign_keys` only outside of transactions. So the transaction begins without foreign keys, and triggers execute their
-actions (manuals: CREATE TRIGGER of SQLite, foreign keys of InnoDB).
+foreign_keys` only outside of transactions. So the transaction begins without foreign keys, and triggers execute the
+actions of the foreign keys (manuals: CREATE TRIGGER of SQLite, foreign keys of InnoDB).
 
 Invariant: all objects are temporary, and are created and dropped inside the transaction. The triggers do not check
 constraints, because the source has checked them.

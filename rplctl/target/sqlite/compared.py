@@ -87,9 +87,9 @@ class SqliteRows(ComparedRows):
 
 
 def _declared(column: Column, kind: str) -> Sql:
-    """Return the definition of a column with the type `kind`.
+    """Return the definition of a column of the temporary table, with the type `kind` of the target's column.
 
-    The type is quoted, so that each text that an operator may have declared as the type has the same affinity.
+    The type is quoted, because an operator may have declared any text as the type. Quotes do not change the affinity.
     """
     return written("{} {}", quote(column.name), quote(kind)) if kind else quote(column.name)
 

@@ -1,4 +1,4 @@
-"""Translates a DdlPlan into SQLite statements, which are executed in order in the position's transaction.
+"""Translates a DdlPlan into SQLite statements, which are executed in the transaction that stores the position.
 
 `PRAGMA foreign_keys` must be OFF in this transaction. The `guards` are executed first. They are SELECTs that must find
 no row. If one finds a row, the result would differ from the source, and the channel stops.
@@ -176,9 +176,9 @@ def _create_sql(model: TableModel, name: str, catalog: Catalog, *, defaults: boo
 
 
 def _default(column: Column) -> Sql:
-    """Return the column's default as an SQL literal; '' for none.
+    """Return the column's default as an SQL literal, or '' if the column has no constant default.
 
-    The default only informs readers of the schema, because the source's rows have all their values.
+    The default only informs readers of the schema, because the source's rows have values for all columns.
     """
     value = constant_default(column)
     return NOTHING if value is None else literal(stored_value(column, value))
@@ -235,8 +235,9 @@ def alter_table(step: AlterStep, columns: list[FilledColumn], after: Catalog) ->
 def _children_anew(parent: TableModel, after: Catalog) -> list[Sql]:
     """Return statements that rebuild the child tables of `parent` whose foreign keys must be added or removed.
 
-    This is so if a key of the parent was added or dropped, because a foreign key must reference the columns of a key.
-    Otherwise, SQLite refuses all changes of both tables. `parent`: the model before the change.
+    A foreign key must reference the columns of a key of `parent`, and a statement has added or dropped such a key.
+    If a foreign key references other columns, SQLite refuses all changes of both tables. `parent`: the model before
+    the statement.
     """
     before = replace(after, tables={**after.tables, (parent.database, parent.name): parent})
     statements: list[Sql] = []
@@ -248,7 +249,7 @@ def _children_anew(parent: TableModel, after: Catalog) -> list[Sql]:
 
 
 def _added_in_place(old: TableModel, new: TableModel, columns: list[FilledColumn], after: Catalog) -> list[Sql] | None:
-    """Return statements that add columns at the end of the table; None if the table must be rebuilt.
+    """Return statements that add columns at the end of the table, or None if the table must be rebuilt.
 
     Columns can be added in place if existing rows get a constant value, and if nothing else changes.
     """
@@ -273,7 +274,7 @@ def _rebuild(old: TableModel, new: TableModel, values: list[Sql], after: Catalog
     """Return the statements that rebuild a table, by the procedure in SQLite's manual.
 
     `values`: the SQL expression for each column of the new table. With legacy_alter_table, RENAME does not change the
-    foreign keys of other tables, so they reference the table by its name.
+    foreign keys of other tables, so these keys refer to the rebuilt table, which has the same name.
     """
     names = joined(", ", (quote(column.name) for column in new.columns))
     return [

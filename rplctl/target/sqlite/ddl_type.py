@@ -28,7 +28,7 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 def affinity(column: Column) -> Sql:
-    """Return the type that the column is declared with in SQLite; '' for a column without a type affinity."""
+    """Return the type that the column is declared with in SQLite. '' means a column without a type affinity."""
     kind = column.type
     if column.is_unsigned_64:
         return NOTHING

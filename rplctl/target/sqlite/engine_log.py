@@ -1,4 +1,4 @@
-"""Reads the position of SQLite's write-ahead log (WAL) for log-status (WL#9452), and copies the database at it.
+"""Reads the position of SQLite's write-ahead log (WAL) for log-status (WL#9452), and copies the database in this state.
 
     LSN              the number of committed frames in the WAL (mxFrame)
     LSN_checkpoint   the number of these frames that are also in the database file (nBackfill)
@@ -12,7 +12,7 @@ The first three are in the wal-index `FILE-shm`, in native byte order (sqlite.or
             96  u32 nBackfill
 
 Invariant: `lock` opens a read transaction, whose snapshot stays the same until `unlock`. The copy has exactly this
-snapshot, and no writer waits for it. A database without a WAL (another journal mode) has only data_version. The
+snapshot, and no writer waits for `unlock`. A database without a WAL (another journal mode) has only data_version. The
 wal-index is read through a descriptor that stays open. Closing it would release all fcntl locks that SQLite has on the
 file in this process.
 """
@@ -39,8 +39,8 @@ _open_indexes: dict[tuple[int, int], int] = {}  # (device, inode) → descriptor
 
 
 def open_sqlite_log(engine: Engine) -> SqliteLog | None:
-    """Open the write-ahead log of the engine's file; None if the file does not exist, because opening would create it.
-    Raises TargetError if this account cannot read and write the file.
+    """Open the write-ahead log of the engine's file. Return None if the file does not exist, because a connection would
+    create the file. Raises TargetError if this account cannot read and write the file.
     """
     path = Path(str(engine.url.database))
     if not path.exists():
@@ -105,7 +105,7 @@ class SqliteLog:
 
 
 def _index_descriptor(index: Path) -> int | None:
-    """Return an open descriptor of the wal-index (FILE-shm); None if the file cannot be opened.
+    """Return an open descriptor of the wal-index (FILE-shm), or None if the file cannot be opened.
 
     The descriptors stay open for later calls. A descriptor of a file that SQLite has removed is closed, because no
     connection can lock this file any more.
@@ -126,7 +126,8 @@ def _index_descriptor(index: Path) -> int | None:
 def _wal_figures(index: Path) -> dict[str, int]:
     """Return LSN, LSN_checkpoint and WAL_salt from the wal-index (see the module).
 
-    The result is {} if there is no index, or if its two copies still differ after 20 ms because a writer changes them.
+    The result is {} if no wal-index exists. It is also {} if the wal-index changes for 20 ms, so that its two copies of
+    the fields always differ.
     """
     descriptor = _index_descriptor(index)
     if descriptor is None:

@@ -4,7 +4,7 @@ Invariant: nobody sees the zeros, because both steps are in the applier's transa
 column or trigger reads the column, the value is not written in pieces, but bound to the statement as usual.
 
 For bytes, SQLite reserves the space without memory if the later columns are empty. A row of 1 GB then needs memory for
-one piece. For text, and before a column with a value, SQLite has the zeros in memory twice. The manual of SQLite
+one piece. For text, or if a later column has a value, SQLite has the zeros in memory twice. The manual of SQLite
 explains zeroblob(), and "Open A BLOB For Incremental I/O", which is also possible for text.
 """
 

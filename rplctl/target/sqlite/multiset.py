@@ -2,7 +2,7 @@
 
 The rows to delete are loaded into a temporary table, with the number of copies in the column `rplctl_copies`. An index
 of the temporary table finds the equal row for each row of the target's table. The first `rplctl_copies` rows that are
-equal are deleted. If the target's table has a selective index, the search has the other direction.
+equal are deleted. If the target's table has a selective index, this index finds the copies of each temporary row.
 
 Invariant: a row is deleted only if each column IS the source's value. `SqliteTarget._where` finds single rows with the
 same comparison. The total number of deleted rows must be the expected number. No row is deleted twice, so each row of

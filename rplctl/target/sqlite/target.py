@@ -193,14 +193,14 @@ class SqliteTarget(OneConnection):
         return "Waiting for the write lock of the database file" if self._is_waiting else ""
 
     def interrupt(self) -> None:
-        """Make the current work end, by a flag that SQLite's progress handler checks. Called from another thread.
+        """Set a flag, so that SQLite's progress handler ends the running statement. Another thread calls this method.
 
         The function `sqlite3_interrupt` is not used, because it has no effect between two short statements.
         """
         self._interrupted = True
 
     def abort(self) -> None:
-        """Interrupt the running statement. It is not necessary to close the connection: SQLite only waits for locks."""
+        """Interrupt the running statement. This also ends a wait for a lock, so the connection can stay open."""
         self.interrupt()
 
     def check_table(self, model: TableModel) -> None:
