@@ -50,7 +50,7 @@ class PostgresqlRows(ComparedRows):
         return values if how is None else [None if value is None else how(value) for value in values]
 
     def drift(self, model: TableModel) -> list[str]:
-        """Return statements that give the table's columns the types of `model`; [] if all types are equal.
+        """Return statements that give the table's columns the types of `model`, or [] if all types are equal.
 
         If the table is missing, the statements create it. PostgreSQL itself prints the types of the table and of the
         model, so spellings do not matter.

@@ -1,4 +1,4 @@
-"""Translates a DdlPlan into PostgreSQL statements, which are executed in order in the position's transaction.
+"""Translates a DdlPlan into PostgreSQL statements, which are executed in the transaction that stores the position.
 
 The `guards` are executed first. They are SELECTs that must find no row. If one finds a row, the result would differ
 from the source, and the channel stops. A database of the source is a schema, and names keep their upper and lower case.

@@ -144,6 +144,6 @@ def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn]
 
 
 def _add_column(filled: FilledColumn) -> Sql:
-    """Return the action ADD COLUMN. Its default is the value for existing rows, so PostgreSQL need not rewrite them."""
+    """Return the action ADD COLUMN. Its default is the value for existing rows, so PostgreSQL rewrites no rows."""
     head = written("ADD COLUMN {} {}", quote(filled.column.name), declared(filled.column))
     return written("{} DEFAULT {}", head, filled.constant) if filled.constant not in (None, NULL) else head

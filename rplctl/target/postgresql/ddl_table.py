@@ -1,8 +1,8 @@
 """Writes the parts of a table's DDL for PostgreSQL: columns, keys, indexes, comments, foreign keys, names.
 
 A foreign key is created as soon as both of its tables exist, and again if its parent is created again. Existing rows
-are not checked then (NOT VALID), as on the source. No statement depends on the result of an earlier one. If a statement
-may be unnecessary, it checks this itself (DO … IF).
+are not checked then (NOT VALID), as on the source. All statements are written before the first of them runs. So a
+statement that may be unnecessary contains its own check (DO … IF).
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def create_table(model: TableModel, catalog: Catalog) -> list[Sql]:
 
 
 def default_sql(column: Column) -> Sql:
-    """Return the SQL of the column's default; '' for none.
+    """Return the SQL of the column's default, or '' if the column has no default that PostgreSQL can express.
 
-    Only other programs that write to the target use the default, because the source's rows have all their values.
+    Only other programs that write to the target use the default, because the source's rows have values for all columns.
     """
     text = (column.default or "").upper()
     if text.startswith(_NOW) and column.type in ("datetime", "timestamp"):
@@ -139,9 +139,9 @@ def indexes(model: TableModel) -> dict[str, Sql]:
 
 
 def drop_index(model: TableModel, name: str) -> Sql:
-    """Return the statement that drops an index, if it exists.
+    """Return the statement that drops an index if the index exists.
 
-    An operator may already have dropped it, as the hint of the error about too long keys suggests.
+    An operator may already have dropped the index, as the hint of the error about too long keys suggests.
     """
     return written("DROP INDEX IF EXISTS {}.{}", quote(model.database), quote(name))
 
@@ -222,7 +222,7 @@ def drop_foreign_key(model: TableModel, key: ForeignKey) -> Sql:
 
 
 def without_children(model: TableModel, catalog: Catalog) -> list[Sql]:
-    """Return statements that drop the foreign keys of other tables to this table, before it is dropped.
+    """Return statements that drop the foreign keys of other tables to the table `model`, before `model` is dropped.
 
     DROP TABLE … CASCADE is not used, because it would also drop an operator's views.
     """

@@ -54,7 +54,7 @@ class PostgresqlDialect(Dialect):
         """Return how often the server has synced its write-ahead log, for a report about fsyncs.
 
         PostgreSQL publishes the syncs of a connection late, so pg_stat_force_next_flush() is called first. Raises
-        RplError if the server cannot count them.
+        RplError if the server cannot count the syncs.
         """
 
         def asked(sql: Sql) -> str:

@@ -48,7 +48,7 @@ def rights(connection: Connection) -> Iterator[DoctorLine]:
 
 
 def foreign_key_grant(connection: Connection) -> str:
-    """Return the statement that allows the target's user to turn off foreign keys; '' if this is already allowed.
+    """Return the statement that allows the target's user to turn off foreign keys, or '' if this is already allowed.
 
     Rows can then be loaded in any order. Before PostgreSQL 15, only a superuser may turn off foreign keys.
     """

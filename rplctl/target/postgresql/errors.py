@@ -64,7 +64,7 @@ def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
 def _odd_date(image: RowSet, model: TableModel) -> tuple[int, str] | None:
     """Return the first date of the row image that PostgreSQL cannot store: its column index, and its text.
 
-    None if there is no such date.
+    Return None if PostgreSQL can store all dates of the image.
     """
     pairs = zip(image.columns, image.rows[0], strict=True)
     return next(

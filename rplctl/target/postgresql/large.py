@@ -1,6 +1,6 @@
 """Sends large parameters to PostgreSQL in pieces. Each parameter becomes a large object, which the statement reads.
 
-Otherwise, a parameter is one message of the protocol, and the driver has two copies of it in memory. Invariant: the
+Without large objects, a parameter is part of one message, and the driver has two copies of it in memory. Invariant: the
 large objects exist only in the statement's transaction. Every role may use large objects (manual of PostgreSQL:
 "Server-Side Functions").
 """

@@ -243,9 +243,9 @@ class PostgresqlTarget(OneConnection):
                 return  # an unreachable server is not an error
 
     def is_idle(self) -> bool:
-        """True if no rollback is running on the server. In PostgreSQL, a rollback takes effect at once.
+        """True except after `abort`, which ends the connections.
 
-        False if `abort` has ended the connections.
+        A rollback in PostgreSQL takes effect at once, so no further check is necessary after `rollback`.
         """
         return not is_aborted(self.engine)
 

@@ -65,7 +65,7 @@ class LargeBytes:
 
 
 def parameter(value: Value, column: Column, nul: NulInText = NulInText.STOP) -> str | None:
-    """Return a column's value as the text of a parameter; None for NULL.
+    """Return a column's value as the text of a parameter, or None for NULL.
 
     PostgreSQL infers the parameter's type from the statement. `nul`: the treatment of NUL characters. Raises
     TargetError if PostgreSQL cannot store the value.
