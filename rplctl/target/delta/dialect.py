@@ -88,7 +88,9 @@ def _refuse_another(place: LakePlace) -> None:
 
 
 def _mark(place: LakePlace) -> Path:
-    """Return the path of an empty file next to the SQLite file. It exists only if the lake has the layer `mirror`."""
+    """Return the path of an empty file next to the SQLite file, which records that the lake has the layer `mirror`.
+    For the layer `changes`, this file does not exist.
+    """
     return Path(f"{place.state}.{MIRROR}")
 
 

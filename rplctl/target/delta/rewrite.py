@@ -1,6 +1,6 @@
 """Rewrites the files of a mirror that have changed rows (copy on write). Other files stay unchanged.
 
-Invariant: before the commit, the rows of each changed key are counted in the files. If a number is not as expected,
+Invariant: before the commit, the rows of each changed key are counted in the files. If a count is not as expected,
 CountMismatch is raised and no table is changed. Keys are compared byte by byte.
 """
 
@@ -185,8 +185,8 @@ def _changed(rows: pa.Table, at: Ints, stays: npt.NDArray[np.bool_], given: list
 def _given(
     model: TableModel, schema: pa.Schema, number: int, rows: list[tuple[bool, Row | None]], *, zero_null: bool
 ) -> tuple[npt.NDArray[np.bool_] | None, pa.Array]:
-    """Return the new values of one column for all changes, and a mask that is True for the changes that set the column.
-    The mask is None if all changes set it.
+    """Return a mask that is True for the changes that set one column, and the column's new values for all changes. The
+    mask is None if all changes set the column. `number`: the index of the column.
     """
     column = model.columns[number]
     values: list[Value] = [None if row is None else row[number] for _, row in rows]

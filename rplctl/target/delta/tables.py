@@ -143,8 +143,8 @@ class DeltaTables:
         because each opening of the table lists the log.
 
         delta-rs itself would delete the commits directly after it has written a checkpoint. This method first syncs the
-        checkpoint to disk. Claims are needed only for some minutes. If another commit interferes, a later batch tries
-        again.
+        checkpoint to disk. The table of claims keeps its commits for only five minutes. If a commit of another writer
+        makes the deletion fail, a later batch tries again.
         """
         from deltalake.exceptions import DeltaError
 
@@ -230,8 +230,8 @@ def _hooks() -> PostCommitHookProperties:
 
 
 def checksum(table: PendingTable) -> int:
-    """Return a hash (56 bits) over the names of the batch's files. The names are random, so another attempt to write
-    the batch has another hash.
+    """Return a hash (56 bits) over the names of the batch's files, which identifies one attempt to write the batch. The
+    names are random, so another attempt has another hash.
     """
     names = "/".join(path for path, _, _ in table.files)
     return int.from_bytes(hashlib.sha256(names.encode()).digest()[:7], "big")
@@ -274,7 +274,7 @@ def mapped(uri: str) -> Iterator[None]:
 
 
 def _undo(uri: str, change: str) -> str:
-    """Return a hint for an operator: restore the version of a table before another program's change."""
+    """Return a hint that explains how to restore the table at `uri`. `change`: words for another program's change."""
     table = f"delta.`{uri}`"
     return (
         f"to find the version before {change}, run in Spark SQL: DESCRIBE HISTORY {table}; then restore the version, "
@@ -333,7 +333,7 @@ def _stats(action: dict[str, Any]) -> str:
 
 def _refuse_others_files(found: DeltaTable, table: PendingTable) -> None:
     """Raise LockBusy if a file that the batch replaces no longer belongs to the table. Another program has then moved
-    its rows to another file, and the commit would store these rows twice.
+    the file's rows to another file, and the commit would store these rows twice.
     """
     has = {uri.rpartition("/")[2] for uri in found.file_uris()} if table.removed else set()
     if gone := [path for path in table.removed if path.rpartition("/")[2] not in has]:

@@ -2,8 +2,9 @@
 
     parquet+file:///FOLDER      the changes of a table: FOLDER/DATABASE/TABLE/BATCH/*.parquet
 
-Options after `?` are `zero_dates=null|error` and `state=FILE`. New files are first in the folder `_rplctl_parquet` of
-the lake. It is on the same file system as the tables, so that a rename can move a complete batch into a table.
+Options after `?` are `zero_dates=null|error` and `state=FILE`. New files are first written to the lake's folder
+`_rplctl_parquet`. This folder is on the same file system as the tables, so that a rename can move a complete batch into
+a table.
 """
 
 from __future__ import annotations

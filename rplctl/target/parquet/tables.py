@@ -4,7 +4,7 @@
 
 Invariant: the folder of a batch is first filled in rplctl's own folder of the lake. A rename then gives it the final
 name, which contains the number of the batch. A rename never replaces a folder with files, so if two writers publish the
-same batch, one of them fails. After a crash, the same writer may publish a batch again; equal names of files show this.
+same batch, one of them fails. After a crash, a writer may publish a batch again if the folder has the same file names.
 All files of a table have the same columns, because readers learn the columns from any file.
 
 A table's folder is listed once, and again only if its mtime shows that another program has changed it. So the cost of a

@@ -1,4 +1,4 @@
-"""Applies changes to a lake of plain Parquet files. They are collected in a batch in the same way as for Delta Lake."""
+"""Applies changes to a lake of plain Parquet files. A batch collects the changes in the same way as for Delta Lake."""
 
 from __future__ import annotations
 
