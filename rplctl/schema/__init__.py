@@ -40,7 +40,7 @@ Models from other texts, and uses of a model:
 
 dump               reads models from the text of mysqldump or mariadb-dump
 source_catalog     reads models from a live source
-definition         proves that a definition printed by a server is safe
+definition         proves that a definition printed by a server is safe to execute
 bounds             divides the keys of a table into chunks
 cell_format        formats of cells that a table map does not contain
 """

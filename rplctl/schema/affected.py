@@ -1,7 +1,7 @@
-"""Determines which objects of a server a DDL statement changes, and how their definitions differ after it (design D28).
+"""Determines which objects of a server a DDL statement changes, and how the definitions of the objects then differ.
 
-Invariant: if `affected_by` returns None, the statement may be executed twice, because the second execution changes
-nothing.
+After a crash, this shows whether the statement was executed (design D28). Invariant: if `affected_by` returns None, the
+statement may be executed twice, because the second execution changes nothing.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Affected:
     """The objects that a statement changes, and for each the outcome that proves that the statement was executed.
 
     `outcomes`: empty for a statement that is not understood. `pairs`: the renames of RENAME TABLE, which may swap
-    names. `wants_identity`: True if the texts of the definitions do not prove the execution. `may_look_alike`: True if
-    equal columns may have been swapped. `is_drop`: True if each table of the list is dropped separately. `replaces`:
-    True for CREATE OR REPLACE, which some targets execute as a DROP and a CREATE.
+    names. `wants_identity`: True if the texts of the definitions do not prove the execution, so that ids are compared,
+    too. `may_look_alike`: True if equal columns may have been swapped. `is_drop`: True for DROP TABLE, which drops each
+    table of its list separately. `replaces`: True for CREATE OR REPLACE, which some targets execute as DROP and CREATE.
     """
 
     outcomes: dict[ServerObject, DefinitionOutcome] = field(default_factory=dict)

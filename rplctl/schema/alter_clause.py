@@ -28,7 +28,8 @@ _STORAGE_OF_PARTITIONS = ("ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "
 def parse_alter_table(tokens: TokenStream, database: str) -> ddl.AlterTable:
     """Parse the name of the table and the clauses after ALTER TABLE into operations.
 
-    `database`: the database of a name without one. Raises RplError for a clause that rplctl does not know.
+    `database`: the default database, for table names without a database. Raises RplError for a clause that rplctl does
+    not know.
     """
     if_exists = tokens.accept("IF EXISTS")
     name = tokens.table_name(database)
@@ -148,7 +149,7 @@ def _alter_item(tokens: TokenStream) -> tuple[ddl.Operation, ...]:
     """Parse the rest of a clause ALTER [COLUMN] c SET DEFAULT …, ALTER INDEX i INVISIBLE, or ALTER CHECK c NOT
     ENFORCED.
 
-    Only the clauses about columns give an operation.
+    Return () for the clauses about indexes and checks, because a target needs no operation for these clauses.
     """
     if tokens.accept_any("INDEX", "KEY", "CHECK", "CONSTRAINT"):
         tokens.accept("IF EXISTS")
@@ -222,10 +223,10 @@ def _partition_clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation
 
 
 def _moved_partition(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...] | None:
-    """Parse the conversion of a table to a partition or of a partition to a table, or the exchange of both.
+    """Parse CONVERT PARTITION … TO TABLE, CONVERT TABLE … TO PARTITION, or EXCHANGE PARTITION … WITH TABLE.
 
-    Return None if the next clause is another one. The words WITH and WITHOUT VALIDATION have no effect, because the
-    rows are checked in any case when the operation runs.
+    Return None if none of these clauses comes next. The words WITH VALIDATION and WITHOUT VALIDATION have no effect,
+    because the rows are checked in any case when the operation runs.
     """
     if tokens.accept("EXCHANGE PARTITION"):
         partition = tokens.identifier()

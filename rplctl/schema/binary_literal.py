@@ -20,10 +20,11 @@ _PLAIN = re.compile(r"'((?:[^'\\]|'')*)'")
 
 
 def read_literals(column: Column) -> Column:
-    """Return the column with its labels and its default in the column's own character set.
+    """Decode the labels and the default of a column, and return the column with these texts.
 
-    The parser has read their bytes as UTF-8. Raises RplError 1235 if the character set is not compatible with ASCII and
-    the default is not a plain literal. Raises the error of the character set if the bytes are not text in it.
+    The parser has read the bytes of the literals as UTF-8. This function reads them in the column's character set.
+    Raises RplError 1235 if the character set is not compatible with ASCII and the default is not a plain literal.
+    Raises the error of `decode_text` if the bytes are not valid in the character set.
     """
     charset = column.charset
     if not takes_charset(column) or charset is None or charset == "binary" or is_utf8(charset):

@@ -3,10 +3,10 @@
 A bound b is a key of the table, as one SQL literal for each key column. The source finds the bounds (`ORDER BY key
 LIMIT 1 OFFSET n`, from the index alone).
 
-Invariant: if two chunks meet at a bound, the condition of one is the exact negation of the other's. So each possible
-key is in exactly one chunk, under any collation, and rplctl itself compares no keys. Bounds come from the source and
-are stored in files. So a bound is used in SQL only after a check that it is a value of its column's type. The session
-must have `sql_mode=''` and `time_zone='+00:00'` (`result_set.columns.SESSION`).
+Invariant: at a bound b, the earlier chunk requires key ≤ b, and the later chunk requires the exact negation. So each
+possible key is in exactly one chunk, under any collation, and rplctl itself compares no keys. Bounds come from the
+source and are stored in files. So a bound is used in SQL only after a check that it is a value of its column's type.
+The session must have `sql_mode=''` and `time_zone='+00:00'` (`result_set.columns.SESSION`).
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class KeyColumn:
         return written("{}{}{}", self.before, matched(self.grammar, text), self.behind)
 
     def literal(self, bound: str) -> Sql:
-        """Return a bound that was stored in a file as SQL.
+        """Check a bound that was read from a file, and return the bound as SQL.
 
-        Raises RplError if `bound` cannot have returned this text.
+        Raises RplError if the method `bound` cannot have returned this text.
         """
         inner = bound[len(self.before) : len(bound) - len(self.behind)]
         found = written("{}{}{}", self.before, matched(self.grammar, inner), self.behind)
@@ -111,7 +111,7 @@ def _key_column(column: Column) -> KeyColumn:
 def grammar_of(column: Column) -> Grammar:
     """Return the grammar of the column's values as servers print them.
 
-    For text and binary columns, it is the grammar of HEX().
+    For text and binary columns, this is the grammar of the hexadecimal digits that HEX() returns.
     """
     kind = column.type
     if kind in _NUMBERED or kind == "year" or kind in INTEGER_BITS:
@@ -127,8 +127,8 @@ def grammar_of(column: Column) -> Grammar:
 def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = None) -> Iterator[Chunk]:
     """Yield the chunks of a table in the order of its key, with `rows` rows (at least 1) in each.
 
-    The first chunk begins after the key `after`, or at the first key if this is None. The last chunk has fewer rows, or
-    none. The source is queried for the end of a chunk only when the caller requests the chunk. Raises the errors of
+    The first chunk begins after the key `after`, or at the first key if `after` is None. The last chunk has fewer rows,
+    or none. The source is queried for the end of a chunk only when the caller requests the chunk. Raises the errors of
     `query`.
     """
     while (chunk := next_chunk(query, model, rows, after)).upto is not None:
@@ -138,7 +138,7 @@ def chunks(query: Query, model: TableModel, rows: int, after: Bound | None = Non
 
 
 def next_chunk(query: Query, model: TableModel, rows: int, after: Bound | None) -> Chunk:
-    """Return the chunk of `rows` rows that begins after the key `after`, or at the first key if this is None."""
+    """Return the chunk of `rows` rows that begins after the key `after`, or at the first key if `after` is None."""
     key = chunk_key(model)
     return Chunk(after, next_bound(query, model, key, after, rows) if key else None)
 

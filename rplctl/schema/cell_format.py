@@ -13,9 +13,9 @@ from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, TEMPORAL_TYPES, C
 
 @lru_cache(maxsize=4096)
 def known_formats(columns: tuple[Column, ...]) -> tuple[ColumnFormat, ...]:
-    """Return the format details of each column that its model knows.
+    """Return, for each column, the details of its cells' format that the table's model contains.
 
-    `event.column.column_formats` combines these details with those in the log.
+    `event.column.column_formats` combines these details with the details in the log.
     """
     return tuple(_known_format(column) for column in columns)
 

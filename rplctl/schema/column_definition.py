@@ -16,7 +16,7 @@ _WITH_VALUE = ("COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE
 
 
 def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column, tuple[Constraint, ...]]:
-    """Parse the definition of the column `name`, which comes after the name. Return the column and its constraints.
+    """Parse a column's type and attributes. Return the column `name` with them, and the inline constraints.
 
     Raises RplError for an attribute that rplctl does not know.
     """

@@ -181,7 +181,8 @@ def accept_collation(tokens: TokenStream) -> str | None:
 def charset_of(collation: str) -> str | None:
     """Return the charset of a collation: latin1 for `latin1_swedish_ci`.
 
-    Return None if the name does not show it, as in `uca1400_ai_ci` or the collation of the attribute BINARY.
+    Return None if the name does not show the charset. Examples are `uca1400_ai_ci`, and the collation of the attribute
+    BINARY.
     """
     if collation.startswith(("uca1400_", "_")):
         return None

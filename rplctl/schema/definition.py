@@ -1,9 +1,10 @@
 """Reads a definition that a server printed for a table or a sequence, and proves that it is safe to execute.
 
-It is safe if it is exactly one statement of this kind. The lexer of this package reads every token. Invariant: every
-server, of either vendor and any version, reads the same single statement, with or without the text in its versioned
-comments (`/*!nnnnn…*/`). So such a comment ends at its first `*/` and contains no other comment. There is no `;`, no
-other comment, no text in double quotes, and no query. A definition is split at tokens, never at lines.
+A definition is safe if its text is exactly one CREATE TABLE or CREATE SEQUENCE. The lexer of this package reads every
+token. Invariant: every server, of either vendor and any version, reads the same single statement, with or without the
+text in its versioned comments (`/*!nnnnn…*/`). So a versioned comment ends at its first `*/` and contains no other
+comment. A safe definition has no `;`, no comment without a version, no text in double quotes, and no query. It is split
+at tokens, never at lines.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def table_definition(text: str, table: str) -> TableDefinition:
 
 
 def copied_definition(text: str, table: str) -> TableDefinition:
-    """Split the text of SHOW CREATE TABLE as `table_definition` does, but only if the engine stores the rows itself.
+    """Split the text of SHOW CREATE TABLE as `table_definition` does, if the table's engine stores the rows itself.
 
     Raises RplError for other engines.
     """

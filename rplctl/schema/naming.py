@@ -36,10 +36,10 @@ def keep_index_names(model: TableModel) -> TableModel:
 
 
 def choose_index_names(model: TableModel, others: Iterable[TableModel]) -> TableModel:
-    """Return the model with index names that no index of a renamed table has.
+    """Return the model with index names that no index of another table has.
 
-    A renamed table keeps its index names, so a new table with its old name may need other names. `others`: the models
-    of all other tables.
+    Indexes keep their names if their table is renamed. So a new table that gets the old name of a renamed table may
+    need other index names. `others`: the models of all other tables.
     """
     # Only names in `stored_as` can conflict: a name that begins with the table's current name is unique.
     taken = {fold(key.stored_as) for other in others for key in other.keys if key.stored_as}

@@ -53,8 +53,8 @@ _OBJECTS = _OF_A_DATABASE | {
 def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -> list[ddl.DdlAction]:
     """Return the actions of one statement of a QUERY event, or [] for an empty statement.
 
-    `database`: the database of names without one. `charset`: the charset of bytes that were decoded as latin-1, '' for
-    decoded text. Raises RplError 1064, with the statement, if rplctl does not understand it.
+    `database`: the default database. `charset`: the charset of bytes that were decoded as latin-1, '' for decoded text.
+    Raises RplError 1064, with the statement's text, if rplctl does not understand the statement.
     """
     tokens = TokenStream(sql, context, charset)
     if tokens.at_end:
@@ -156,7 +156,7 @@ def _of_server(kind: ObjectKind, title: str, tokens: TokenStream) -> ddl.Unrepli
 
 
 def _object_name(tokens: TokenStream, database: str) -> ddl.TableName:
-    """Parse the name of an object, which may have a database before it. A loadable function has none."""
+    """Parse the name of an object, with or without a database. `database`: the default database."""
     name = tokens.identifier()
     return (name, tokens.identifier()) if tokens.accept_symbol(".") else (database, name)
 

@@ -159,7 +159,8 @@ class MoveRowsStep:
 class AddKeysStep:
     """A step that adds the keys that `model` has and `before` lacks. Otherwise, the two models are equal.
 
-    They include the primary key only if the target's dialect creates it late. The primary key may exist already.
+    The added keys include the primary key only if the target's dialect creates primary keys after the rows are loaded.
+    In this case, an earlier step may already have created the primary key.
     """
 
     before: TableModel
@@ -209,7 +210,7 @@ def plan_ddl(  # noqa: PLR0913 - keyword arguments with defaults
 
     `accepts`: the filter for the tables of a DROP or RENAME. A rejected table is not changed, and a note reports this.
     `may_drop_unknown`: an unknown table in DROP only gives a note, as with IF EXISTS. `may_replace`: CREATE may replace
-    a known table. A model that was read from the source now may belong to a table that the log creates later.
+    a known table. The table's model may have been read from the source, before the log creates the table.
 
     Raises RplError with MySQL's number. It is 1064 if the statement is not understood, and 1050, 1051, 1146 or 1054 if
     models and statement contradict each other. 1592 means that only statement-based replication can execute the

@@ -78,7 +78,7 @@ def read_table(query: Query, database: str, table: str) -> tuple[TableModel, Dat
 def _model(database: str, table: str, text: str, defaults: DatabaseModel, context: DdlContext) -> TableModel:
     """Return the model of a table from the text of SHOW CREATE TABLE.
 
-    The text does not come from a transaction. So the hint of an error does not tell the operator to skip one.
+    The text does not come from a transaction. So the hint of an error does not tell the operator to skip a transaction.
     """
     try:
         return load_table(text, defaults, context)

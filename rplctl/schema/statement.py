@@ -211,7 +211,7 @@ class ConvertCharset:
 class TableOptions:
     """The options of CREATE and ALTER TABLE that affect the model.
 
-    None means that the option is not in the statement.
+    A field is None if the statement does not have the option.
     """
 
     charset: str | None = None

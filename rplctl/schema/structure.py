@@ -119,8 +119,8 @@ def add_constraints(model: TableModel, constraints: tuple[Constraint, ...], cont
 def add_key(model: TableModel, key: Key, *, if_not_exists: bool = False) -> TableModel:
     """Add the key to the model, in place of implicit keys for the same columns.
 
-    If the key has no name, it gets the server's name. Its columns get the table's spelling. Raises RplError if the name
-    exists or a column does not.
+    If the key has no name, it gets the name that the server chooses. The key's columns are spelled as in the table.
+    Raises RplError if the table already has a key with this name, or lacks a column of the key.
     """
     parts = tuple(replace(part, column=_own_name(model, part.column)) if part.column else part for part in key.parts)
     key = replace(key, parts=parts, name=key.name or _key_name(model, parts))

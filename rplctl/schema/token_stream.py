@@ -23,7 +23,7 @@ class TokenStream:
         """Split a statement into tokens. `charset`: the charset of bytes that were decoded as latin-1, '' for decoded
         text.
 
-        Only names are decoded from this charset, because literals may be in another one.
+        Only names are decoded from this charset, because literals may be in another charset.
         """
         self.context = context
         self.text = opened(sql, context, charset=charset)
@@ -109,7 +109,7 @@ class TokenStream:
     def table_name(self, database: str) -> tuple[str, str]:
         """Read `t`, `db.t` or `.t`, and return (database, table), in the case in which the source stores names.
 
-        `database`: the database of a name without one.
+        `database`: the default database, for a name without a database.
         """
         self.accept_symbol(".")
         name = self.identifier()
@@ -154,7 +154,7 @@ class TokenStream:
         return self.text[first.end : token.start].strip()
 
     def skip_clause(self) -> str:
-        """Read everything up to the next comma or closing parenthesis of this level, and return the text."""
+        """Read up to the next comma or closing parenthesis outside of nested parentheses, and return the text."""
         start = end = self.token.start
         while not self.at_end and not self.is_symbol(",") and not self.is_symbol(")"):
             end = self.token.end

@@ -4,8 +4,9 @@ Only names are parsed. So the filters can exclude a statement that `parse.py` do
 determines which tables are updated. For example, `CREATE TABLE a LIKE b` updates a, `RENAME TABLE a TO b` updates both,
 and GRANT ON t updates t.
 
-Invariant: a statement that may contain another one is rejected, because a filter cannot see the names in it. Such
-statements begin with BEGIN NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG or an unknown word. Servers do not log them.
+Invariant: a statement that may contain another statement is rejected, because a filter cannot see the names in the
+inner statement. The rejected statements begin with BEGIN NOT ATOMIC, IF, EXECUTE IMMEDIATE, CALL, BINLOG or an unknown
+word. Servers do not log them.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class UpdatedNames:
 def updated_names(sql: str, database: str, context: DdlContext, charset: str = "") -> UpdatedNames:
     """Return the names of the tables and of the database that a statement updates.
 
-    `database`: the database of names without one. `charset`: the charset of bytes that were decoded as latin-1, '' for
-    decoded text. Raises RplError 1064 if the text is not a statement (a string without an end, a missing name), or if
-    the names cannot be known.
+    `database`: the default database. `charset`: the charset of bytes that were decoded as latin-1, '' for decoded text.
+    Raises RplError 1064 if the text is not a statement (a string without an end, a missing name), or if the names
+    cannot be known.
     """
     tokens = TokenStream(sql, context, charset)
     if tokens.at_end:
