@@ -57,11 +57,11 @@ class ChangeKind(IntEnum):
 
 
 class CountMismatch(Exception):
-    """The error for a bulk statement that changed an unexpected number of rows. The applier always handles it."""
+    """The error for a bulk statement that changed an unexpected number of rows. The applier then tries a slower way."""
 
 
 def expect_rows(what: str, found: int, expected: int) -> None:
-    """Raise CountMismatch if the numbers `found` and `expected` differ. `what` begins the error's text."""
+    """Raise CountMismatch if the numbers of rows `found` and `expected` differ. `what` begins the error's text."""
     if found != expected:
         raise CountMismatch(f"{what}: {found} rows, expected {expected}")
 
@@ -84,7 +84,7 @@ class RowSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
-    """One change of one row, with the row images. Under binlog_row_image MINIMAL or NOBLOB, they lack some columns."""
+    """One change of one row, with the row images. With binlog_row_image MINIMAL or NOBLOB, an image lacks columns."""
 
     kind: ChangeKind
     before: RowSet | None  # one row
@@ -126,7 +126,7 @@ class EncodedRows:
 
 @dataclass(frozen=True, slots=True)
 class BulkRows:
-    """The net changes of a table with a key, encoded as text. They replace the lists of the same name in TableChunk."""
+    """The net changes of one table, encoded as text. In a TableChunk, they replace the lists with the same names."""
 
     absent: EncodedRows
     deletes: EncodedRows
@@ -166,7 +166,7 @@ class TableChunk:
     by_spark: bool = False  # a Spark task decoded the chunk
 
     def takes_copies(self, model: TableModel) -> bool:
-        """True if the chunk deletes from a table without a key. Each deleted row then has a number of equal rows."""
+        """True if the chunk deletes from a table without a key. Each row to delete then has a number of copies."""
         return bool(self.deletes or (self.bulk is not None and self.bulk.deletes.count)) and not key_of(model)
 
     @property
@@ -207,7 +207,7 @@ class Target(Protocol):
     def lock_wait(self) -> str: ...  # the lock for which a statement waits, or ''; another thread calls this
 
     def interrupt(self) -> None:
-        """Make the running statement fail, and return at once. Another thread calls this. Afterwards, roll back."""
+        """Make the running statement fail, and return at once. Another thread calls this. `rollback` must follow."""
 
     def abort(self) -> None:
         """End the connections as if this process had died, so that waiting calls fail. Another thread calls this."""
@@ -304,7 +304,7 @@ class StatementTarget(Target, Protocol):
         """Send the source's FORMAT_DESCRIPTION event, before a transaction that may call `replay_rows`."""
 
     def can_replay(self, description: FormatDescription) -> bool:
-        """True if the description is of the server's own vendor and, on MySQL, `introduce` has already sent it."""
+        """True if the description is of the target's own vendor and, on MySQL, `introduce` has already sent it."""
 
     def replay_rows(self, table_map: bytes, rows: bytes, description: FormatDescription) -> None:
         """Let the server execute a rows event of the source, with its TABLE_MAP event. Triggers do not fire."""
@@ -316,7 +316,7 @@ class StatementTarget(Target, Protocol):
         """True if only `replay_rows` is correct for the table, because the table has triggers or keeps its history."""
 
     def prefers_replay(self, model: TableModel) -> bool:
-        """True if `replay_rows` is more exact than SQL: JSON as text would lose types such as DECIMAL."""
+        """True if `replay_rows` is more exact than SQL, because JSON as text would lose types such as DECIMAL."""
 
     def is_transactional(self, model: TableModel) -> bool: ...
 
@@ -356,7 +356,7 @@ class TwoPhaseVerbs(Protocol):
         """Limit the wait for a lock in the open transaction. Later transactions may keep this limit."""
 
     def claim(self, connection: Connection, prefix: str) -> None:
-        """Mark the connection with the text `prefix`, so that a later start can terminate the connection. It must have
+        """Mark the connection with the text `prefix`, so that a later start can terminate it. The connection must have
         no open transaction. Raises LockBusy if another connection has the same mark.
         """
 

@@ -40,8 +40,8 @@ class ComparedRows(ABC):
 
     @abstractmethod
     def drift(self, model: TableModel) -> list[str]:
-        """Compare the target's table with the table that the applier would create. Return one text per difference: a
-        statement that repairs the difference, or a comment after `--` if the repair would need the rows.
+        """Compare the target's table with the table that the applier would create. Return one text per difference. This
+        is a statement that repairs the difference, or a comment after `--` if only a new copy of the rows can do so.
         """
 
     @abstractmethod

@@ -204,8 +204,8 @@ class Modify(ABC):
 
     @staticmethod
     def half(digits: int) -> int:
-        """Return half a unit of the last digit, in microseconds. Rounding adds this value. `digits`: the number of
-        digits of a fractional second.
+        """Return half a unit of the last digit, in microseconds. The SQL adds this value in order to round. `digits`:
+        the number of digits of a fractional second.
         """
         return int(10 ** (6 - digits)) // 2
 
@@ -298,7 +298,7 @@ class Modify(ABC):
 
     def _has_wide_labels(self) -> bool:
         """True if the labels are converted to bytes from a character set with two or four bytes per letter. MariaDB
-        10.11 then shows other labels.
+        10.11 then shows other labels, so the values cannot be converted.
         """
         return self.old.charset in ("ucs2", "utf16", "utf16le", "utf32") and self.new.charset in ("binary", None)
 

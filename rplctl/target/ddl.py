@@ -164,7 +164,7 @@ class Ddl(ABC):
         ]
 
     def filled_columns(self, step: AlterStep, context: DdlContext, *, original_names: bool) -> list[FilledColumn]:
-        """Return each column of the new table with the value that existing rows get. This can be the old value, a
+        """Return each column of the new table with the value that existing rows get. The value can be the old value, a
         converted value, a computed value, or a number of AUTO_INCREMENT.
         """
         found = []

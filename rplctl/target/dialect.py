@@ -137,7 +137,7 @@ class Dialect(ABC):
         return ()
 
     def log_syncs(self, target: Target) -> int:
-        """Return how often the target has synced its log. Raises RplError if the target has no such counter."""
+        """Return how many times the target has synced its log. Raises RplError if the target does not count syncs."""
         raise RplError("not counted: the target has no counter of its log's fsyncs")
 
     # rplctl's tables

@@ -99,7 +99,7 @@ def open_server_log(
     engine: Engine, errors: Callable[[], AbstractContextManager[None]], make: Callable[[Connection], EngineLog]
 ) -> EngineLog:
     """Connect to a server, and return its log. `errors` converts the driver's errors. Raises TargetError 1227 if the
-    account lacks the privilege, and TargetError if the connection fails.
+    account lacks the privilege for a backup, and TargetError if the connection fails.
     """
     with log_errors(errors):
         connection = engine.connect()

@@ -51,8 +51,8 @@ def known_rows(  # noqa: PLR0913 - one column of a statement
     context: DdlContext,
     execute: Execute,
 ) -> KnownRows | None:
-    """Read the old values for which the target's SQL cannot compute the column `filled`, and return old values with new
-    values. Old values without an exact rule are omitted. Return None if no value is known.
+    """Read the old values for which the target's SQL cannot compute the column `filled`, and return each of them with
+    its new value. Old values without an exact rule are omitted. Return None if no new value is known.
 
     `operands`: for a generated column, the old columns that its expression may read, by case-folded name.
     """
@@ -141,7 +141,7 @@ def _is(form: ValueSql, key: Sql, value: Any) -> Sql:
 
 
 def value_of_text(column: Column, text: str) -> Value:
-    """Return the value of a key that the SQL of `ValueSql.key` printed as text. Bytes are hexadecimal digits there."""
+    """Return the value that the SQL of `ValueSql.key` has printed as `text`, in which bytes are hexadecimal digits."""
     if column.type in INTEGER_BITS or column.type in ("bit", "year"):
         return int(text)
     if column.type in ("float", "double"):

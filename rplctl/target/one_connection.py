@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class OneConnection(ABC):
-    """A target that uses one connection: the part of `target.base.Target` that ends transactions and connections."""
+    """The base class of a target that uses one connection. It implements those methods of `target.base.Target` that end
+    a transaction or the connection.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

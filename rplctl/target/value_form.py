@@ -26,8 +26,8 @@ class ValueForm:
     `describes_itself`: True if the applier uses the target's own table definitions, which may differ from the source's.
     `takes_views`: True if large values may remain references to a file.
     `moves_keys`: True if an update may set columns of the key, and a chunk may delete and insert the same key.
-    `counts_rows`: True if the target accepts unencoded deletes from a table without a key, each as a row and the number
-    of equal rows to delete.
+    `counts_rows`: True if the target accepts unencoded deletes from a table without a key. Each delete has a row and
+    the number of equal rows to delete.
     `encodes`: returns True if tasks encode many rows of these columns for the target's bulk load. `field_text` and
     `takes_bytes` then describe the encoding, as in `event.fields.TextForm`.
     `takes_delimited`: True if the bulk load also accepts delimited rows, for rows that cannot be length-prefixed.
