@@ -120,7 +120,7 @@ class BulkLoader:
 
     def keeps_exactly(self, rows: RowSet, model: TableModel) -> bool:
         """True if the table's columns store the values of one row exactly without strict mode. The test inserts the row
-        into a temporary table. False, without a test, if the row has a large value.
+        into a temporary table. If the row has a large value, return False without a test.
         """
         written = [(value, model.columns[c]) for value, c in zip(rows.rows[0], rows.columns, strict=True)]
         written = [(value, column) for value, column in written if column.generated is None]

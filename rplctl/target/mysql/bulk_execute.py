@@ -75,8 +75,8 @@ def execute_length_prefixed(connection: LoadingConnection, sql: SqlBytes, rows: 
 
 
 def _pieces(rows: EncodedRows, most_bytes: int) -> Iterator[memoryview]:
-    """Yield the rows in pieces of about `most_bytes`, with at least two rows each. For a single row, the server's
-    answer does not say that the row replaced another row.
+    """Yield the rows in pieces of about `most_bytes`, with at least two rows each. If a piece had a single row, the
+    server's answer would not say whether the row replaced another row.
     """
     ends = row_ends(byte_view(rows.view), len(rows.columns), length_prefixed=True)
     first = start = 0

@@ -1,6 +1,6 @@
 """Applies row events with the BINLOG statement: the server executes them as if it were a replica of the source.
 
-Tables with triggers or system versioning need this, because plain SQL would fire the triggers and write history.
+Tables with triggers or system versioning need BINLOG, because plain SQL would fire the triggers and write history.
 
     BINLOG '<FORMAT_DESCRIPTION>'        once per connection; MySQL accepts it only between transactions
     BINLOG '<TABLE_MAP><rows event>'     the rows event gets the flag STMT_END, at offset 25 (19 bytes header, 6 table)
@@ -54,7 +54,7 @@ class EventReplay:
             self._send(written_bytes(b"SET SESSION gtid_next='AUTOMATIC'"))
 
     def is_ready(self, description: FormatDescription, server: ServerKind) -> bool:
-        """True if `rows` can be called: the description is of the server's vendor and, on MySQL, already sent."""
+        """True if `rows` can be called, because the description is of the server's vendor and, on MySQL, was sent."""
         same = description.is_mariadb == server.is_mariadb
         return same and (server.is_mariadb or self._described == description)
 

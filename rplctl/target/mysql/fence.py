@@ -23,7 +23,7 @@ _LONGEST_NAME = 64  # characters
 def take(driver: LoadingConnection, channel: str, predecessor: int) -> int:
     """Take the channel's lock, and return the server's id of this connection (CONNECTION_ID).
 
-    `predecessor`: the id of this applier's last connection, or 0. If that connection still has the lock after a network
+    `predecessor`: the id of this applier's last connection, or 0. If the predecessor still has the lock after a network
     fault, it is killed. Raises LockBusy if another connection has the lock. Raises TargetError (transient) while the
     predecessor still rolls back.
     """

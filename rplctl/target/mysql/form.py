@@ -39,7 +39,7 @@ def _own_bytes(fmt: ColumnFormat, column: Column) -> ColumnFormat:
 
 
 def _loads_as_bytes(formats: Sequence[ColumnFormat], model: TableModel) -> bool:
-    """True if LOAD DATA can load these columns as bytes: each text is already in the character set of its column."""
+    """True if LOAD DATA can load these columns as bytes, because each text has the character set of its column."""
     pairs = zip(formats, model.columns, strict=False)  # the target's table may have additional columns
     return all(column.type not in CHARACTER_TYPES or fmt.charset == column.charset for fmt, column in pairs)
 

@@ -56,8 +56,8 @@ class MultisetRemover:
 
     @contextmanager
     def stage(self, model: TableModel) -> Iterator[SqlBytes]:
-        """Create a temporary table for complete rows and their numbers of copies, and yield its name. Drop the table at
-        the end of the `with` block.
+        """Create a temporary table for complete rows with their numbers of copies. Yield the name of the table, and
+        drop the table at the end of the `with` block.
         """
         own = written_bytes(
             b"%s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED NOT NULL DEFAULT 0, %s INT UNSIGNED "
@@ -203,8 +203,8 @@ def _equal(column: Column, table: SqlBytes) -> SqlBytes:
 
 
 def _digest(model: TableModel, table: SqlBytes) -> SqlBytes:
-    """Return SQL that computes a checksum of a row, which is the same for equal rows. Only numbers, times and strings
-    are part of the checksum, because another condition then compares all columns.
+    """Return SQL that computes a checksum of a row, which is the same for equal rows. The checksum covers only numbers,
+    times and strings. This is enough, because another condition of the join compares all columns.
     """
     parts = [integer_bytes(0), integer_bytes(0)]
     for column in _stored(model):

@@ -133,8 +133,8 @@ def change_statement(change: RowChange, model: TableModel) -> SqlBytes:
 
 
 def update_statements(model: TableModel, rows: RowSet) -> Iterator[tuple[SqlBytes, int]]:
-    """Yield texts of many UPDATE statements, each as a pair (text, number of rows). Each of `rows` has the new values,
-    and then the key.
+    """Yield pairs (text, number of rows). A text has many UPDATE statements, one for each row. Each of `rows` has the
+    new values, and then the key.
     """
     width = len(rows.columns)
     return _grouped(

@@ -3,12 +3,12 @@
 Invariant: all statements of rplctl (positions, savepoints, rows, LOAD DATA, XA, SET) run in rplctl's own session, which
 has the variables `settings.ROWS`. Only `statement` sets the session of a statement of the source, and only `leave`
 restores rplctl's own session. Outside of a `foreign` block, the connection itself calls `leave` before each command
-(`LoadingConnection.before_own`), so no caller can forget this.
+(`LoadingConnection.before_own`), so that no caller needs to call `leave`.
 
 The SQL of `leave` has no quotes and only ASCII characters, because it contains texts as hex. So it means the same under
 every character_set_client, collation_connection and sql_mode, and one statement is enough.
 
-Only changed variables are sent. `leave` sends all variables, because a function of a statement may have changed the
+Only changed variables are sent. But `leave` sends all that were ever set, because a statement may have changed the
 session. Autocommit is off. This module commits only transactions that the next statement commits anyway (`own_commits`,
 and `statement` before DDL).
 
@@ -203,7 +203,8 @@ class Session:
             self._current.pop("collation_database", None)  # USE has changed this variable
 
     def _use_or_none(self, database: str) -> None:
-        """Set the default database. If the target lacks it, use information_schema and set `missing_database`.
+        """Set the default database. If the target lacks the database, use information_schema, and set
+        `missing_database` to the error.
 
         A missing database is no error yet, because the statement may qualify all its names. But a session cannot unset
         its default database. In information_schema, nothing can be created or changed. So a name without a database

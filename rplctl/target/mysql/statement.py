@@ -133,9 +133,9 @@ def changes_only_rows(sql: bytes) -> bool:
 def needs_autocommit(sql: bytes) -> bool:
     """True if MariaDB can execute the statement only with autocommit=1, which MariaDB's own replicas have.
 
-    These are EXCHANGE PARTITION and CONVERT TABLE … TO PARTITION, which check rows, and SYSTEM VERSIONING with
-    transaction precision, which writes to mysql.transaction_registry. They never change a temporary table, so they
-    always commit the transaction. Words inside of strings are ignored.
+    Such statements are EXCHANGE PARTITION and CONVERT TABLE … TO PARTITION, which check rows, and SYSTEM VERSIONING
+    with transaction precision, which writes to mysql.transaction_registry. None of these statements changes a temporary
+    table, so they always commit the transaction. Words inside of strings are ignored.
     """
     words = _QUOTED.sub(b"''", _bare(sql))
     return _EXCHANGE.match(words) is not None or _VERSIONS.match(words) is not None
@@ -150,9 +150,11 @@ def refuse_inexact(
 ) -> None:
     """Raise TargetError 1846 for an ALTER TABLE that could give existing rows other values than on the source.
 
-    Three kinds of statements can do this. They add a column whose default differs between calls or servers (MySQL
-    refuses this). They number the rows of a table without a clustered key. They convert values between types, and MySQL
-    and MariaDB convert them differently.
+    Three kinds of statements can give other values:
+
+    * A statement adds a column whose default differs between calls or servers (MySQL refuses such a statement).
+    * A statement numbers the rows of a table without a clustered key.
+    * A statement converts values between types, and MySQL and MariaDB convert these values differently.
     """
     others = context.is_mariadb != target.is_mariadb
     for (database, table), operation in _altered(query, context):
@@ -279,7 +281,7 @@ def drop_with_if_exists(query: Query, *, wanted: bool) -> SqlBytes | None:
 
 def judge(query: Query, error: TargetError | None) -> None:
     """Compare the target's error (None: success) with the error that the source logged. Raises TargetError if only the
-    target failed, and RplError 3002 if the source had another error.
+    target failed. Raises RplError 3002 if the source logged an error, and the target's result is not the same error.
     """
     found = 0 if error is None else error.errno
     if found == query.error_code:

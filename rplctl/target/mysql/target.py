@@ -147,9 +147,9 @@ class MysqlTarget(OneConnection):
             self._connection.begin_twophase(xid) if xid else self._connection.begin()
 
     def _lets_stages_be_prepared(self) -> bool:
-        """True if a transaction that will be prepared (XA) may use temporary tables. On MySQL, this requires that the
-        prepared transaction stays attached to its connection. This method sets xa_detach_on_prepare=OFF (MySQL ≥
-        8.0.29) for that.
+        """True if a transaction that will be prepared (XA) may use temporary tables. MySQL permits them only if the
+        prepared transaction stays attached to its connection. So this method sets xa_detach_on_prepare=OFF (MySQL ≥
+        8.0.29), and returns False if the server refuses.
         """
         if self.server.is_mariadb:
             return True
@@ -378,8 +378,8 @@ class MysqlTarget(OneConnection):
         self._key_policy = policy
 
     def execute_ddl(self, plan: DdlPlan, catalog: Catalog) -> None:
-        """Raise TargetError, because this target cannot execute a DDL plan. It executes the statement itself, in
-        `run_statement`.
+        """Raise TargetError, because this target cannot execute a DDL plan. Instead, `run_statement` executes the text
+        of the source's statement.
         """
         raise TargetError(
             "cannot create tables from models on a MySQL target",
