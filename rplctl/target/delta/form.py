@@ -1,5 +1,5 @@
-"""The value format of a lake. It has only defaults, because Spark tasks decode the log of the source into Arrow arrays
-(`decode.arrow`).
+"""The value format of a lake. All its properties have the default values, because Spark tasks decode the source's log
+into Arrow arrays (`decode.arrow`).
 """
 
 from __future__ import annotations

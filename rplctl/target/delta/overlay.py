@@ -15,10 +15,10 @@ NOT_GIVEN: Final = b"\0rplctl: as it is in the file"  # marks an unchanged colum
 
 
 class Overlay:
-    """The net changes of one table: key → (True if the files must have the key, the new row or None for a delete).
+    """The net changes of one table. `entries`: key → (True if the files must have the key, new row).
 
-    A row has a value for each column of the table. Columns that an update does not set have the value NOT_GIVEN.
-    `key`: the indexes of the key's columns. `width`: the number of columns.
+    The new row is None for a delete. Otherwise it has a value for each column of the table. Columns that an update does
+    not set have the value NOT_GIVEN. `key`: the indexes of the key's columns. `width`: the number of columns.
     """
 
     def __init__(self, key: tuple[int, ...], width: int) -> None:

@@ -76,8 +76,8 @@ class LakePlace:
         return f"{self.root}/{folder}"
 
     def files(self, folder: str) -> Any:
-        """Return the file system with which Arrow reads a table's files. For local files, it is Arrow's own file
-        system. With a file system in Python, a thread of Arrow can abort the process at its end (before Python 3.14).
+        """Return the file system with which Arrow reads a table's files. For local files, this is Arrow's own file
+        system. With a file system in Python before 3.14, a thread of Arrow can abort the process when it ends.
         """
         from pyarrow.fs import LocalFileSystem, PyFileSystem, SubTreeFileSystem
 

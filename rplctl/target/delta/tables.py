@@ -194,7 +194,7 @@ class DeltaTables:
         return found.schema().to_json(), {action["path"]: _stats(action) for action in actions}
 
     def _widen(self, table: DeltaTable, columns: str) -> None:
-        """Add columns to a table in a commit without rows. After a crash, the next attempt finds the columns there."""
+        """Add columns to a table in a commit without rows. After a crash, the table already has the columns."""
         from deltalake import CommitProperties, Schema, write_deltalake
         from pyarrow import schema as arrow_schema
 

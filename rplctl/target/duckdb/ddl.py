@@ -1,7 +1,7 @@
 """Translates a DDL plan into DuckDB statements. The applier executes them in the transaction that stores the position.
 
-First, the `guards` run: SELECTs that must find no row. If one finds a row, the result would differ from the source, and
-the channel stops. A change that does not affect DuckDB's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns
+First, the `guards` run: SELECTs that must find no row. If a guard finds a row, the channel stops, because the result
+would differ. A change that does not affect DuckDB's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns
 at the end are added in place. All other changes rebuild the table: CREATE, INSERT … SELECT with conversions, DROP,
 RENAME. A unique key is an index, and an index blocks ALTER. So the index is dropped first and created again afterwards.
 

@@ -151,7 +151,7 @@ class ForeignKeys:
         self._doubtful = set()
 
     def may_change(self, models: Iterable[TableModel | None]) -> bool:
-        """True if DDL on these tables may change foreign keys: the target or one of the tables has a foreign key."""
+        """True if DDL on these tables may change foreign keys, because the target or a table has a foreign key."""
         return self._has_any or any(model is not None and model.foreign_keys for model in models)
 
     def forget(self) -> None:

@@ -98,7 +98,7 @@ def unique_keys(model: TableModel) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def hides_numbers(model: TableModel) -> bool:
-    """True if the table has a column named rowid. It hides DuckDB's row numbers, which have the same name."""
+    """True if the table has a column named rowid, which hides DuckDB's row numbers of the same name."""
     return any(column.name.lower() == "rowid" for column in model.columns)
 
 

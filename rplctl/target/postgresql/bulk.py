@@ -216,7 +216,7 @@ class RowWriter:
     def _staged(self, model: TableModel, columns: tuple[int, ...], rows: Sequence[Row] | EncodedRows) -> Sql:
         """Load rows into a stage, a table whose columns have the types of `columns`, and return its name.
 
-        There is one stage for each table and list of columns, so the next rows with the same columns replace these.
+        There is one stage for each table and list of columns. New rows replace the rows that were loaded before.
         """
         asked = (model.database, model.name, columns)
         if (name := self._stages.get(asked)) is not None:

@@ -163,7 +163,8 @@ def nul_in_text(engine: Engine) -> NulInText:
 def _password_rule(url: URL) -> dict[str, str]:
     """Return the option of libpq that refuses to send a cleartext password to a server that TLS does not verify (D14).
 
-    The result is {} if the URL itself ensures this. Raises ConfigError for a libpq before 16, which lacks the option.
+    The result is {} if the URL has an sslmode that verifies the server, or its own require_auth. Raises ConfigError for
+    a libpq before 16, which lacks the option.
     """
     if str(url.query.get("sslmode")) in _VERIFYING or "require_auth" in url.query:
         return {}

@@ -1,7 +1,7 @@
 """Translates a DdlPlan into PostgreSQL statements, which are executed in the transaction that stores the position.
 
-The `guards` are executed first. They are SELECTs that must find no row. If one finds a row, the result would differ
-from the source, and the channel stops. A database of the source is a schema, and names keep their upper and lower case.
+The `guards` are executed first. They are SELECTs that must find no row. If a guard finds a row, the channel stops,
+because the result would differ from the source. A database of the source is a schema, and names keep their case.
 Tables are never rebuilt, so only the order of columns may differ from the source (`ddl_alter`).
 
 These things are not created in the target:

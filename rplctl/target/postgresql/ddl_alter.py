@@ -73,7 +73,7 @@ def _primary(model: TableModel) -> Sql:
 def _foreign_keys_gone(step: AlterStep, old: TableModel, after: Catalog, everything: bool) -> list[Sql]:
     """Return statements that drop the foreign keys which the source's statement removes.
 
-    `everything`: True to drop all foreign keys of the table and to the table, which are created again afterwards.
+    `everything`: True to drop all foreign keys from and to the table. They are created again afterwards.
     """
     kept = set() if everything else {key.name for key in step.new.foreign_keys}
     found = [parts.drop_foreign_key(step.old, key) for key in step.old.foreign_keys if key.name not in kept]
@@ -104,7 +104,7 @@ def _is(one: TableModel, other: TableModel) -> bool:
 def _alter_columns(old: TableModel, new: TableModel, columns: list[FilledColumn], gone: list[str]) -> list[Sql]:
     """Return the statements that change the columns. `gone`: the names of the columns to drop.
 
-    Each ALTER TABLE has many actions, because PostgreSQL may rewrite all rows for each statement.
+    One ALTER TABLE combines many actions, because PostgreSQL may rewrite all rows for each statement.
     """
     drops, changes, last, numbering = [written("DROP COLUMN {}", quote(name)) for name in gone], [], [], []
     for filled in columns:

@@ -34,8 +34,8 @@ _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 def create_schema(database: str) -> Sql:
     """Return a statement that creates the schema of a source's database, if the schema is missing.
 
-    CREATE SCHEMA IF NOT EXISTS is not used, because it requires the privilege even if the schema exists. Raises
-    TargetError 1007 for a reserved name.
+    CREATE SCHEMA IF NOT EXISTS is not used, because it requires the privilege to create schemas even if the schema
+    exists. Raises TargetError 1007 for a reserved name.
     """
     if database.lower() == OWN_SCHEMA or database.startswith("pg_"):
         raise TargetError(
@@ -55,7 +55,7 @@ def _only_if(condition: Sql, statement: Sql) -> Sql:
 def _do(block: str) -> Sql:
     """Return a DO statement that executes the block, which is a program in PL/pgSQL.
 
-    The block is a string literal and not dollar-quoted, because a name in it could contain the tag that ends the quote.
+    The block is a string literal and not dollar-quoted. A name in the block could contain the tag that ends the quote.
     """
     return written("DO {}", text_literal(block))
 
@@ -115,7 +115,7 @@ def has_prefix(key: Key) -> bool:
 def indexes(model: TableModel) -> dict[str, Sql]:
     """Return the CREATE INDEX statements of the table's keys, by the names of the indexes.
 
-    If a key indexes only a prefix of a column, so does its index, because long texts do not fit an index.
+    If a key has only a prefix of a column, the index has the same prefix, because long texts do not fit into an index.
     """
     found = {}
     columns = {column.name: column for column in model.columns}

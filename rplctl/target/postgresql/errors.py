@@ -50,7 +50,7 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
 def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
     """Return the error for a DDL statement that PostgreSQL refused.
 
-    If a conversion has an invalid date as its result, the text names the columns that may have it.
+    If the result of a conversion is an invalid date, the text names the columns that may have such a date.
     """
     for step in plan.steps:
         if isinstance(step, AlterStep) and error.errno == er.TRUNCATED_WRONG_VALUE:

@@ -45,7 +45,7 @@ def copy_into(name: Sql, columns: Sql) -> Sql:
 
 
 def delete_staged(model: TableModel, name: Sql, first: int = 0) -> Sql:
-    """Return the statement that deletes the rows whose keys are in the stage `name`, from its column `first` on."""
+    """Return the statement that deletes the rows whose keys are in the stage `name`, in its columns from `first` on."""
     return written("DELETE FROM {} AS t USING {} AS s WHERE {}", table(model), name, _joined(model, first))
 
 

@@ -3,8 +3,8 @@
 Many rows are written with COPY. DDL is part of the same transaction as the position. Invariant: data and position
 commit together, also with DDL. Nothing is applied without the channel's advisory lock in the target, which this
 connection has (design D4). Foreign keys are checked at COMMIT, because net changes are applied table by table. If the
-source ran with foreign_key_checks=0, they are not checked here, either. This needs a privilege of the target's user
-(session_replication_role). `ddl_type.py` describes the stored values.
+source ran with foreign_key_checks=0, rplctl also turns the checks off. For this, the target's user needs the privilege
+to set session_replication_role. `ddl_type.py` describes the stored values.
 """
 
 from __future__ import annotations
@@ -322,7 +322,7 @@ class PostgresqlTarget(OneConnection):
         """Update rows, which are found by their key. `update`: the new values, followed by the key in each row.
 
         If rows exchange values of another unique key, an UPDATE fails. Then all rows are deleted and inserted again.
-        This needs complete rows with unchanged keys, and no foreign key actions that a DELETE would cause.
+        This way is possible only for complete rows with unchanged keys, and if DELETE causes no foreign key action.
         """
         if sum(key.is_unique for key in model.keys) < 2:
             return self._rows.update_by_key(model, update)

@@ -2,7 +2,7 @@
 
 The functions implement `target.base.TwoPhaseVerbs` (WL#3970). They rely on these facts: A prepared transaction does not
 belong to a connection, and keeps its locks after a crash. COMMIT PREPARED must run outside of a transaction, in the
-same database, as the owner. `max_prepared_transactions` is 0 by default.
+same database, under the role that prepared the transaction. `max_prepared_transactions` is 0 by default.
 """
 
 from __future__ import annotations

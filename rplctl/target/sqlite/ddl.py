@@ -1,7 +1,7 @@
 """Translates a DdlPlan into SQLite statements, which are executed in the transaction that stores the position.
 
 `PRAGMA foreign_keys` must be OFF in this transaction. The `guards` are executed first. They are SELECTs that must find
-no row. If one finds a row, the result would differ from the source, and the channel stops.
+no row. If a guard finds a row, the channel stops, because the result would differ from the source.
 
 A change that does not affect SQLite's table needs no statement (VARCHAR(10) → VARCHAR(300)). Columns that are renamed
 or added at the end are changed in place. All other changes rebuild the table: create a new table, INSERT … SELECT with

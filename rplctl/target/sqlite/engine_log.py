@@ -8,7 +8,7 @@
 The first three are in the wal-index `FILE-shm`, in native byte order (sqlite.org/walformat.html):
 
     offset   0  u32 version      8  u32 change counter    12  u8 initialised    16  u32 mxFrame
-            32  u32[2] salt     48  a second copy of these fields; equal to the first unless a writer is changing it
+            32  u32[2] salt     48  a second copy of these fields; both copies are equal, except during a change
             96  u32 nBackfill
 
 Invariant: `lock` opens a read transaction, whose snapshot stays the same until `unlock`. The copy has exactly this

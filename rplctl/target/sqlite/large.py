@@ -51,7 +51,7 @@ class BoundColumns:
 def execute_rows(driver: SqliteDriver, sql: Sql, rows: Sequence[Row], bound: BoundColumns | None) -> int:
     """Execute an INSERT, UPDATE or DELETE for each row, and return the total number of affected rows.
 
-    `bound`: the columns of the parameters, so that large values can be written in pieces; None if no value is large.
+    `bound`: the columns of the parameters, so that large values can be written in pieces, or None if no value is large.
     """
     if bound is None or set(bound.columns) & set(bound.key) or not any(_is_large(v) for row in rows for v in row):
         return driver.executemany(sql, rows).rowcount

@@ -5,8 +5,8 @@ of the temporary table finds the equal row for each row of the target's table. T
 equal are deleted. If the target's table has a selective index, this index finds the copies of each temporary row.
 
 Invariant: a row is deleted only if each column IS the source's value. `SqliteTarget._where` finds single rows with the
-same comparison. The total number of deleted rows must be the expected number. No row is deleted twice, so each row of
-the temporary table then had enough copies.
+same comparison. The total number of deleted rows must be the expected number. No row is deleted twice, so an equal
+total proves that each row had enough copies.
 """
 
 from __future__ import annotations

@@ -187,7 +187,9 @@ class SqliteTarget(OneConnection):
         super().rollback()
 
     def fence(self, channel: str) -> None:
-        """Do nothing: SQLite permits one writer at a time, and each transaction compares the stored position."""
+        """Do nothing, because SQLite permits one writer at a time. Each transaction also compares the stored position,
+        and so notices a second applier.
+        """
 
     def lock_wait(self) -> str:
         return "Waiting for the write lock of the database file" if self._is_waiting else ""
@@ -261,8 +263,8 @@ class SqliteTarget(OneConnection):
     def _update(self, model: TableModel, update: RowSet, has_views: bool) -> None:
         """Update rows, which are found by their key. `update`: the new values, followed by the key in each row.
 
-        If rows exchange values of another unique key, an UPDATE fails. Then all rows are deleted and inserted again.
-        This needs complete rows with unchanged keys.
+        If rows exchange values of another unique key, an UPDATE fails. Then all rows are deleted and inserted again,
+        which is possible only for complete rows with unchanged keys.
         """
         driver, key = self._driver, key_of(model)
         bound = BoundColumns(model=model, columns=update.columns, key=key) if has_views else None
