@@ -30,7 +30,7 @@ _TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", 
 class Chunk:
     """A range of the table's keys: those after `after`, up to and including `upto`.
 
-    If `after` is None, the chunk begins at the first key. If `upto` is None, it ends at the last key.
+    If `after` is None, the chunk begins at the first key. If `upto` is None, the chunk ends at the last key.
     """
 
     after: Bound | None
@@ -177,7 +177,7 @@ def next_bound(
 
 
 def condition(key: Sequence[KeyColumn], chunk: Chunk) -> Sql:
-    """Return ` WHERE …` for the rows of the chunk, or nothing if the chunk has all rows.
+    """Return ` WHERE …` for the rows of the chunk, or '' if the chunk has all rows.
 
     The condition also compares the first column alone, so that servers use the index. Raises RplError for a bound that
     does not match the key.

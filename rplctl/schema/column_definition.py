@@ -120,8 +120,8 @@ def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Co
 
 
 def parse_check(tokens: TokenStream, name: str) -> AddCheck:
-    """Parse `CHECK (expression) [[NOT] ENFORCED]`. The check is only stored in the model, as the source has checked the
-    rows.
+    """Parse `CHECK (expression) [[NOT] ENFORCED]`. Targets do not use the check, because the source has checked the
+    rows. The model stores only its name and expression.
     """
     tokens.expect("CHECK")
     check = AddCheck(Check(name, tokens.skip_group()))

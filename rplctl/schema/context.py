@@ -1,6 +1,6 @@
 """The context of a DDL statement: the settings of the session and of the server that executed it.
 
-They come from the status variables of the statement's QUERY event.
+The settings come from the status variables of the statement's QUERY event.
 """
 
 from __future__ import annotations

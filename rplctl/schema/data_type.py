@@ -90,7 +90,7 @@ def parse_data_type(tokens: TokenStream, name: str) -> ParsedType:
 
 
 def _type_word(tokens: TokenStream) -> tuple[str, str | None]:
-    """Return the normalized type word, and the charset that a spelling such as NCHAR implies, or None."""
+    """Return the normalized type word, and the charset that the spelling implies (as NCHAR does), or None."""
     national = "utf8mb3" if tokens.accept("NATIONAL") else None
     word = tokens.original(tokens.next()).upper()
     match word:

@@ -75,7 +75,7 @@ class TableDefinition:
     def create(self, without: Collection[Key] = (), *, database: str = "") -> Sql:
         """Return the CREATE TABLE statement for this table, without the indexes `without`.
 
-        `database`: the database in which the table is created; '' omits it from the statement.
+        `database`: the database in which the table is created, or '' to write no database into the statement.
         """
         names = {key.name for key in without}
         kept = [element.text for element in self.elements if not element.key or element.key not in names]

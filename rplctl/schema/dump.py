@@ -30,7 +30,7 @@ _LEXEMES = re.compile(
 def load_catalog(text: str, database: str = "", context: DdlContext | None = None) -> Catalog:
     """Return the models of the tables in the dump, in the dump's order, and the defaults of its databases.
 
-    `database`: the database for a dump that names none. `context`: None for the settings of the server that the dump
+    `database`: the database if the dump names no database. `context`: None for the settings of the server that the dump
     names. Raises RplError if a CREATE TABLE is not understood, and UsageError if a table's database is unknown.
     """
     if context is None:

@@ -48,8 +48,8 @@ class Token(NamedTuple):
 def refuse(what: str, sql: str, charset: str = "") -> NoReturn:
     """Raise the error for a statement that rplctl cannot execute on this target.
 
-    `what`: the reason. `sql`: the statement, of which the error shows the first 1,000 characters. `charset`: the
-    charset of bytes that were decoded as latin-1, '' for decoded text.
+    `what`: the reason. `sql`: the statement, of which the error shows the first 1,000 characters. `charset`: the true
+    charset of `sql` if its bytes were decoded as latin-1, else ''.
     """
     if charset:
         what, sql = (text.encode("latin-1", "replace").decode("utf-8", "replace") for text in (what, sql))
@@ -104,7 +104,7 @@ def _quotes(ansi_quotes: bool, backslash: bool, charset: str) -> tuple[str, str,
 
 @lru_cache(maxsize=16)
 def _outline(ansi_quotes: bool, backslash: bool, charset: str) -> re.Pattern[str]:
-    """Return the pattern of the next part of a statement, for finding where comments begin and end."""
+    """Return the pattern of the next comment, string, name or other text of a statement, to find its comments."""
     whole, lead = (f"{_MULTIBYTE[charset]}|", _LEAD) if charset in _MULTIBYTE else ("", "")
     alone = f"|[{lead}]" if lead else ""
     code = rf"(?>{whole}[^'\"`/*\#\-{lead}]+{alone})+"
@@ -154,10 +154,10 @@ def _is_executed(mark: re.Match[str], context: DdlContext) -> bool:
 def opened(sql: str, context: DdlContext, *, charset: str = "", keeps: str | None = None) -> str:
     """Return the statement that the source executed, with every character at its old offset.
 
-    Blanks replace the marks of an executed comment, and the whole of a skipped comment. `charset`: the charset of bytes
-    that were decoded as latin-1, '' for decoded text. `keeps`: if not None, plain comments are kept, except those that
-    begin with this text. Raises RplError 1064 for a text that no server executes, because a comment, string or name has
-    no end.
+    Blanks replace the marks of an executed comment, and the whole of a skipped comment. `charset`: the true charset of
+    `sql` if its bytes were decoded as latin-1, else ''. `keeps`: None to replace plain comments by blanks, too; with a
+    text, only plain comments that begin with this text are replaced. Raises RplError 1064 for a text that no server
+    executes, because a comment, string or name has no end.
     """
     pattern, mark_of, out = _outline(*_modes(context), charset), _mark(context), list[str]()
     at, is_inside = 0, False
@@ -217,7 +217,7 @@ def expand(sql: str, context: DdlContext) -> str:
 def tokenize(expanded: str, context: DdlContext, charset: str = "") -> list[Token]:
     """Return the tokens of a statement from `expand`. The last token has the kind `end`.
 
-    `charset`: the charset of bytes that were decoded as latin-1, '' for decoded text.
+    `charset`: the true charset of the text if its bytes were decoded as latin-1, else ''.
     """
     ansi_quotes, backslash = _modes(context)
     pattern, tokens = _pattern(ansi_quotes, backslash, charset), []

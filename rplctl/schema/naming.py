@@ -1,8 +1,8 @@
 """Names of tables and indexes for a target that has one namespace for all databases.
 
 Tables are named `{database}__{table}`, and the names of indexes begin with the name of their table. Such a target
-compares index names without case, and has the same namespace for tables and indexes. After a rename of the table or the
-key, the index keeps its old name in the target (`Key.stored_as`). A rename must not rebuild an index.
+compares index names without case, and has the same namespace for tables and indexes. A rename of a table or a key must
+not rebuild an index. So the index then keeps its old name in the target (`Key.stored_as`).
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ _OBJECTS = _OF_A_DATABASE | {
 def parse_ddl(sql: str, database: str, context: DdlContext, charset: str = "") -> list[ddl.DdlAction]:
     """Return the actions of one statement of a QUERY event, or [] for an empty statement.
 
-    `database`: the default database. `charset`: the charset of bytes that were decoded as latin-1, '' for decoded text.
-    Raises RplError 1064, with the statement's text, if rplctl does not understand the statement.
+    `database`: the default database. `charset`: the true charset of `sql` if its bytes were decoded as latin-1, else
+    ''. Raises RplError 1064, with the statement's text, if rplctl does not understand the statement.
     """
     tokens = TokenStream(sql, context, charset)
     if tokens.at_end:

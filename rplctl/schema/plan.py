@@ -117,7 +117,7 @@ class KnownRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterStep:
-    """A step that changes the table `old` to `new`. `origins[i]`: the old name of the new column i, None if added."""
+    """A step that changes the table `old` to `new`. `origins`: for each new column, its old name, or None if added."""
 
     old: TableModel
     new: TableModel
@@ -128,7 +128,7 @@ class AlterStep:
 
 @dataclass(frozen=True, slots=True)
 class DeletePartitionsStep:
-    """A step that deletes the rows of the partitions `names` (() = all). The source did not log these rows."""
+    """A step that deletes rows that the source did not log. `names`: their partitions, or () for all partitions."""
 
     model: TableModel
     names: tuple[str, ...]
@@ -145,8 +145,8 @@ class DeleteHistoryStep:
 class MoveRowsStep:
     """A step that moves rows from the table `old` to the table `new`, which has the same columns.
 
-    `names`: the partitions of `old` to move; () for all. `must_fit`: the partition of `new` in which the rows must fit;
-    '' for any.
+    `names`: the partitions of `old` to move, or () for all rows. `must_fit`: the partition of `new` in which the rows
+    must fit, or '' for any partition.
     """
 
     old: TableModel
@@ -175,7 +175,8 @@ Step = (CreateStep | DropStep | RenameStep | TruncateStep | AlterStep | DeletePa
 class DdlPlan:
     """The plan of a statement: steps for the target, changes of models and databases, and notes for the operator.
 
-    `model_changes`: the new model of each changed table, None for a dropped table. `database_changes`: likewise.
+    `model_changes`: the new model of each changed table, or None for a dropped table. `database_changes`: the new
+    settings of each changed database, or None for a dropped database.
     """
 
     actions: tuple[ddl.DdlAction, ...]
@@ -212,8 +213,8 @@ def plan_ddl(  # noqa: PLR0913 - keyword arguments with defaults
     `may_drop_unknown`: an unknown table in DROP only gives a note, as with IF EXISTS. `may_replace`: CREATE may replace
     a known table. The table's model may have been read from the source, before the log creates the table.
 
-    Raises RplError with MySQL's number. It is 1064 if the statement is not understood, and 1050, 1051, 1146 or 1054 if
-    models and statement contradict each other. 1592 means that only statement-based replication can execute the
+    Raises RplError with MySQL's number: 1064 if the statement is not understood. Raises 1050, 1051, 1146 or 1054 if the
+    models and the statement contradict each other. Raises 1592 if only statement-based replication can execute the
     statement.
     """
     actions = tuple(parse_ddl(sql, database, context))

@@ -89,7 +89,7 @@ def _model(database: str, table: str, text: str, defaults: DatabaseModel, contex
 
 
 def unless_gone(ask: Callable[..., _Answer], *what: str) -> _Answer | None:
-    """Call `ask` about a table or a database, and return its answer.
+    """Call `ask` with the arguments `what`, which name a table or a database. Return the result of `ask`.
 
     Return None if the table or the database no longer exists.
     """

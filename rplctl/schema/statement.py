@@ -154,7 +154,7 @@ class DropColumn:
 class AlterColumn:
     """The operation ALTER COLUMN: SET or DROP DEFAULT, SET VISIBLE or INVISIBLE.
 
-    `changes`: the new values by the name of the field of `Column`.
+    `changes`: name of a field of `Column` → its new value.
     """
 
     name: str

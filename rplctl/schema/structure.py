@@ -103,7 +103,7 @@ def check_column_names(columns: tuple[Column, ...], table: str) -> None:
 def add_constraints(model: TableModel, constraints: tuple[Constraint, ...], context: DdlContext) -> TableModel:
     """Add keys to the model, and then foreign keys and checks.
 
-    The keys come first, because a foreign key needs a suitable key and creates one if there is none.
+    The keys come first, because a foreign key needs an index, and adds an index if no key is suitable.
     """
     for constraint in constraints:
         if isinstance(constraint, AddKey):
@@ -164,7 +164,7 @@ def _key_name(model: TableModel, parts: tuple[KeyPart, ...]) -> str:
 
 
 def add_foreign_key(model: TableModel, operation: AddForeignKey) -> TableModel:
-    """Add a foreign key, and the index that the server creates for it if no key begins with its columns.
+    """Add a foreign key, and the index that the server creates if no key begins with the foreign key's columns.
 
     A foreign key without a name is named `<table>_ibfk_<n>`.
     """
@@ -199,7 +199,7 @@ def add_check(model: TableModel, check: Check, context: DdlContext) -> TableMode
 def resolve_charsets(model: TableModel, charset: str, collation: str | None) -> TableModel:
     """Return the model with a charset for the table and for each text column.
 
-    `charset` and `collation` are those of the database. They apply if the table has none of its own.
+    `charset` and `collation`: the defaults of the database, which the table inherits if it has no own charset.
     """
     if model.charset is None:
         # a collation without a charset (MariaDB's uca1400_…) is kept, with the charset of the database

@@ -20,10 +20,10 @@ class TokenStream:
     """
 
     def __init__(self, sql: str, context: DdlContext, charset: str = "") -> None:
-        """Split a statement into tokens. `charset`: the charset of bytes that were decoded as latin-1, '' for decoded
-        text.
+        """Split a statement into tokens. `charset`: the true charset of `sql` if its bytes were decoded as latin-1,
+        else ''.
 
-        Only names are decoded from this charset, because literals may be in another charset.
+        The true charset is used only for names, because literals may be in another charset.
         """
         self.context = context
         self.text = opened(sql, context, charset=charset)

@@ -43,8 +43,8 @@ class UpdatedNames:
 def updated_names(sql: str, database: str, context: DdlContext, charset: str = "") -> UpdatedNames:
     """Return the names of the tables and of the database that a statement updates.
 
-    `database`: the default database. `charset`: the charset of bytes that were decoded as latin-1, '' for decoded text.
-    Raises RplError 1064 if the text is not a statement (a string without an end, a missing name), or if the names
+    `database`: the default database. `charset`: the true charset of `sql` if its bytes were decoded as latin-1, else
+    ''. Raises RplError 1064 if the text is not a statement (a string without an end, a missing name), or if the names
     cannot be known.
     """
     tokens = TokenStream(sql, context, charset)
@@ -97,7 +97,7 @@ def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[Ta
 
 
 def _of_object(tokens: TokenStream, verb: str, database: str) -> UpdatedNames:
-    """Parse the rest of CREATE, DROP or ALTER, and return the names that it updates.
+    """Parse the rest of CREATE, DROP or ALTER, and return the names that the statement updates.
 
     Words such as OR REPLACE or DEFINER come before the kind of the object, and the name comes after the kind.
     """
