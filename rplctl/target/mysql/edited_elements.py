@@ -187,8 +187,8 @@ class EditedElements(EditedStatement):
             self.added.append(self._check(begin, at, end))
 
     def _default(self, first: int, at: int, end: int) -> None:
-        """Edit the DEFAULT of a column. If MariaDB cannot compute the DEFAULT, omit it from a new table. An existing
-        table may have rows that need the DEFAULT, so MariaDB then gets and refuses the statement.
+        """Edit the DEFAULT of a column. If MariaDB cannot compute the DEFAULT, omit it from a new table. But rows of an
+        existing table may need the DEFAULT, so it then remains, and MariaDB refuses the statement.
         """
         value, after = at + 1, self.behind(at + 1)
         if self.to_mariadb:
