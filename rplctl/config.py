@@ -92,8 +92,7 @@ class Option:
 def option(default: T, help: str, *, low: int = 0, high: int = UINT_MAX, **rest: Any) -> T:
     """Return a dataclass field of `Config`, whose metadata is the row of the option in the option table.
 
-    `rest`: values for the other fields of Option. The repr of `Config` omits free texts, because a URL may contain a
-    password.
+    `rest`: values for the other fields of Option. The repr omits free texts, because a URL may contain a password.
     """
     row = {"help": help, "low": low, "high": high, **rest}
     made: T = field(default=default, metadata=row, repr=not isinstance(default, str) or bool(rest))
@@ -293,10 +292,7 @@ def load_config(
 
 
 def _files(datadir: Path, config_file: Path | None) -> list[Path]:
-    """Return the option files in ascending order of precedence.
-
-    The file of `--config` is included even if it is missing, because the caller must report this.
-    """
+    """Return the option files in ascending order of precedence, also the file of `--config` if it is missing."""
     named = config_file or _path_from_environment(CONFIG_VARIABLE)
     files = [path for path in (SYSTEM_FILE, user_file(), datadir / INSTANCE_FILE) if path.exists()]
     return [*files, *([named] if named else [])]
@@ -350,10 +346,7 @@ def check_value(name: str, value: object, where: str) -> Value:
 
 
 def _convert(o: Option, value: object) -> Value | None:
-    """Return the value in the option's type.
-
-    A text is read as in mysqld (`64M`, `ON`). Return None if `value` is not valid.
-    """
+    """Return the value in the option's type, or None if it is not valid. Text is read as in mysqld (`64M`, `ON`)."""
     if o.type is bool:
         words = {"1": True, "on": True, "true": True, "0": False, "off": False, "false": False}
         return words.get(str(value).lower()) if isinstance(value, str | int) else None
@@ -452,9 +445,8 @@ def _options(path: Path) -> _Options:
 def _checked(path: Path, _: bytes) -> _Options:
     """Return the checked options of a file: those at its top, those of each section, and those of each channel.
 
-    The sections have their names as written. The channels have names in lower case. If sections differ only in letter
-    case, they belong to one channel. The result is cached, because 256 channels may need it. The second parameter, the
-    content of the file, is a part of the cache key. So a changed file is parsed again.
+    Sections have their names as written, and channels have names in lower case. The result is cached, because 256
+    channels may need it. The file's content is a part of the cache key, so that a changed file is parsed again.
     """
     stored = read_file(path)
     stored.pop("datadir", None)  # read by default_datadir

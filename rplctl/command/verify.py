@@ -85,9 +85,8 @@ _OF_ONE_SIDE: Final = (_GONE, _ONLY_HERE)
 class VerifyRequest:
     """The parameters of `verify`. `report` is a second file for the report.
 
-    If `restart` is True, the tables that an interrupted verify has compared are compared again. `offline` is the data
-    folder of a stopped source. `at` is the position at which that source was stopped. It is None if the folder
-    shows this position.
+    `restart`: True to compare again the tables that an interrupted verify has compared. `offline`: the data folder of a
+    stopped source. `at`: the end of that source's log, or None if the folder shows it.
     """
 
     choice: Choice = field(default_factory=Choice)
@@ -330,10 +329,7 @@ class _Verify:
         return found
 
     def _only_here(self, found: Mapping[TableName, TableModel]) -> set[TableName]:
-        """Return the tables that only the target has.
-
-        If there are such tables, first wait until the present DDL of the source is applied, because it may drop them.
-        """
+        """Return the tables that only the target has, after the present DDL of the source, which may drop some."""
         with self._open_source() as source, closing(open_side(self._config.target_url)) as side:
 
             def more() -> set[TableName]:
@@ -376,10 +372,7 @@ class _Verify:
         )  # fmt: skip
 
     def _work(self, number: int, work: queue.SimpleQueue[TableName], found: dict[TableName, TableModel]) -> None:
-        """Compare tables from the queue `work` until it is empty. Each of the verify threads runs this function.
-
-        `number` is the number of the thread, and selects its temporary file. `found` has the source's definitions.
-        """
+        """Compare tables from the queue `work` until it is empty, in the verify thread with this number."""
         with ExitStack() as opened:
             source = opened.enter_context(self._open_source())
             side = opened.enter_context(closing(open_side(self._config.target_url)))
