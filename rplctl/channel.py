@@ -166,6 +166,8 @@ def check_channel_name(name: str) -> None:
             "Couldn't create channel: Channel name is either invalid or too long.",
             errno=er.SLAVE_CHANNEL_NAME_INVALID_OR_TOO_LONG,
             channel=name,
+            hint=f"use at most {MAX_CHANNEL_NAME} characters, no control characters, and no blank at the beginning or "
+            "the end",
         )
 
 

@@ -160,18 +160,23 @@ class ConfigError(RplError):
 
 _OF_NO_FILE = frozenset({codes.EMFILE, codes.ENFILE, codes.EFBIG})  # limits of the process or of the machine
 _NEXT_STEP = {  # the hint for each error of the system; {folder} is the folder of the file
-    codes.EROFS: "mount the file system of {folder} writable, then try again; for the reason, run: dmesg",
-    codes.EACCES: "run this command as the owner of the instance folder; to see the owner, run: ls -ld {folder}",
-    codes.EPERM: "run this command as the owner of the instance folder; for owner and attributes, run: "
+    codes.EROFS: "to see why the file system of {folder} is read-only, run: dmesg\n"
+    "Mount it writable, then run the command again",
+    codes.EACCES: "to see the owner of the folder, who must run this command, run: ls -ld {folder}",
+    codes.EPERM: "to see the owner of the folder, who must run this command, and the attributes, run: "
     "ls -ld {folder}; lsattr -d {folder}",
-    codes.ENOSPC: "free disk space, then try again: nothing is lost; to see the free space, run: df {folder}",
-    codes.EDQUOT: "free space in {folder}, then try again: nothing is lost; to see your quota, run: quota",
-    codes.EMFILE: "to allow more open files, run: ulimit -n 1024; then try again",
-    codes.ENFILE: "raise the machine's limit of open files, then try again; to see it, run: sysctl fs.file-max",
-    codes.EFBIG: "to allow larger files, run: ulimit -f unlimited; then try again: nothing is lost",
-    codes.EIO: "check the disk of {folder} with dmesg, then run: rplctl recover",
+    codes.ENOSPC: "to see the free space, run: df {folder}\n"
+    "Free disk space, then run the command again; nothing is lost",
+    codes.EDQUOT: "to see your quota, run: quota\nFree space in {folder}, then run the command again; nothing is lost",
+    codes.EMFILE: "to allow more open files, run: ulimit -n 1024\nThen run the command again",
+    codes.ENFILE: "to see the machine's limit of open files, run: sysctl fs.file-max\n"
+    "Raise this limit, then run the command again",
+    codes.EFBIG: "to allow larger files, run: ulimit -f unlimited\nThen run the command again; nothing is lost",
+    codes.EIO: "to check the disk of {folder}, run: dmesg\nTo repair the relay logs after that, run: rplctl recover",
 }
-_OWNER_AND_MODE = "correct the owner or the mode of {folder}, then try again; to see both, run: ls -ld {folder}"
+_OWNER_AND_MODE = (
+    "to see the owner and the mode of {folder}, run: ls -ld {folder}\nCorrect them, then run the command again"
+)
 
 
 def file_error(error: OSError, channel: str | None = None) -> RplError:
@@ -193,8 +198,8 @@ def memory_error() -> RplError:
     return RplError(
         "out of memory",
         errno=er.OUT_OF_RESOURCES,
-        hint="end programs that this machine does not need, then run: rplctl start. To see which ones use the most "
-        "memory, run: ps aux --sort=-rss\n"
+        hint="to see the programs that use the most memory, run: ps aux --sort=-rss\n"
+        "To continue after you have ended some of them, run: rplctl start\n"
         "To lift the memory limit of this shell and start the channel again, run: ulimit -v unlimited; rplctl start",
     )
 
@@ -222,7 +227,7 @@ def as_rpl_error(error: RplError | OSError) -> RplError:
 def no_instance(folder: os.PathLike[str]) -> str:
     """Return the hint for a folder that is not an instance folder, because it is the wrong folder or a new one."""
     return (
-        "if the folder is wrong, add --datadir FOLDER to the command\n"
+        "to use another instance, add to the command: --datadir FOLDER\n"
         f"To create a new instance in this folder, run: rplctl --datadir {shlex.quote(os.fspath(folder))} init"
     )
 
@@ -252,9 +257,11 @@ EXCLUDE = (
     "to exclude the table, which then receives no more changes, run: "
     "rplctl change-filter --replicate-ignore-table DB.TABLE; rplctl start"
 )
+SHOW_TRANSACTION = "to see the tables, rows and statement of the transaction, run: rplctl skip --dry-run"
 BY_HAND = (
-    "to see the tables, rows and statement of the transaction, run: rplctl skip --dry-run. Make all these changes on "
-    "the target by hand. Then, to skip the whole transaction, run: rplctl skip --yes; rplctl start"
+    f"{SHOW_TRANSACTION}\n"
+    "To skip the whole transaction after you have made all its changes on the target by hand, run: rplctl skip --yes; "
+    "rplctl start"
 )
 # only for row events, because `repair` then copies the rows of the skipped transaction from the source
 SKIP_AND_REPAIR = (
@@ -267,28 +274,43 @@ SKIP_AND_COPY = (
 )
 # The applier skips the table's events in the log up to the position of the new copy.
 COPY_TABLE = (
-    "so copy the table again, which replaces all its rows in the target: "
-    "rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
+    "(the copy replaces all its rows in the target), run: rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
 )
-CORRECT_VALUE = f"correct the value on the source. The log keeps the old value, {COPY_TABLE}"
-OLD_NAME = f"The log keeps the old name, {COPY_TABLE}"
+CORRECT_VALUE = (
+    "to copy the table again after you have corrected the value on the source, because the log keeps the old value "
+    f"{COPY_TABLE}"
+)
+OLD_NAME = f"because the log keeps the old name {COPY_TABLE}"
 IN_ROW_FORMAT = (
-    "on the source, run: SET GLOBAL binlog_format=ROW (open sessions keep the old format until they reconnect). Then, "
-    f"{SKIP_AND_COPY}"
+    f"{SHOW_TRANSACTION}\n"
+    "To skip the whole transaction and to copy its tables again, run: rplctl skip --yes; "
+    "rplctl clone --tables DB.TABLE --replace --yes; rplctl start\n"
+    "To log row events instead of statements in sessions that connect later, run on the source: "
+    "SET GLOBAL binlog_format=ROW"
 )
 # for a target that has other rows, or that is of another kind
 NEW_TARGET = (
-    "rplctl reset --all --yes; rplctl init --target URL; "
+    "rplctl stop; rplctl reset --all --yes; rplctl init --target URL; "
     "rplctl change-master --master-host HOST --master-user USER --ask-password"
 )
-OTHER_KIND = f"to use another kind of target, into which all tables are copied again, run: {NEW_TARGET}; rplctl clone"
+# what `reset --all` deletes: part of a hint with NEW_TARGET
+LOSES_CHANNEL = (
+    "(this deletes the channel's position, relay logs, filters and settings; the old target keeps its tables)"
+)
+# `clone` starts both threads if neither runs. After an error of the applier, the receiver runs, so `start` follows
+COPY_ALL = f"{NEW_TARGET}; rplctl clone; rplctl start"
+OTHER_KIND = f"to copy all tables into another kind of target {LOSES_CHANNEL}, run: {COPY_ALL}"
 NAME_CHANNEL = "add --channel NAME to the command. To list the names, run: rplctl show-channels"
-_REFETCH = "fetch it from the source again: rplctl stop; rplctl recover --refetch; rplctl start"
-OR_REFETCH = f"\nIf the relay log is damaged, {_REFETCH}"
+_REFETCH = (
+    "fetch the relay log from the source again, if it is damaged, run: rplctl stop; rplctl recover --refetch; "
+    "rplctl start"
+)
+OR_REFETCH = f"\nTo {_REFETCH}"
 # for a part of an event that rplctl does not know
 UNKNOWN_FORM = (
-    f"if the relay log is damaged, {_REFETCH}\n"
-    "If the source is newer than this rplctl, install the newest rplctl: pip install --upgrade rplctl; rplctl start"
+    f"to {_REFETCH}\n"
+    "To install the newest rplctl, if the source is newer than this rplctl, run: pip install --upgrade rplctl; "
+    "rplctl start"
 )
 UPGRADE = "to install the newest version of rplctl, run: pip install --upgrade rplctl; rplctl start"
 _COMMAND = re.compile(rf"\brplctl ({'|'.join(_OF_A_CHANNEL.split())})(?![\w-])((?:(?!\brplctl )[^;&`\n])*)")
@@ -324,7 +346,7 @@ def in_one_line(hint: str) -> str:
     ways = hint.split("\n")
     if len(ways) == 1:
         return hint
-    return "; ".join(f"{number}. {way.removeprefix('or ')}" for number, way in enumerate(ways, 1))
+    return "; ".join(f"{number}. {way}" for number, way in enumerate(ways, 1))
 
 
 _MUST_STOP = {  # role ('' = both) → MySQL's name of the thread, and the error number

@@ -28,7 +28,8 @@ def raise_low_limits() -> None:
             raise RplError(
                 f"the limit of {what} is {hard // unit}; rplctl needs {least // unit}",
                 errno=er.OUT_OF_RESOURCES,
-                hint=f"in a shell of root, because only root can raise this limit, run: ulimit {option} "
-                f"{least // unit}; then run the rplctl command again in this shell",
+                hint="to raise this limit, which only root can raise, run in a shell of root: "
+                f"ulimit {option} {least // unit}\n"
+                "Then run the rplctl command again in this shell",
             )
         resource.setrlimit(limit, (hard, hard))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import shlex
 import tempfile
 import weakref
 from pathlib import Path
@@ -67,6 +68,9 @@ def _failure(error: OSError, folder: Path) -> RelayLogError:
     return RelayLogError(
         f"Relay log write failure: no space for a large event in {folder}: {error.strerror} ({error.errno})",
         errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
-        hint="free disk space" if full else "check the disk of the relay logs, then run: rplctl start",
+        hint=f"to see the free space, run: df -h {shlex.quote(str(folder))}\n"
+        "Free disk space; the channel then continues by itself"
+        if full
+        else "to continue after you have checked the disk of the relay logs, run: rplctl start",
         transient=full,
     )

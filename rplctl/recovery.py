@@ -340,8 +340,8 @@ def _unknown_start(channel: Channel, why: str, begun: BinlogPosition | None = No
     else:
         hint = (
             f"to begin at the source's first log, run: rplctl reset{name}; rplctl start{name}\n"
-            "If the source has purged its first log, rows are missing then. To copy all tables instead, run: "
-            f"rplctl reset{name}; rplctl clone{name} --replace"
+            "To copy all tables instead, because rows are missing if the source has purged its first log, run: "
+            f"rplctl reset{name}; rplctl clone{name} --replace; rplctl start{name}"
         )
     start = f"the receiver had begun at {begun}" if begun else "the position to fetch from is unknown"
     return RelayLogError(
@@ -358,7 +358,7 @@ def _not_judged(channel: Channel, name: str) -> RelayLogError:
         f"relay log {name} is intact, but does not record its position in the source's log: another program wrote it",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=channel.name,
-        hint=f"to remove all relay logs, and to fetch the transactions that are not executed again, run: {again}",
+        hint=f"to remove all relay logs and to fetch the missing transactions again, run: {again}",
     )
 
 

@@ -34,7 +34,7 @@ def test_a_limit_that_is_too_low_is_named_with_the_command_that_raises_it(
     done = run(tmp_path, limit, value, value)
     assert done.returncode == RplError.exit_code and done.stdout == ""
     assert done.stderr.startswith("ERROR 1041: the limit of ")
-    assert f"run: ulimit {option}; then run the rplctl command again in this shell\n" in done.stderr
+    assert f"run in a shell of root: ulimit {option}\n" in done.stderr
 
 
 @pytest.mark.long("test_a_limit_that_is_too_low_is_named_with_the_command_that_raises_it stays in make test.")
@@ -55,7 +55,7 @@ def test_the_smallest_stack_that_runs_a_script_ends_with_a_clear_error(tmp_path:
     for verb in ("show-channels", "start"):
         for done in ends([*program, verb], least + random_kib):
             assert (done.returncode, done.stdout) == (RplError.exit_code, ""), done
-            assert done.stderr.startswith("ERROR 1041: ") and "run: ulimit -s 1024; then" in done.stderr
+            assert done.stderr.startswith("ERROR 1041: ") and "run in a shell of root: ulimit -s 1024\n" in done.stderr
 
 
 def test_a_low_soft_limit_is_raised_to_what_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

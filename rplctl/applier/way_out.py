@@ -12,7 +12,7 @@ import shlex
 from typing import Final
 
 from rplctl import mysql_errors as er
-from rplctl.errors import IN_ROW_FORMAT, OR_SKIP, RelayLogError, RplError, another_way, for_channel
+from rplctl.errors import IN_ROW_FORMAT, OR_SKIP, SHOW_TRANSACTION, RelayLogError, RplError, another_way, for_channel
 
 # The variable is for this start only. verify and repair then handle all rows that differ, also because of other errors
 BACK_TO_EQUAL = (
@@ -20,30 +20,44 @@ BACK_TO_EQUAL = (
     "rplctl start"
 )
 _WIDEN = (
-    "to see the column's type and size, run on the source: SHOW CREATE TABLE DB.TABLE; then give the target's column "
-    f"the same type and size, and run: rplctl start{OR_SKIP}"
+    "to see the column's type and size, run on the source: SHOW CREATE TABLE DB.TABLE\n"
+    "To continue after you have given the target's column the same type and size, run: rplctl start"
+    f"{OR_SKIP}"
 )
-_CHECKED = f"drop the constraint that only the target's table has, then run: rplctl start{OR_SKIP}"
+_CHECKED = (
+    "to continue after you have dropped the constraint, which the source's table does not have, run: rplctl start"
+    f"{OR_SKIP}"
+)
 _PARENT = (
-    "insert the missing parent row into the target, then run: rplctl start\n"
-    f"Or drop the foreign key on the target, then run: rplctl start{OR_SKIP}"
+    f"{SHOW_TRANSACTION}\n"
+    "To continue after you have inserted the missing parent row into the target, run: rplctl start\n"
+    f"To continue after you have dropped the foreign key on the target, run: rplctl start{OR_SKIP}"
+)
+_CHILDREN = (
+    f"{SHOW_TRANSACTION}\n"
+    "To continue after you have deleted the target's rows that refer to the row that the error names, run: "
+    f"rplctl start{OR_SKIP}"
 )
 _LOCKED = (
-    "end the session that holds the locks on the target, then run: rplctl start. To list the sessions, run on MySQL "
-    "or MariaDB: SHOW PROCESSLIST; on PostgreSQL: SELECT * FROM pg_stat_activity"
+    "to list the sessions of a MySQL or MariaDB target, run on the target: SHOW PROCESSLIST\n"
+    "To list those of a PostgreSQL target, run on the target: SELECT * FROM pg_stat_activity\n"
+    "To continue after you have ended the session that holds the locks, run: rplctl start"
 )
 
 _ACCOUNT = (
-    "create the account on the target with an authentication plugin of the target, because later statements may "
-    "change the account. Then, to skip the whole transaction and to compare the tables, run: rplctl skip --yes; "
+    "first create the account on the target with an authentication plugin of the target, because later statements may "
+    "change the account\n"
+    "To skip the whole transaction after that and to compare the tables, run: rplctl skip --yes; "
     "rplctl start; rplctl wait --state synced; rplctl verify"
 )
 
 _BY_NUMBER = {
-    er.KEY_NOT_FOUND: f"the target lacks the row. To continue, and repair all rows that differ, run: {BACK_TO_EQUAL}",
-    er.DUP_ENTRY: f"the target already has the row. To continue, and repair all rows that differ, run: {BACK_TO_EQUAL}",
+    er.KEY_NOT_FOUND: "to continue although the target lacks the row, and to repair all rows that differ, run: "
+    f"{BACK_TO_EQUAL}",
+    er.DUP_ENTRY: "to continue although the target already has the row, and to repair all rows that differ, run: "
+    f"{BACK_TO_EQUAL}",
     er.BAD_NULL_ERROR: _WIDEN,
-    er.BAD_DB_ERROR: "create the database on the target, then run: rplctl start",
+    er.BAD_DB_ERROR: "to continue after you have created the database on the target, run: rplctl start",
     er.LOCK_WAIT_TIMEOUT: _LOCKED,
     er.LOCK_DEADLOCK: _LOCKED,
     er.PLUGIN_IS_NOT_LOADED: _ACCOUNT,
@@ -51,7 +65,7 @@ _BY_NUMBER = {
     er.TRUNCATED_WRONG_VALUE: _WIDEN,
     er.TRUNCATED_WRONG_VALUE_FOR_FIELD: _WIDEN,
     er.DATA_TOO_LONG: _WIDEN,
-    er.ROW_IS_REFERENCED_2: f"delete the rows of the target that refer to this row, then run: rplctl start{OR_SKIP}",
+    er.ROW_IS_REFERENCED_2: _CHILDREN,
     er.NO_REFERENCED_ROW_2: _PARENT,
     er.BINLOG_UNSAFE_STATEMENT: IN_ROW_FORMAT,
     er.CONSTRAINT_FAILED: _CHECKED,
@@ -60,13 +74,13 @@ _BY_NUMBER = {
 BY_COPY = frozenset({er.NO_SUCH_TABLE, er.SLAVE_CONVERSION_FAILED, er.TABLE_EXISTS_ERROR, er.BAD_FIELD_ERROR})
 _SOME_TABLE: Final = "DB.TABLE"
 _COPY_TABLE: Final = (
-    "to copy the table again, which replaces all its rows in the target, run: "
+    "to create the table again as on the source, which replaces all its rows in the target, run: "
     "rplctl clone --tables DB.TABLE --replace --yes; rplctl start; rplctl wait --state synced; rplctl verify"
 )
 _OF_RELAY_LOG = (
     "to fetch the relay logs from the source again, run: rplctl stop; rplctl recover --refetch; rplctl start"
 )
-_OTHERWISE = f"repair the cause of the error on the target or the source, then run: rplctl start{OR_SKIP}"
+_OTHERWISE = f"to continue after you have repaired the cause on the target or the source, run: rplctl start{OR_SKIP}"
 
 
 def way_out(error: RplError, *, copies: bool = True) -> str:

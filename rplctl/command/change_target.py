@@ -37,7 +37,7 @@ from rplctl.config import (
     load_config,
     read_options,
 )
-from rplctl.errors import NEW_TARGET, TargetError, UsageError
+from rplctl.errors import LOSES_CHANNEL, NEW_TARGET, OTHER_KIND, TargetError, UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.history import note_event
 from rplctl.info import RelayLogInfo
@@ -118,7 +118,7 @@ def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -
     The reasons are: a lake, another kind of target, the present address as the new one, or a present address that is
     not set in rplctl.toml.
     """
-    hint = f"To write a new lake from the source's first log, run: {NEW_TARGET}; rplctl start"
+    hint = f"To write a new lake from the source's first log {LOSES_CHANNEL}, run: {NEW_TARGET}; rplctl start"
     refuse_lake(config, hint)
     refuse_lake(replace(config, target=str(given["target"])), hint)
     if is_same_target(config.target, str(given["target"])):
@@ -129,7 +129,7 @@ def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -
     old, new = (target_kind(place) for place in (config.target_place, str(given["target"])))
     if old != new:
         text = f"change-target cannot change the kind of the target from {old} to {new}"
-        hint = f"To use another kind, and to copy all tables again, run: {NEW_TARGET}; rplctl clone"
+        hint = OTHER_KIND
         raise UsageError(text, hint=hint)
     path = config.datadir / INSTANCE_FILE
     common, section = read_options(path, channel_name or "") if path.exists() else ({}, {})

@@ -259,10 +259,10 @@ def _refuse_purged(config: Config, channel: Channel, stored: Stored) -> None:
     findings = check_source(config, channel, stored)
     if purged := next((finding for finding in findings if finding.code == "source_purged"), None):
         raise SourceError(
-            f"{purged.text}; a copy would wait for these events",
+            f"cannot copy tables, because the copy would wait for purged events: {purged.text}",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
             channel=channel.name,
-            hint=f"To copy all tables of the channel again, run: {COPY_AGAIN}",
+            hint=f"to copy all tables again, which replaces all their rows in the target, run: {COPY_AGAIN}",
         )
 
 

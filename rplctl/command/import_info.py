@@ -192,8 +192,8 @@ def _add_gtids(channel: Channel, variable: str, origin: Origin) -> str:
     words = ["rplctl", "import-info", *(("--channel", channel.name) if channel.name else ())]
     words += [str(origin.path)] if origin.kind == FOLDER else [f"--{origin.kind}", str(origin.path)]
     return (
-        f"on the replica whose position you import, run: SELECT @@GLOBAL.{variable}; then, with the result as GTIDS, "
-        f"run: {shlex.join(words)} --gtid GTIDS"
+        f"to see the applied GTIDs, run on the replica whose position you import: SELECT @@GLOBAL.{variable}\n"
+        f"To import them, too, replace GTIDS by the result and run: {shlex.join(words)} --gtid GTIDS"
     )
 
 
@@ -206,7 +206,8 @@ def _merge(
     if (master.enabled_auto_position or master.using_gtid) and not executed:
         if not master.master_log_name:
             raise UsageError(
-                f"channel '{channel.name}' uses GTIDs, but the files do not have the applied GTIDs",
+                "cannot import a position that uses GTIDs: the files do not contain the applied GTIDs",
+                channel=channel.name,
                 errno=er.BAD_SLAVE_AUTO_POSITION,
                 hint=_add_gtids(channel, "gtid_slave_pos" if master.using_gtid else "gtid_executed", origin),
             )

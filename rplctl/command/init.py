@@ -18,7 +18,7 @@ from rplctl.command.instance.takes_effect import notes_of_running
 from rplctl.commit.resolve import verbs_for, wants_two_phases
 from rplctl.config import Config, Value, load_config, read_file
 from rplctl.durable import private_folder
-from rplctl.errors import NEW_TARGET, RplError, UsageError
+from rplctl.errors import COPY_ALL, LOSES_CHANNEL, RplError, UsageError
 from rplctl.event.kernel_cache import cache_folder, choose_folder, is_compiled
 from rplctl.history import note_event
 from rplctl.instance_id import made_instance_id
@@ -32,7 +32,7 @@ from rplctl.target_url import has_password, is_same_target
 
 _MOVED = (
     "to use a target with the same rows at another address, run: rplctl change-target URL\n"
-    f"To use an empty target, into which all tables must be copied again, run: {NEW_TARGET}; rplctl clone"
+    f"To copy all tables into an empty target {LOSES_CHANNEL}, run: {COPY_ALL}"
 )
 _REPOSITORIES = ("master_info_repository", "relay_log_info_repository")
 

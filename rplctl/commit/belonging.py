@@ -57,7 +57,7 @@ from rplctl.target.registry import KINDS, is_missing_file
 from rplctl.target_url import url_without_password
 
 TAKE_OVER: Final = "--take-over-target"
-_COPY_AGAIN: Final = "rplctl reset --forget-gtids --yes && rplctl clone --replace --yes"
+_COPY_AGAIN: Final = "rplctl reset --forget-gtids --yes && rplctl clone --replace --yes && rplctl start"
 
 
 class TargetState(StrEnum):
@@ -274,15 +274,17 @@ def _ways_back(config: Config, channel: Channel) -> str:
     back = "mount its file system again" if is_file else "bring the target's database back"
     master = open_repository(MASTER_INFO, RepositoryKind.FILE, config, channel, _no_engine).stored()
     if master is None:
-        again = "rplctl change-master --master-host HOST --master-user USER --ask-password && rplctl clone"
+        again = (
+            "rplctl change-master --master-host HOST --master-user USER --ask-password && rplctl clone && rplctl start"
+        )
     elif master.master_binlog_dir or dialect_of(kind).commits_per_table:
         again = "rplctl reset --yes && rplctl start"
     else:
-        again = "rplctl reset --yes && rplctl clone"
+        again = "rplctl reset --yes && rplctl clone && rplctl start"
     lines = (
         f"{back}, then run: rplctl start",
-        "or restore a backup into a new instance: rplctl --datadir NEW_FOLDER restore BACKUP_FOLDER",
-        f"or begin again with an empty target: {for_channel(again, channel.name)}",
+        "To restore a backup into a new instance, run: rplctl --datadir NEW_FOLDER restore BACKUP_FOLDER",
+        f"To begin again with an empty target, run: {for_channel(again, channel.name)}",
     )
     return "\n".join((for_channel(lines[0], channel.name), *lines[1:]))
 
@@ -318,13 +320,13 @@ def _of_another_time(config: Config, channel: Channel, owners: tuple[Owner, Owne
     lines = [f"restore a copy of the target from a time when the channel read from {here}, then run: {start}"]
     if continues:
         lines.append(
-            f"or, if {here} has all transactions of {there} as after a failover, continue by the GTIDs in the target: "
+            f"If {here} has all transactions of {there}, as after a failover, continue by the GTIDs in the target: "
             f"{start} {TAKE_OVER}"
         )
     else:
-        lines.append(f"or, if you know that the target has all rows up to the stored position: {start} {TAKE_OVER}")
+        lines.append(f"If you know that the target has all rows up to the stored position, run: {start} {TAKE_OVER}")
     if not dialect_of(target_kind(config.target_place)).commits_per_table and ":" in here:
-        lines.append(f"or copy the tables again: {for_channel(_COPY_AGAIN, name)}")
+        lines.append(f"To copy all tables again, run: {for_channel(_COPY_AGAIN, name)}")
     error = UnfitTarget(
         TargetState.OTHERS,
         f"the target's rows of channel '{name}' belong to {owner.shown}; this is {ours.shown}",

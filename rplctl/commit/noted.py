@@ -43,7 +43,7 @@ from dataclasses import replace
 from enum import Enum
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError, TargetError
+from rplctl.errors import SHOW_TRANSACTION, RplError, TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.mask import masked
@@ -62,11 +62,11 @@ from rplctl.target.base import StatementTarget
 _CLIENT_ERRORS = range(2000, 3000)  # errors of the client library, after which the statement's outcome is unknown
 _LONGEST_SHOWN = 200
 _HINT = (
-    "to see the transaction, run: rplctl skip --dry-run. If the target has all its changes, skip the whole "
-    "transaction: rplctl skip --yes; rplctl start\n"
-    "If the target lacks some of its changes, undo {} on the target. Then run on the target: "
-    "DELETE FROM rplctl.rplctl_statement_note WHERE Channel_name='{}'; and to apply the transaction again, run: "
-    "rplctl start"
+    f"{SHOW_TRANSACTION}\n"
+    "To skip the whole transaction if the target has all its changes, run: rplctl skip --yes; rplctl start\n"
+    "To apply it again after you have undone {} on the target, first run on the target: "
+    "DELETE FROM rplctl.rplctl_statement_note WHERE Channel_name='{}'\n"
+    "Then, to continue, run: rplctl start"
 )
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from sqlalchemy import Connection, Engine
 
 from rplctl.commit.ambiguous_commit import InDoubt, until_answered
 from rplctl.commit.step import CommitMode, CommitStep, PositionStore
-from rplctl.errors import NEW_TARGET, LockBusy, RplError, TargetError
+from rplctl.errors import LOSES_CHANNEL, NEW_TARGET, LockBusy, RplError, TargetError
 from rplctl.failpoint import crash_point
 from rplctl.info import RelayLogInfo
 from rplctl.own_tables.lake_batch import LakeBatch, close_batch, keep_batch, last_batch
@@ -93,8 +93,8 @@ class PerTablePositionStore(PositionStore):
                 channel=self._channel,
                 hint="if the position in the repository RelayLogInfo was changed by hand, write "
                 f"{last.before.exec_position} into it again, then run: rplctl start\n"
-                f"To begin again with a lake in another folder, from the source's first log, run: {NEW_TARGET}; "
-                "rplctl start",
+                f"To begin again with a lake in another folder, from the source's first log {LOSES_CHANNEL}, run: "
+                f"{NEW_TARGET}; rplctl start",
             )
         log.info("batch %d, which ends at %s, is written to the tables that lack it", last.number, last.after.place)
         self.unfinished = last

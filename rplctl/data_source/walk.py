@@ -289,8 +289,7 @@ class LogWalk:
                 hint="to read without this statement, whose changes the result then lacks, set the option start of the "
                 "query to a position after it\n"
                 "To read without all such statements, set the option statements=skip of the query\n"
-                "To log row events from now on, run on the source: SET GLOBAL binlog_format=ROW (open sessions keep "
-                "the old format until they reconnect)",
+                "To log row events in sessions that connect later, run on the source: SET GLOBAL binlog_format=ROW",
             )
         if models or is_about or (has_statement and ("" in self.asked.names or not self.asked.names)):
             yield piece

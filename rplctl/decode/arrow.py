@@ -21,7 +21,7 @@ from rplctl.event.images import Images
 from rplctl.event.rows import Ints
 from rplctl.event.table_map import ColumnType as Wire
 from rplctl.event.text_matrix import TextSheet
-from rplctl.event.values import INTEGER_WIDTH, SHEETS, TEXT_OF_BYTES, decode_column
+from rplctl.event.values import INTEGER_WIDTH, SHEETS, TEXT_OF_BYTES, decode_column, not_finite
 from rplctl.schema.model import Column
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def column_array(  # noqa: PLR0913 - the cells, and their format
             raw.astype(np.uint32).view(np.float32) if kind == Wire.FLOAT else raw.view(np.float64)
         )
         if not np.isfinite(floats).all():
-            raise BinlogFormatError("a FLOAT or DOUBLE value is not a finite number", errno=er.SLAVE_CORRUPT_EVENT)
+            raise not_finite()
         return _numbers(floats, cells).cast(wanted)
     if kind in SHEETS and column.type != "time":
         return _printed(SHEETS[kind](cells, fmt), cells, column, wanted, zero_null=zero_null)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.errors import COPY_TABLE, NEW_TARGET, OR_EXCLUDE, RplError
+from rplctl.errors import COPY_ALL, COPY_TABLE, LOSES_CHANNEL, OR_EXCLUDE, RplError
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import NotComputable, default_value
@@ -27,11 +27,11 @@ from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import TableModel
 from rplctl.target.base import Value
 
-_HINT = (
-    "on a MySQL source, run: SET GLOBAL binlog_row_image=FULL (open sessions keep the old setting until they "
-    f"reconnect). The log keeps the incomplete row, {COPY_TABLE}\n"
-    "On a MariaDB source this setting is not enough (11.8.9 never logs the column). To use a MariaDB target, which "
-    f"computes the column, and to copy all tables into it, run: {NEW_TARGET}; rplctl clone{OR_EXCLUDE}"
+_INCOMPLETE = (
+    f"to copy the table again, because the log keeps the incomplete row {COPY_TABLE}\n"
+    "To log complete rows in sessions that connect later, run on a MySQL source: SET GLOBAL binlog_row_image=FULL\n"
+    "To copy all tables of a MariaDB source (11.8.9 never logs the column) into a MariaDB target that computes it, "
+    f"{LOSES_CHANNEL}, run: {COPY_ALL}{OR_EXCLUDE}"
 )
 _SESSION = DdlContext(time_zone="?", server_version="")  # the log always has values that depend on the session
 
@@ -101,8 +101,8 @@ def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[t
 
 def _unknown(model: TableModel, column: str, why: str) -> RplError:
     return RplError(
-        f"the row image of table {model.qualified_name} lacks column '{column}', whose value only the source "
-        f"knows: {why}",
+        f"cannot complete a row image of {model.qualified_name}, which lacks column '{column}': only the source can "
+        f"compute its value ({why})",
         errno=er.NO_DEFAULT_FOR_FIELD,
-        hint=_HINT,
+        hint=_INCOMPLETE,
     )

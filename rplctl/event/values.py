@@ -116,13 +116,21 @@ def _listed(array: npt.NDArray[Any]) -> list[Any]:
     return values
 
 
+def not_finite() -> BinlogFormatError:
+    """Return the error for a FLOAT or DOUBLE value that no server stores."""
+    return BinlogFormatError(
+        "a FLOAT or DOUBLE value is NaN or infinite: MySQL and MariaDB cannot store it, so the log is damaged",
+        errno=er.SLAVE_CORRUPT_EVENT,
+    )
+
+
 def _finite(values: npt.NDArray[Any]) -> list[Any]:
     """Return the values as a list. Raises BinlogFormatError for NaN and infinity.
 
     No server stores such a value, and in SQLite a NaN would become NULL.
     """
     if not np.isfinite(values).all():
-        raise BinlogFormatError("a FLOAT or DOUBLE value is not a finite number", errno=er.SLAVE_CORRUPT_EVENT)
+        raise not_finite()
     return _listed(values.astype(np.float64))
 
 

@@ -221,8 +221,9 @@ def stored_state(kind: type[State], value: str, table: str) -> State:
         raise TargetError(
             f"a row of the table {table} in the target has the unknown state '{value[:40]}'",
             errno=er.SLAVE_FATAL_ERROR,
-            hint=f"if somebody edited the row, write one of {states} into its column State, then run: rplctl start"
-            "\nIf a newer rplctl wrote the row, install the newest rplctl: pip install --upgrade rplctl; rplctl start",
+            hint=f"to continue after you have written one of {states} into the column State, run: rplctl start\n"
+            "To install the newest rplctl, if a newer rplctl wrote the row, run: pip install --upgrade rplctl; "
+            "rplctl start",
         ) from None
 
 

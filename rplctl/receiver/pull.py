@@ -164,8 +164,9 @@ class Pull:
                 "Replication event checksum verification failed while reading from network.",
                 errno=er.NETWORK_READ_EVENT_CHECKSUM_FAILURE,
                 position=str(self._position),
-                hint="to read the event again, run: rplctl start\nIf the error comes again, the source's binary log is "
-                f"damaged at this position. To copy the tables without it, run: {COPY_AGAIN}",
+                hint="to read the event again, run: rplctl start\n"
+                "To copy all tables again if the error comes again, because the source's binary log is then damaged at "
+                f"this position, run: {COPY_AGAIN}",
             )
 
     def _up_to_limit(self, batch: EventBatch, first: int) -> EventBatch:
@@ -379,5 +380,5 @@ def refuse_rewritten_log(known: bytes, sent: bytes, position: BinlogPosition) ->
         return
     raise fatal_reading_binlog(
         f"{position.log_name} is not the log that was read up to {position.log_pos}: the source has written it again",
-        hint=f"To copy the tables again, run: {COPY_AGAIN}",
+        hint=f"to copy all tables again, which replaces all their rows in the target, run: {COPY_AGAIN}",
     )

@@ -59,7 +59,7 @@ def refuse_other_history(
             return  # the position was purged
     raise fatal_reading_binlog(
         f"the source has started a new log, which lacks the transactions that were read up to {at}",
-        hint=f"To copy the tables again, run: {COPY_AGAIN}",
+        hint=f"to copy all tables again, which replaces all their rows in the target, run: {COPY_AGAIN}",
     )
 
 

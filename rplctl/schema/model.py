@@ -244,8 +244,9 @@ def below_merge(model: TableModel, what: str) -> TargetError:
         f"cannot apply {what} through MERGE table '{model.qualified_name}': the rows belong to its underlying tables",
         errno=er.NOT_SUPPORTED_YET,
         hint="to see the underlying tables (UNION=…), run on the source: SHOW CREATE TABLE "
-        f"{backticked(model.database, model.name)}; then, to skip the whole transaction and to copy these tables "
-        "again, run: rplctl skip --yes; rplctl clone --tables DB.TABLE1,DB.TABLE2 --replace --yes; rplctl start",
+        f"{backticked(model.database, model.name)}\n"
+        "To skip the whole transaction and to copy these tables again, run: rplctl skip --yes; "
+        "rplctl clone --tables DB.TABLE1,DB.TABLE2 --replace --yes; rplctl start",
     )
 
 

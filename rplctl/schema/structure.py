@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
-from rplctl.errors import RplError
+from rplctl.errors import EXCLUDE, RplError
 from rplctl.schema.column_definition import Constraint
 from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import normalize, takes_charset
@@ -33,7 +33,11 @@ def build_table(name: TableName, definitions: Definitions, options: TableOptions
     """
     columns = tuple(definitions.columns)
     if not columns:
-        raise RplError(f"A table must have at least 1 column: {name[0]}.{name[1]}", errno=er.TABLE_MUST_HAVE_COLUMNS)
+        raise RplError(
+            f"A table must have at least 1 column: {name[0]}.{name[1]}",
+            errno=er.TABLE_MUST_HAVE_COLUMNS,
+            hint=EXCLUDE,
+        )
     check_column_names(columns, name[1])
     if not context.explicit_defaults_for_timestamp:
         columns = promote_first_timestamp(columns)

@@ -100,10 +100,10 @@ class SourceStream(Protocol):
 
 # hints of several modules; `reset` removes the position, and `clone` copies all tables from the end of the source's log
 NOT_THE_PROTOCOL: Final = (
-    "check that --master-host and --master-port name a MySQL or MariaDB server, not a proxy that changes its "
-    "answers, then run: rplctl doctor; rplctl start"
+    "to check that the source is a MySQL or MariaDB server, not a proxy that changes its answers, run: rplctl doctor\n"
+    "To continue after you have repaired the source or the proxy, run: rplctl start"
 )
-COPY_AGAIN: Final = "rplctl stop; rplctl reset --forget-gtids --yes; rplctl clone --replace --yes"
+COPY_AGAIN: Final = "rplctl stop; rplctl reset --forget-gtids --yes; rplctl clone --replace --yes; rplctl start"
 
 
 def fatal_reading_binlog(reason: str, *, hint: str = "") -> SourceError:

@@ -13,6 +13,7 @@ events before it have checksums, as on a server. The first ROTATE has a checksum
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -258,7 +259,7 @@ class FolderStream:
             raise fatal_reading_binlog(
                 f"could not find next log; the last event read from '{log.name}' at {log.offset}, the next "
                 f"existing log is '{later[0]}'",
-                hint=f"put the missing log into {self._folder}, then run: rplctl start",
+                hint=f"to continue after you have put the missing log into {self._folder}, run: rplctl start",
             )
         if os.path.getsize(self._folder / following) < FIRST_EVENT_POSITION + HEADER_LENGTH:
             return False  # just created
@@ -289,7 +290,7 @@ def first_log_for_gtids(folder: Path, names: list[str], start: DumpStart) -> str
     raise fatal_reading_binlog(
         "Could not find GTID state requested by slave in any binlog files. "
         "Probably the slave state is too old and required binlog files have been purged.",
-        hint=f"put the older logs into {folder}, then run: rplctl start",
+        hint=f"to continue after you have put the older logs into {folder}, run: rplctl start",
     )
 
 
@@ -312,8 +313,8 @@ def _check_boundary(log: _OpenLog, position: int) -> None:
                 raise fatal_reading_binlog(
                     f"bogus data in log event; '{log.name}' has no event at {position}, "
                     f"the last one before begins at {at}",
-                    hint=f"to list the positions, run in the folder of --master-binlog-dir: mysqlbinlog {log.name}; "
-                    "then, to begin at the end of the last applied transaction, run: rplctl change-master "
+                    hint=f"to list the positions, run in the folder of --master-binlog-dir: mysqlbinlog {log.name}\n"
+                    "To begin at the end of the last applied transaction, run: rplctl change-master "
                     "--master-log-pos POSITION; rplctl start",
                 )
             end = length
@@ -327,7 +328,8 @@ def _became_shorter(log: _OpenLog) -> SourceError:
 def _no_first_log(folder: Path) -> SourceError:
     return fatal_reading_binlog(
         "Could not find first log file name in binary log index file",
-        hint=f"put the missing log into {folder}, then run: rplctl start\n"
-        f"To begin with another log, without the changes in the missing ones, run: ls {folder}; then run: "
+        hint=f"to continue after you have put the missing log into {folder}, run: rplctl start\n"
+        f"To see the logs that are there, run: ls {shlex.quote(str(folder))}\n"
+        "To begin with one of them, without the changes in the missing ones, run: "
         "rplctl change-master --master-log-file FILE --master-log-pos 4; rplctl start",
     )

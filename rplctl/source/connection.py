@@ -275,11 +275,11 @@ def check_identity(found: SourceIdentity, info: MasterInfo, start: DumpStart, re
             f"Fatal error: the server at {info.host}:{info.port} is not the one that {start.position} belongs to: "
             f"server_id {found.server_id}, uuid '{found.uuid}' instead of {info.master_server_id}, '{info.uuid}'",
             errno=er.SLAVE_FATAL_ERROR,
-            hint="if this is the wrong server, correct the address: rplctl change-master --master-host HOST; rplctl "
-            "start\n"
-            "To replicate from this server, set the position in its log after which it has transactions that are not "
-            "applied (a wrong position loses or repeats transactions): rplctl change-master --master-host "
-            f"{info.host} --master-log-file FILE --master-log-pos POSITION; rplctl start",
+            hint="to correct the address if this is the wrong server, run: rplctl change-master --master-host HOST; "
+            "rplctl start\n"
+            "To replicate from this server after the last applied transaction, whose position in its log you must know "
+            f"(a wrong one loses or repeats transactions), run: rplctl change-master --master-host {info.host} "
+            "--master-log-file FILE --master-log-pos POSITION; rplctl start",
         )
 
 
@@ -303,7 +303,7 @@ def _set_up_session(
             mode == "ON",
             "The replication receiver thread cannot start in AUTO_POSITION mode: "
             f"the source has GTID_MODE = {mode} instead of ON",
-            "set gtid_mode=ON on the source, then run: rplctl start\n"
+            "to continue after you have set gtid_mode=ON on the source, run: rplctl start\n"
             "To replicate by position instead, run: rplctl change-master --master-auto-position 0 "
             "--master-log-file FILE --master-log-pos POSITION; rplctl start",
         )
@@ -343,7 +343,9 @@ def _value(mysql: Any, query: Sql) -> str:
         row = cursor.fetchone()
     if not row or row[0] is None:
         raise SourceError(
-            f"the source returned no row for {query}", errno=er.CR_MALFORMED_PACKET, hint=NOT_THE_PROTOCOL
+            f"cannot read the answer of the source: it returned no row for {query}",
+            errno=er.CR_MALFORMED_PACKET,
+            hint=NOT_THE_PROTOCOL,
         )
     cell = row[0]
     return cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
@@ -358,7 +360,9 @@ def _matching(mysql: Any, query: Sql, pattern: str) -> str:
 
 
 def _no_answer(what: str) -> SourceError:
-    return SourceError(f"invalid answer: the source {what}", errno=er.CR_MALFORMED_PACKET, hint=NOT_THE_PROTOCOL)
+    return SourceError(
+        f"cannot read the answer of the source: it {what}", errno=er.CR_MALFORMED_PACKET, hint=NOT_THE_PROTOCOL
+    )
 
 
 @contextlib.contextmanager

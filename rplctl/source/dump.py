@@ -157,7 +157,8 @@ class LiveStream:
             raise SourceError(
                 f"Got a packet bigger than 'slave_max_allowed_packet' ({MAX_BUFFER_BYTES} bytes)",
                 errno=er.NET_PACKET_TOO_LARGE,
-                hint=f"to copy all tables again, without the event that rplctl cannot receive, run: {COPY_AGAIN}",
+                hint="to copy all tables again without this event (the copy replaces all their rows in the target), "
+                f"run: {COPY_AGAIN}",
             )
         self._move(size, 0)
 
@@ -213,16 +214,17 @@ def _hint(text: str) -> str:
     lowered = text.lower()
     if "not in the master's binlog" in lowered or "more gtids than the" in lowered:
         return (
-            "this channel has more GTIDs than the source. To use another source, which has them, run: rplctl "
-            "change-master --master-host HOST; rplctl start\n"
-            f"To copy all tables again from this source, run: {COPY_AGAIN}"
+            "to use another source, which has the channel's GTIDs, run: rplctl change-master --master-host HOST; "
+            "rplctl start\n"
+            "To copy all tables again from this source, which replaces all their rows in the target, run: "
+            f"{COPY_AGAIN}"
         )
     if "purged" in lowered or "could not find first log" in lowered or "gtid state" in lowered:
-        return f"the source has purged logs that this channel needs. To copy all its tables again, run: {COPY_AGAIN}"
+        return f"to copy all tables again, which replaces all their rows in the target, run: {COPY_AGAIN}"
     if "same server_uuid/server_id" in lowered or "same server_id" in lowered:
         return (
-            "another replica uses this server id. To give this instance another id (init changes only this setting), "
-            "run: rplctl init --server-id 4711; rplctl start"
+            "to give this instance another id than that of the other replica (init changes only this setting), run: "
+            "rplctl init --server-id 4711; rplctl start"
         )
     if "position" in lowered:
         return (

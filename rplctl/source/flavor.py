@@ -66,7 +66,10 @@ def mariadb_gtid_statements(connect_state: str) -> list[Sql]:
     """
     if any(c not in "0123456789-," for c in connect_state):
         raise SourceError(
-            f"Malformed MariaDB GTID position '{connect_state}'", errno=er.GTID_POSITION_NOT_FOUND_IN_BINLOG
+            f"Malformed MariaDB GTID position '{connect_state}'",
+            errno=er.GTID_POSITION_NOT_FOUND_IN_BINLOG,
+            hint="to see the applied GTIDs, which must have the form DOMAIN-SERVER-SEQUENCE with commas between them, "
+            "run: rplctl show-status --field Executed_Gtid_Set",
         )
     return [
         written("SET @slave_connect_state='{}'", matched(Grammar.MARIADB_GTIDS, connect_state)),
@@ -97,8 +100,8 @@ def dump_request(start: DumpStart, is_mariadb: bool, replica: ReplicaIdentity) -
         raise SourceError(
             f"COM_BINLOG_DUMP cannot request position {start.position}, which is beyond 4 GiB",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="to replicate by GTID, run: rplctl change-master --master-auto-position 1; rplctl start\n"
-            "For MariaDB, run: rplctl change-master --master-use-gtid slave_pos; rplctl start",
+            hint="to replicate by GTID, run: rplctl change-master "
+            f"{'--master-use-gtid slave_pos' if is_mariadb else '--master-auto-position 1'}; rplctl start",
         )
     flags = BINLOG_SEND_ANNOTATE_ROWS_EVENT if is_mariadb else USE_HEARTBEAT_EVENT_V2
     return COM_BINLOG_DUMP, struct.pack("<IHI", position, flags, replica.server_id) + name

@@ -35,8 +35,7 @@ def log_names(folder: Path) -> list[str]:
             f"cannot read the folder of --master-binlog-dir: {error.strerror}: {folder}",
             errno=er.CR_CONN_HOST_ERROR,
             transient=True,
-            hint="let the account that runs rplctl read the folder; the receiver then continues by itself. To see the "
-            f"owner and the mode, run: ls -ld {shlex.quote(str(folder))}",
+            hint=_unreadable(folder, error),
         ) from error
     indexes = _without_relay_logs([name for name in entries if name.endswith(".index")])
     if len(indexes) == 1:
@@ -58,9 +57,22 @@ def log_names(folder: Path) -> list[str]:
             f"the folder {folder} of --master-binlog-dir has logs with different base names: "
             f"{', '.join(sorted(bases))}",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="move the logs of each source into a folder of its own, then run: rplctl start",
+            hint="to continue after you have moved the logs of each source into a folder of its own, run: rplctl start",
         )
     return sorted(set(found), key=log_number)
+
+
+def _unreadable(folder: Path, error: OSError) -> str:
+    shown = shlex.quote(str(folder))
+    if isinstance(error, PermissionError):
+        return (
+            f"to see the owners and modes of the folder and its parents, run: namei -l {shown}\n"
+            "Let rplctl's account read the folder and enter its parents; the receiver then continues by itself"
+        )
+    return (
+        f"to see the state of the folder, run: ls -ld {shown}\n"
+        "Create, mount or repair the folder; the receiver then continues by itself"
+    )
 
 
 def _without_relay_logs(names: list[str]) -> list[str]:

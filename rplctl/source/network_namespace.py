@@ -86,5 +86,6 @@ def _enter(descriptor: int) -> None:
         raise ConfigError(
             f"setns() failed with error '{os.strerror(number)}'",
             errno=er.SETNS_FAILED,
-            hint=f"run rplctl as root\nOr set AmbientCapabilities=CAP_SYS_ADMIN in its systemd unit\n{_WAY_OUT}",
+            hint="to use the namespace, run as root, or with AmbientCapabilities=CAP_SYS_ADMIN in the systemd unit: "
+            f"rplctl start\n{_WAY_OUT}",
         )

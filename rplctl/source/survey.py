@@ -129,7 +129,7 @@ def log_end(query: Ask) -> BinlogPosition:
         raise SourceError(
             "Got fatal error 1236 from master when reading data from binary log: 'Binary log is not open'",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-            hint="start the source's server with the option log_bin, then run: rplctl start",
+            hint="to continue after you have started the source's server with the option log_bin, run: rplctl start",
         )
     return answered_place(rows[0][0], rows[0][1])
 
@@ -143,7 +143,7 @@ def answered_place(name: Any, offset: Any) -> BinlogPosition:
         return BinlogPosition.parse(f"{name}:{offset}")
     except UsageError as error:
         raise SourceError(
-            f"the source sent an invalid position: {error.message[:200]}",
+            f"cannot read the source's position: {error.message[:200]}",
             errno=er.CR_MALFORMED_PACKET,
             hint=NOT_THE_PROTOCOL,
         ) from None

@@ -472,7 +472,7 @@ def check_columns(model: TableModel, present: Collection[str], table: str) -> No
                 f"Column {number} of table '{model.database}.{model.name}' cannot be applied: the target's table "
                 f'{table} has no column "{column.name}" (it has {", ".join(sorted(present))})',
                 errno=er.SLAVE_CONVERSION_FAILED,
-                hint=f"to keep the rows, add the column to {table} on the target, then run: rplctl start",
+                hint=f"to keep the rows after you have added the column to {table} on the target, run: rplctl start",
             )
 
 
@@ -489,8 +489,8 @@ def another_applier(channel: str, lock: str) -> LockBusy:
     return LockBusy(
         f"another applier of channel '{channel}' is connected to the target ({lock})",
         channel=channel,
-        hint="end the other applier, then run: rplctl start. Each instance that writes to this target needs channel "
-        "names of its own, because the target has one position for each name",
+        hint="to continue after you have ended the other applier, run: rplctl start\nEach instance that writes to this "
+        "target needs channel names of its own, because the target has one position for each name",
     )
 
 

@@ -149,8 +149,9 @@ def _copy(folder: Path, copy: Path) -> None:
         raise SourceError(
             f"cannot copy the folder {folder}: {error.args[0][0][2]}",
             errno=er.CR_CONN_HOST_ERROR,
-            hint=f"free disk space for a copy of {folder}, then run the same command again; to see the space, run: "
-            f"df -h {shlex.quote(str(copy.parent))}",
+            hint=f"to see the free space, which must suffice for a copy of {folder}, run: "
+            f"df -h {shlex.quote(str(copy.parent))}\n"
+            "After you have freed disk space, run this command again",
         ) from error
     for index in copy.glob("*.index"):
         names = [Path(line).name for line in index.read_text(errors="surrogateescape").splitlines()]
@@ -219,6 +220,7 @@ def _wait(process: subprocess.Popen[bytes], reached: MasterInfo, config: Config,
     raise SourceError(
         f"the temporary server on a copy of {folder} does not start: {errors[0] if errors else process.returncode}",
         errno=er.CR_CONN_HOST_ERROR,
-        hint=f"write the options that the original server had (such as innodb_page_size) below a line [mysqld] into "
-        f"{folder / _OPTIONS_OF_BACKUP}, then run: rplctl verify --offline-source {shlex.quote(str(folder))}",
+        hint="to start again after you have written the original server's options (such as innodb_page_size) below a "
+        f"line [mysqld] into {folder / _OPTIONS_OF_BACKUP}, run: rplctl verify --offline-source "
+        f"{shlex.quote(str(folder))}",
     )

@@ -38,6 +38,7 @@ ENDS = re.compile(
     r"[;,)(`'|…]|\.(?:\s|$)|\s(?:or|and|then|with|for|by|if|to|without|again|until|ends|takes|names|in)\b"
 )
 LOSS = "whole transaction"
+SHOWS = "rplctl skip --dry-run"  # skips nothing
 NO_LOSS = ("rplctl skip 0 ", 'rplctl skip --gtid ""', "the incident alone")
 
 
@@ -91,7 +92,7 @@ def test_every_command_that_a_text_of_ours_names_is_one_with_those_options() -> 
 
 
 def test_a_text_that_speaks_of_skip_says_what_is_lost() -> None:
-    speaking = [(place, text) for place, text in texts() if "rplctl skip" in text]
+    speaking = [(place, text) for place, text in texts() if "rplctl skip" in text.replace(SHOWS, "")]
     assert len(speaking) > 10
     silent = [place for place, text in speaking if LOSS not in text and not any(word in text for word in NO_LOSS)]
     assert not silent

@@ -225,5 +225,8 @@ def test_a_folder_that_is_not_there_is_named(program: Program, line: str) -> Non
     program.datadir /= "mistyped"
     done = program(*line.split())
     assert done.code == 4
-    assert f"run: rplctl --datadir {program.datadir} init" in done.err and "add --datadir FOLDER" in done.err
+    assert (
+        f"run: rplctl --datadir {program.datadir} init" in done.err
+        and "add to the command: --datadir FOLDER" in done.err
+    )
     assert not program.datadir.exists()

@@ -68,7 +68,7 @@ def test_on_a_read_only_disk_a_change_names_the_path_and_the_way_on(
     done = Program(read_only, capsys)(*command.split())
     assert done.code == 1
     assert f"{read_only}/" in done.err and "Read-only file system" in done.err
-    assert "hint: mount the file system of" in done.err and "Traceback" not in done.err
+    assert "is read-only, run: dmesg" in done.err and "Traceback" not in done.err
 
 
 @pytest.mark.parametrize("command", LOOKING)

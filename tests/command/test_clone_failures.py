@@ -182,7 +182,7 @@ def test_rows_of_another_writer_stop_it_and_a_table_that_is_dropped_is_copied_ag
         replica.run("clone", "--max-rate", "0")
         told = stopped(replica)
         assert "alien.t" in told and "another program writes to the table" in told, column
-        assert "drop the table on the target. Then, to copy the table again, run: rplctl start" in told
+        assert "stopped the other program and dropped the target's table, run: rplctl start" in told
         sql_on_target(replica, f"DROP TABLE {table}")
         replica.run("start")
         wait_cloned(replica)

@@ -28,7 +28,10 @@ def test_an_insert_without_a_value_that_only_the_source_knows_stops(columns: str
     with pytest.raises(RplError) as caught:
         defaults_of(table(columns), (0,))
     assert caught.value.errno == 1364
-    assert "table db.t lacks column 'v'" in caught.value.message and "binlog_row_image=FULL" in caught.value.hint
+    assert (
+        "row image of db.t, which lacks column 'v'" in caught.value.message
+        and "binlog_row_image=FULL" in caught.value.hint
+    )
 
 
 def test_an_update_stops_only_when_a_generated_column_hangs_on_what_it_changed() -> None:

@@ -143,7 +143,7 @@ def test_a_large_cell_among_others_is_its_own_bytes() -> None:
 
 @pytest.mark.parametrize("raw", [struct.pack("<d", float("nan")), struct.pack("<f", float("-inf")), b"\1\0\x80\x7f"])
 def test_a_number_that_is_none_stops(raw: bytes) -> None:
-    with pytest.raises(BinlogFormatError, match="not a finite number"):
+    with pytest.raises(BinlogFormatError, match="NaN or infinite"):
         decoded([raw], ColumnFormat(type_code=ColumnType.DOUBLE if len(raw) == 8 else ColumnType.FLOAT))
 
 

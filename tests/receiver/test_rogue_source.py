@@ -59,7 +59,7 @@ def test_each_byte_of_the_greeting_may_be_anything() -> None:
                 seen.add("connected")
             except SourceError as error:
                 assert error.errno > 0 and error.message.startswith(
-                    ("error connecting to master", "invalid answer: the source is version")
+                    ("error connecting to master", "cannot read the answer of the source: it is version")
                 )
                 seen.add("refused")
     assert seen == {"connected", "refused"}

@@ -166,7 +166,7 @@ def test_an_answer_without_a_value_is_a_source_error(answer: str, missing: str) 
 def test_an_answer_that_no_server_gives_is_a_source_error(answer: str, text: str) -> None:
     server = FakeServer(version="9.1.0")
     server.answers[answer] = text
-    with server, pytest.raises(SourceError, match="invalid answer: the source"):
+    with server, pytest.raises(SourceError, match="cannot read the answer of the source: it"):
         connect_to(server)
 
 

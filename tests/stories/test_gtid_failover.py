@@ -235,7 +235,7 @@ def restored_from_before_the_failover(replica: Replica, pair: Pair, database: st
     replica.change_master(two)
     write_with_column(two, database)
     replica.run("start", "--until-synced")
-    for way in ("continue by the GTIDs in the target: ", "copy the tables again: "):
+    for way in ("continue by the GTIDs in the target: ", "To copy all tables again, run: "):
         copy_database(backup, target)
         refused = replica.run("start", "--until-synced", expect=7)
         assert f":{one.port} (" in refused.stderr and f":{two.port} (" in refused.stderr

@@ -66,8 +66,8 @@ def test_a_target_that_was_removed_is_refused_and_the_hint_leads_back(mariadb: M
         assert "target_lost" in replica.run(*arguments, expect=2).stdout
     assert replica.status()["Target_State"] == "target_lost"
     line = next(line for line in refused.stderr.splitlines() if "empty target" in line)
-    commands = line.partition("empty target: ")[2].split(" && ")
-    assert commands == ["rplctl reset --yes", "rplctl clone"]
+    commands = line.partition("empty target, run: ")[2].split(" && ")
+    assert commands == ["rplctl reset --yes", "rplctl clone", "rplctl start"]
     for command in commands:
         replica.run(*command.split()[1:])
     wait_until(lambda: {row["State"] for row in json.loads(replica.run("show-clone", "--json").stdout)} == {"done"})

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rplctl import mysql_errors as er
-from rplctl.errors import OR_EXCLUDE, SKIP_AND_REPAIR, RplError
+from rplctl.errors import EXCLUDE, OR_EXCLUDE, OR_SKIP, SKIP_AND_REPAIR, RplError
 from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
@@ -61,8 +61,14 @@ class Cascade:
         foreign key that the target lacks may act on rows.
         """
         for model, key in self.lost:
-            if not dialect_of(target.kind).follows_foreign_keys or _has_rows(target, model, key.columns):
-                raise _lost(model, key, position)
+            if not dialect_of(target.kind).follows_foreign_keys:
+                raise _lost(model, key, position, "the target has no foreign keys", f"{EXCLUDE}{OR_SKIP}")
+            if _has_rows(target, model, key.columns):
+                parent, names = backticked(key.ref_database, key.ref_table), key.ref_columns
+                why = f"the columns ({', '.join(names)}) of {key.ref_database}.{key.ref_table} are not a unique key"
+                add_key = f"ALTER TABLE {parent} ADD UNIQUE KEY ({joined(', ', map(backticked, names))})"
+                hint = f"{SKIP_AND_REPAIR}\nTo prevent this error later, run on the source: {add_key}{OR_EXCLUDE}"
+                raise _lost(model, key, position, why, hint)
         for model, columns in self.stale:
             keys = {name.casefold() for key in model.foreign_keys if key.acts for name in key.columns}
             for column in columns:
@@ -142,21 +148,19 @@ def _made_of_keys(model: TableModel, reached: set[tuple[str, str]]) -> Iterator[
 
 def _unknown(model: TableModel, column: str, position: str) -> RplError:
     return RplError(
-        f"a foreign key changes rows of table {model.qualified_name}, and only the source knows the new value of "
-        f"their generated column '{column}'",
+        f"cannot apply the cascading action of a foreign key to {model.qualified_name}: only the source can compute "
+        f"the new value of its generated column '{column}'",
         errno=er.NO_DEFAULT_FOR_FIELD,
         position=position,
         hint=f"{SKIP_AND_REPAIR}{OR_EXCLUDE}",
     )
 
 
-def _lost(model: TableModel, key: ForeignKey, position: str) -> RplError:
-    parent = f"{key.ref_database}.{key.ref_table}"
+def _lost(model: TableModel, key: ForeignKey, position: str, why: str, hint: str) -> RplError:
     return RplError(
-        f"cannot apply the cascading action of foreign key '{key.name}' from {parent} to {model.qualified_name}: the "
-        f"target has no foreign keys, or the columns ({', '.join(key.ref_columns)}) of {parent} are not a unique key",
+        f"cannot apply the cascading action of foreign key '{key.name}' from {key.ref_database}.{key.ref_table} to "
+        f"{model.qualified_name}: {why}",
         errno=er.ROW_IS_REFERENCED_2,
         position=position,
-        hint=f"for later transactions, run on the source: ALTER TABLE {backticked(key.ref_database, key.ref_table)} "
-        f"ADD UNIQUE KEY ({joined(', ', map(backticked, key.ref_columns))}); then, {SKIP_AND_REPAIR}{OR_EXCLUDE}",
+        hint=hint,
     )

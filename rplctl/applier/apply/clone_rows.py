@@ -179,7 +179,7 @@ def foreign_rows(name: TableName) -> TargetError:
     return TargetError(
         f"{'.'.join(name)} has rows that are not from the copy: another program writes to the table",
         errno=er.DUP_ENTRY,
-        hint="stop the other program, and drop the table on the target. Then, to copy the table again, run: "
+        hint="to copy the table again after you have stopped the other program and dropped the target's table, run: "
         "rplctl start",
     )
 

@@ -42,7 +42,7 @@ from rplctl.decode.row_stream import EventRun, TableRows, read_run, read_tables,
 from rplctl.decode.tables_to_requeue import table_at
 from rplctl.decode.transaction_words import ROLLBACK_TO, SAVEPOINT, TRANSACTION_WORDS, XA
 from rplctl.decode.undone import without_undone
-from rplctl.errors import IN_ROW_FORMAT, SKIP_AND_COPY, SKIP_AND_REPAIR, RplError, TargetError
+from rplctl.errors import IN_ROW_FORMAT, SHOW_TRANSACTION, SKIP_AND_COPY, SKIP_AND_REPAIR, RplError, TargetError
 from rplctl.event.events import Query, XaPrepare, parse_event, parse_query
 from rplctl.event.rows import INSERT
 from rplctl.event.types import PLAIN_ROWS, STATEMENT_EVENTS, EventType
@@ -66,9 +66,10 @@ from rplctl.target.registry import dialect_of
 
 # A statement is never skipped silently: its triggers and functions change tables that its text does not show.
 _ROLLED_BACK_HINT = (
-    "the source rolled this transaction back, except its changes of nontransactional tables (MyISAM, Aria). If it "
-    "changed no such tables, skip the whole transaction, which loses nothing: rplctl skip --yes; rplctl start\n"
-    f"If it changed such tables, {SKIP_AND_COPY}"
+    f"{SHOW_TRANSACTION}\n"
+    "To skip the whole transaction, which the source rolled back, run: rplctl skip --yes; rplctl start\n"
+    "To copy its nontransactional tables (MyISAM, Aria) again, too, whose changes the source kept, run instead: "
+    "rplctl skip --yes; rplctl clone --tables DB.TABLE --replace --yes; rplctl start"
 )
 
 

@@ -20,7 +20,7 @@ from rplctl import mysql_errors as er
 from rplctl.config import Config
 from rplctl.decode.ddl_context import ddl_context
 from rplctl.decode.row_stream import EventRun
-from rplctl.errors import IN_ROW_FORMAT, RplError
+from rplctl.errors import IN_ROW_FORMAT, SHOW_TRANSACTION, RplError
 from rplctl.event.events import Query, parse_query
 from rplctl.event.types import STATEMENT_EVENTS, EventType
 from rplctl.info import RelayLogInfo
@@ -107,9 +107,9 @@ def _check_primary_keys(query: Query, run: EventRun, config: Config, know: Know,
             f"REQUIRE_TABLE_PRIMARY_KEY_CHECK = ON. Query: '{_shown(query)}'",
             errno=er.TABLE_WITHOUT_PK,
             position=at,
-            hint="to see the transaction, run: rplctl skip --dry-run. On the target, create or change the table with "
-            "a primary key, and make all other changes of the transaction by hand. Then, to skip the whole "
-            "transaction, run: rplctl skip --yes; rplctl start\n"
+            hint=f"{SHOW_TRANSACTION}\n"
+            "To skip the whole transaction after you have created or changed the table with a primary key and made "
+            "all its other changes on the target by hand, run: rplctl skip --yes; rplctl start\n"
             "To accept tables without a primary key, run: rplctl change-master --require-table-primary-key-check off; "
             "rplctl start",
         )

@@ -106,12 +106,12 @@ def cannot_execute(statement: Unreplicated, target: str) -> RplError:
     `target`: the name of the target's product, for example SQLite.
     """
     value = next(policy for policy in UnsupportedDdl if statement.kind in SKIPPED_KINDS[policy])
-    why = "row events already contain what it changes" if statement.kind in EFFECTS_ARE_ROWS else ""
+    why = "row events already contain" if statement.kind in EFFECTS_ARE_ROWS else "the target then lacks"
     return RplError(
         f"cannot execute {statement.title} on a {target} target: {shown(statement)}",
         errno=er.NOT_SUPPORTED_YET,
-        hint=f"{why}{'; ' if why else ''}to skip such statements{'' if why else ', whose effects the target lacks'} "
-        f"(init changes only this setting), run: rplctl init --on-unsupported-ddl {value}; rplctl start",
+        hint=f"to skip such statements, whose effects {why} (init changes only this setting), run: rplctl init "
+        f"--on-unsupported-ddl {value}; rplctl start",
     )
 
 

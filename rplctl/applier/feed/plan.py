@@ -316,7 +316,7 @@ def refuse_unknown(batch: Batch) -> None:
             hint="to skip the incident alone, and to repair the rows that then differ from the source, run: rplctl "
             "skip --yes; rplctl start --until-synced; rplctl verify; rplctl repair; rplctl verify; rplctl start\n"
             "To copy all tables again, which replaces all their rows in the target, run: rplctl stop; rplctl reset "
-            "--forget-gtids --yes; rplctl clone --replace --yes",
+            "--forget-gtids --yes; rplctl clone --replace --yes; rplctl start",
         )
     if kind == GroupKind.UNKNOWN:
         raise BinlogFormatError(

@@ -294,7 +294,7 @@ def incorrect(row: ChangeOption, why: str) -> UsageError:
     return UsageError(
         f"Incorrect arguments to {row.sql_name}: {why}",
         errno=er.WRONG_ARGUMENTS,
-        hint="to see the options and their values, run: rplctl change-master --help",
+        hint=f"to see the values of the option --{row.name.replace('_', '-')}, run: rplctl change-master --help",
     )
 
 
@@ -326,11 +326,14 @@ def check_changes(changes: MasterChanges) -> None:
             "The requested value for the heartbeat period is either negative or exceeds the maximum allowed "
             f"({MAX_HEARTBEAT_PERIOD} seconds).",
             errno=er.SLAVE_HEARTBEAT_VALUE_OUT_OF_RANGE,
+            hint="to set the period, run: rplctl change-master --master-heartbeat-period SECONDS",
         )
     if changes.password is not None and len(changes.password) > MAX_PASSWORD:
         raise UsageError(
             "The password provided for the replication user exceeds the maximum length of 32 characters",
             errno=er.CHANGE_MASTER_PASSWORD_LENGTH,
+            hint="to enter a password after you have set a shorter one for the replication user on the source, run: "
+            "rplctl change-master --ask-password",
         )
 
 
@@ -361,11 +364,13 @@ def _check_number(row: ChangeOption, value: int) -> None:
         raise UsageError(
             f"The requested value {value} for the master delay exceeds the maximum {MAX_DELAY}",
             errno=er.MASTER_DELAY_VALUE_OUT_OF_RANGE,
+            hint="to set the delay, run: rplctl change-master --master-delay SECONDS",
         )
     if row.name == "master_zstd_compression_level":
         raise UsageError(
             f"Invalid zstd compression level {value}; it must be 1 to 22.",
             errno=er.CHANGE_SOURCE_WRONG_COMPRESSION_LEVEL,
+            hint="omit the option --master-zstd-compression-level: rplctl does not compress connections",
         )
     raise incorrect(row, f"{value} is not in {row.low}..{row.high}")
 
@@ -375,7 +380,8 @@ def _check_text(row: ChangeOption, value: str) -> None:
         raise UsageError(
             "Incorrect arguments to MASTER_HOST",
             errno=er.WRONG_ARGUMENTS,
-            hint="to remove the channel, with its source, position and relay logs, run: rplctl reset --all",
+            hint="to remove the channel with its position, relay logs, filters and settings (the target's tables "
+            "stay), run: rplctl reset --all",
         )
     if row.name == "master_host" and (not value.isascii() or len(value) > MAX_HOST):
         raise incorrect(row, f"a host name has at most {MAX_HOST} ASCII characters")
@@ -383,6 +389,7 @@ def _check_text(row: ChangeOption, value: str) -> None:
         raise UsageError(
             f"String '{value[:40]}' is too long for user name (should be no longer than {MAX_USER})",
             errno=er.WRONG_STRING_LENGTH,
+            hint="to name an existing user of the source, run: rplctl change-master --master-user USER",
         )
     if row.name in ("master_log_file", "relay_log_file") and value and not is_log_name(value):
         raise incorrect(row, f"'{value}' is not the name of a log, like binlog.000003")
@@ -408,13 +415,20 @@ def _check_uuid(value: str) -> None:
         ) from None
 
 
+_UNCOMPRESSED = "to connect without compression, run: rplctl change-master --master-compression-algorithms uncompressed"
+
+
 def _check_compression(value: str) -> None:
     names = value.split(",")
     if len(names) > len(COMPRESSION_ALGORITHMS):
         raise UsageError(
-            f"Too many compression algorithms in '{value}'.", errno=er.CHANGE_SOURCE_WRONG_COMPRESSION_ALGORITHM_LIST
+            f"Too many compression algorithms in '{value}'.",
+            errno=er.CHANGE_SOURCE_WRONG_COMPRESSION_ALGORITHM_LIST,
+            hint=_UNCOMPRESSED,
         )
     if not all(name.strip() in COMPRESSION_ALGORITHMS for name in names):
         raise UsageError(
-            f"Invalid compression algorithm in '{value}'.", errno=er.CHANGE_SOURCE_WRONG_COMPRESSION_ALGORITHM
+            f"Invalid compression algorithm in '{value}'.",
+            errno=er.CHANGE_SOURCE_WRONG_COMPRESSION_ALGORITHM,
+            hint=_UNCOMPRESSED,
         )

@@ -58,11 +58,15 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
     """
     _check_gtid_options(changes, master, relay)
     do, ignore = changes.do_domain_ids, changes.ignore_domain_ids
-    if (master.do_domain_ids if do is None else do) and (master.ignore_domain_ids if ignore is None else ignore):
+    do, ignore = master.do_domain_ids if do is None else do, master.ignore_domain_ids if ignore is None else ignore
+    if do and ignore:
         raise UsageError(
             "DO_DOMAIN_IDS and IGNORE_DOMAIN_IDS can not both be set",
             errno=er.MASTER_INFO,
-            hint=f"to clear the other list, run: rplctl change-master --{'do' if ignore else 'ignore'}-domain-ids ''",
+            hint="to replicate only some domains, run: rplctl change-master --do-domain-ids "
+            f"{','.join(map(str, do))} --ignore-domain-ids ''\n"
+            "To ignore some domains, run: rplctl change-master --ignore-domain-ids "
+            f"{','.join(map(str, ignore))} --do-domain-ids ''",
         )
     if changes.master_binlog_dir and changes.master_host:
         raise UsageError(
@@ -99,27 +103,34 @@ def _check_gtid_options(changes: MasterChanges, master: MasterInfo, relay: Relay
             "Parameters MASTER_LOG_FILE, MASTER_LOG_POS, RELAY_LOG_FILE and RELAY_LOG_POS cannot be set when "
             "MASTER_AUTO_POSITION is active.",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="to set a position instead of using GTIDs, run: rplctl change-master --master-auto-position 0 "
+            hint="to replicate from a position instead of by GTID, run: rplctl change-master --master-auto-position 0 "
             f"--master-log-file {changes.master_log_file or 'FILE'} --master-log-pos "
-            f"{changes.master_log_pos or 'POSITION'}",
+            f"{changes.master_log_pos or 'POSITION'}\n"
+            "To continue to replicate by GTID, run this command again without these four parameters",
         )
     if auto and use_gtid:
         raise UsageError(
-            "MASTER_AUTO_POSITION is for MySQL and MASTER_USE_GTID for MariaDB: a channel can use only one of them",
+            "MASTER_AUTO_POSITION (for MySQL) and MASTER_USE_GTID (for MariaDB) cannot be used together",
             errno=er.WRONG_ARGUMENTS,
-            hint="to turn the other one off, run: rplctl change-master "
-            f"{'--master-auto-position 1 --master-use-gtid no' if given else '--master-auto-position 0'}",
+            hint="to use the GTIDs of a MySQL source, run: rplctl change-master --master-auto-position 1 "
+            "--master-use-gtid no\n"
+            "To use the GTIDs of a MariaDB source, run: rplctl change-master --master-auto-position 0 "
+            f"--master-use-gtid {USE_GTID[use_gtid]}",
         )
     assigned = changes.assign_gtids_to_anonymous_transactions
     if (assigned or relay.assign_gtids_to_anonymous_transactions_type).upper() == "OFF" or not (auto or use_gtid):
         return
     by_gtid = "MASTER_AUTO_POSITION = 1" if auto else f"MASTER_USE_GTID = {USE_GTID[use_gtid]}"
-    turned_off = "--master-auto-position 0" if auto else "--master-use-gtid no"
+    option, off = ("--master-auto-position", "0") if auto else ("--master-use-gtid", "no")
+    on = "1" if auto else USE_GTID[use_gtid]
+    assigns = assigned or relay.assign_gtids_to_anonymous_transactions_value or "LOCAL"
     raise UsageError(
         f"The options ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID> and {by_gtid} cannot be used together.",
         errno=er.CANT_COMBINE_ANONYMOUS_TO_GTID_AND_AUTOPOSITION,
-        hint="to turn the other option off, run: rplctl change-master "
-        f"{turned_off if assigned else '--assign-gtids-to-anonymous-transactions off'}",
+        hint=f"to replicate by GTID, run: rplctl change-master {option} {on} "
+        "--assign-gtids-to-anonymous-transactions off\n"
+        f"To assign GTIDs, run: rplctl change-master {option} {off} "
+        f"--assign-gtids-to-anonymous-transactions {assigns}",
     )
 
 
@@ -149,12 +160,13 @@ def check_way(changes: MasterChanges, master: MasterInfo, relay: RelayLogInfo) -
     named = names_position(changes) or names_other_source(changes, master) or changes.relay_log_pos is not None
     if any(before) and not any(after) and relay.gtid_executed and not executed.log_name and not named:
         raise UsageError(
-            f"{relay.gtid_executed} is applied, but its position in the source's binary logs is unknown",
+            "cannot change from GTIDs to a position: the position of the applied GTIDs in the source's binary logs is "
+            f"unknown ({relay.gtid_executed})",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="the channel learns the position with the next transaction: run rplctl start, wait until it has "
-            "applied a transaction, run rplctl stop, then run this change-master command again\n"
-            "To set the position directly after the applied GTIDs, add to this command: --master-log-file FILE "
-            "--master-log-pos POSITION. A wrong position loses or repeats transactions",
+            hint="to let the channel learn the position from its next transaction, run: rplctl start\n"
+            "To stop it after this transaction, before you run this change-master command again, run: rplctl stop\n"
+            "To set the position directly after the applied GTIDs (a wrong one loses or repeats transactions), add to "
+            "this command: --master-log-file FILE --master-log-pos POSITION",
         )
 
 
@@ -165,12 +177,14 @@ def _refuse_other_vendors(executed: str, *, by_mysql: bool) -> None:
     `executed` contains the applied GTIDs; '' means none. `by_mysql` is True if the new source uses MySQL's GTIDs.
     """
     if executed and (":" in executed) is not by_mysql:
+        wanted, known = ("MySQL", "MariaDB") if by_mysql else ("MariaDB", "MySQL")
         raise UsageError(
-            f"the channel has applied {executed}: a {'MySQL' if by_mysql else 'MariaDB'} source has no such GTIDs",
+            f"cannot change to a {wanted} source: the applied GTIDs are {known}'s ({executed})",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="to delete the applied GTIDs, position and relay logs, run: rplctl reset --forget-gtids --yes; "
-            "then run this change-master command again. Then, to copy all tables from the new source, run: "
-            "rplctl clone --replace --yes",
+            hint="to delete the applied GTIDs, position and relay logs before you run this change-master command "
+            "again, run: rplctl reset --forget-gtids --yes\n"
+            "To copy all tables from the new source after this command, which replaces all their rows in the target, "
+            "run: rplctl clone --replace --yes; rplctl start",
         )
 
 
@@ -185,14 +199,15 @@ def _refuse_unknown_gtids(relay: RelayLogInfo, *, by_mysql: bool) -> None:
         if not by_mysql:
             server, query, result = "mariadb", f"SELECT BINLOG_GTID_POS({log}, {executed.log_pos})", "the result"
         raise UsageError(
-            f"the channel is at {executed}, and {missing}: the source would send applied transactions again",
+            f"cannot change to GTIDs: {missing}, so the source would send applied transactions again",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint=f"to find the applied GTIDs, run on the source: {query}; then replace GTIDS by {result}, and run: "
-            f"DIR=$(mktemp -d); rplctl export-info --server {server} $DIR; "
-            f"rplctl import-info{channel} $DIR --gtid GTIDS --yes; rm -r $DIR; then run this change-master command "
-            "again\n"
-            "If nothing is applied yet, delete the position and the relay logs: rplctl reset; then run this "
-            "change-master command again",
+            position=str(executed),
+            hint=f"to find the applied GTIDs, run on the source: {query}\n"
+            f"To store them, replace GTIDS by {result}, and run: "
+            f"DIR=$(mktemp -d) && rplctl export-info --server {server} $DIR && "
+            f"rplctl import-info{channel} $DIR --gtid GTIDS --yes && rm -r $DIR\n"
+            "If nothing is applied yet, delete the position and the relay logs instead: rplctl reset\n"
+            "After one of these, run this change-master command again",
         )
 
 
@@ -220,6 +235,7 @@ def check_own_id(config: Config, channel: Channel, changes: MasterChanges) -> No
         raise UsageError(
             f"The requested server id {own} clashes with the slave startup option --replicate-same-server-id",
             errno=er.SLAVE_IGNORE_SERVER_IDS,
+            hint=f"omit {own}, the server id of this channel, from the option --ignore-server-ids",
         )
 
 
@@ -353,13 +369,15 @@ def _given_relay_position(channel: Channel, changes: MasterChanges, relay: Relay
     offset = FIRST_EVENT_POSITION if changes.relay_log_pos is None else changes.relay_log_pos
     boundary = boundary_at(index.path(name), offset) if name in index.names() else None
     if boundary is None:
-        shown = name if name in index.names() else ", ".join(index.names()) or "none"
-        why = "that position is not a transaction end" if name in index.names() else "Could not find target log"
+        is_known = name in index.names()
+        why = "that position is not a transaction end" if is_known else "Could not find target log"
+        logs = "this relay log" if is_known else f"one of the relay logs ({', '.join(index.names()) or 'none'})"
+        log, option = (shlex.quote(name), "") if is_known else ("FILE", "--relay-log-file to FILE and ")
         raise UsageError(
             f"Failed initializing relay log position: {why} during relay log initialization",
             errno=er.RELAY_LOG_INIT,
-            hint=f"to list the events of a relay log ({shown}), run: rplctl show-relaylog-events --in FILE; "
-            "then set --relay-log-file to this FILE, and --relay-log-pos to the Pos of a transaction's first event",
+            hint=f"to list the events of {logs}, run: rplctl show-relaylog-events --in {log}\n"
+            f"Then set {option}--relay-log-pos to the Pos of a transaction's first event",
         )
     return relay.at(RelayLogPosition(name, offset), boundary.source)
 

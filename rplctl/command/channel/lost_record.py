@@ -42,7 +42,7 @@ def record_from_marker(repositories: Repositories, master: MasterInfo, *, dry_ru
     return info
 
 
-_UNSURE = "this position is right only if nothing was applied or purged; otherwise compare the target's rows first"
+_UNSURE = "which is right only if nothing was applied or purged (otherwise compare the target's rows first)"
 
 
 def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
@@ -63,12 +63,12 @@ def lost_record(repositories: Repositories, master: MasterInfo) -> RplError:
     off = " --master-auto-position 0" if master.enabled_auto_position else ""
     place = last if last.log_name else begins if begins is not None and begins.log_name else None
     where = f"{place.log_name} --master-log-pos {place.log_pos}" if place else "FILE --master-log-pos POSITION"
-    checked = "this position is exact after a stop; after a crash, first compare the newest rows with the source"
+    checked = "which is exact after a stop (after a crash, first compare the newest rows with the source)"
     return RplError(
         f"Could not initialize master info structure for '{channel.name}': the record RelayLogInfo, which has the "
         f"executed position, is missing from {repositories.relay_log_info.where}"
         + "".join(f"; {text}" for text in known),
         errno=er.MASTER_INFO,
-        hint=f"{checked if last.log_name else _UNSURE}. To set it, run: "
+        hint=f"to set this position, {checked if last.log_name else _UNSURE}, run: "
         f"rplctl change-master{name}{off} --master-log-file {where}",
     )

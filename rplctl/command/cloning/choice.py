@@ -237,14 +237,17 @@ def refusal_of_rights(missing: Collection[Missing]) -> RplError | None:
         return None
     lacking = dict.fromkeys(m.right if not m.database else f"SELECT on {m.database}.{m.table or '*'}" for m in missing)
     grants = [m.grant for m in missing]
-    more = f" … To list all {len(grants)}, run: rplctl clone --dry-run" if len(grants) > _MOST_NAMED else ""
+    more = f"\nTo list all {len(grants)} statements, run: rplctl clone --dry-run" if len(grants) > _MOST_NAMED else ""
     other = ""
     if any(not m.database and m.right == "SELECT" for m in missing):
-        other = " A server hides tables that the account may not read. Or name the tables with rplctl change-filter."
+        other = (
+            "\nTo copy only the tables that the account may read (a server hides all others), run: "
+            "rplctl change-filter --replicate-do-table DB.TABLE; rplctl clone"
+        )
     return SourceError(
         f"the account lacks privileges on the source: {some(list(lacking))}",
         errno=er.TABLEACCESS_DENIED_ERROR,
-        hint="on the source, run: " + " ".join(grants[:_MOST_NAMED]) + more + other,
+        hint="to grant them, run on the source: " + " ".join(grants[:_MOST_NAMED]) + more + other,
     )
 
 

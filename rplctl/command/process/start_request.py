@@ -71,7 +71,7 @@ def _wrong_until() -> UsageError:
         er.BAD_SLAVE_UNTIL_COND_TEXT,
         errno=er.BAD_SLAVE_UNTIL_COND,
         hint="to stop at a position, run: rplctl start --until-master-log-file FILE --until-master-log-pos POSITION\n"
-        "To see the other conditions, run: rplctl start --help",
+        "To see all UNTIL conditions, run: rplctl start --help",
     )
 
 

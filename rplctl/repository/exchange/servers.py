@@ -74,8 +74,8 @@ class InfoFiles:
 
 
 _COPY_OF_SERVER = (
-    "copy the files master.info and relay-log.info, unchanged, from the data folder of the replica that you import "
-    "to a new folder DIR, then run: rplctl import-info DIR"
+    "to import master.info and relay-log.info after you have copied them, unchanged, from the replica's data folder to "
+    "a new folder DIR, run: rplctl import-info DIR"
 )
 
 

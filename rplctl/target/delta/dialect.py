@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from rplctl import mysql_errors as er
 from rplctl.durable import private_folder
-from rplctl.errors import NEW_TARGET, ConfigError, TargetError
+from rplctl.errors import LOSES_CHANNEL, NEW_TARGET, ConfigError, TargetError
 from rplctl.target.delta.place import MIRROR, LakePlace, place_of
 from rplctl.target.delta.tables import DeltaTables
 from rplctl.target.delta.target import PLACE, DeltaTarget
@@ -120,9 +120,10 @@ def _named(place: LakePlace) -> Iterator[None]:
         raise TargetError(
             f"cannot open the lake {place.root} because of an error{where}: {error.strerror}",
             errno=er.FILE_NOT_FOUND,
-            hint="if the folder is not writable for the account that runs rplctl, run as root: "
+            hint="to give the folder to the account that runs rplctl, run as root: "
             f"chown -R {os.geteuid()} {shlex.quote(place.root)}\n"
-            f"To write a new lake in another folder, from the source's first log, run: {NEW_TARGET}; rplctl start",
+            f"To write a new lake in another folder, from the source's first log {LOSES_CHANNEL}, run: {NEW_TARGET}; "
+            "rplctl start",
         ) from error
 
 

@@ -70,7 +70,8 @@ class MirrorTarget(DeltaTarget):
     def check_table(self, model: TableModel) -> None:
         if not key_of(model):
             error = TargetError(
-                f"table '{model.qualified_name}' has {_unusable_key(model)}: a mirror cannot identify its rows",
+                f"a lake of layer=mirror cannot identify the rows of table '{model.qualified_name}', which has "
+                f"{_unusable_key(model)}",
                 errno=er.REQUIRES_PRIMARY_KEY,
                 # a key that is added later does not help, because rows without a key are already in the log
                 hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
@@ -210,8 +211,9 @@ def _unusable_key(model: TableModel) -> str:
 
 def _partial(model: TableModel) -> TargetError:
     return TargetError(
-        f"a row image of {model.qualified_name} is incomplete, and a mirror cannot complete it",
+        f"cannot complete a row image of {model.qualified_name}, which lacks columns, in a lake of layer=mirror",
         errno=er.SLAVE_CONVERSION_FAILED,
-        hint="on the source, run: SET GLOBAL binlog_row_image=FULL, GLOBAL binlog_row_value_options='' (open sessions "
-        f"keep the old settings until they reconnect). Then, {INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
+        hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}\n"
+        "To log complete rows in sessions that connect later, run on the source: SET GLOBAL binlog_row_image=FULL, "
+        "GLOBAL binlog_row_value_options=''",
     )

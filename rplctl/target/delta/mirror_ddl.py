@@ -64,7 +64,7 @@ class MirrorDdl:
                 pass
             case _:
                 raise TargetError(
-                    "a mirror cannot find the rows that a statement on partitions or history removes",
+                    "a lake of layer=mirror cannot find the rows that a statement on partitions or history removes",
                     errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON,
                     hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
                 )
@@ -173,7 +173,7 @@ def _cast(values: pa.ChunkedArray, column: Column, model: TableModel) -> pa.Chun
 
 def _refused(why: str) -> TargetError:
     return TargetError(
-        f"a mirror cannot execute ALTER TABLE: {why}",
+        f"a lake of layer=mirror cannot execute ALTER TABLE: {why}",
         errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON,
         hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
     )

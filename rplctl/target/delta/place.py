@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rplctl import mysql_errors as er
 from rplctl.durable import sync, sync_folder
-from rplctl.errors import NEW_TARGET, ConfigError, TargetError
+from rplctl.errors import LOSES_CHANNEL, NEW_TARGET, ConfigError, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.target.lake import WrittenFile
 
@@ -38,8 +38,8 @@ _AS_PARQUET: Final[dict[str, Any]] = {"compression": "zstd", "use_dictionary": [
 _MIRRORED: Final[dict[str, Any]] = {"compression": "snappy", "use_dictionary": False}
 # The hint offers no repair of the mirror: a mirror accepts no copy of a table, and the event remains in the log.
 INSTEAD_OF_MIRROR: Final = (
-    "to begin again with a lake of layer=changes, which accepts every event, in another folder and at the "
-    f"source's first log, run: {NEW_TARGET}; rplctl start"
+    "to store every event in a new lake of layer=changes in another folder, from the source's first log "
+    f"{LOSES_CHANNEL}, run: {NEW_TARGET}; rplctl start"
 )
 _USAGE: Final = "write delta+file:///FOLDER or delta+s3://BUCKET/PREFIX?state=/FILE"
 
@@ -108,8 +108,8 @@ class LakePlace:
             raise TargetError(
                 f"cannot write to {self.uri(folder)}: {error.strerror or error}",
                 errno=er.ERROR_ON_WRITE,
-                hint="repair the cause that the error names. To check the access to the lake and to continue, run: "
-                "rplctl doctor; rplctl start",
+                hint="to check the access to the lake and to continue after you have repaired the cause that the error "
+                "names, run: rplctl doctor; rplctl start",
             ) from error
         stats = stats or json.dumps({"numRecords": rows.num_rows})
         return WrittenFile(

@@ -108,7 +108,8 @@ class MirrorFiles:
         if len(added):
             if any(held is not None and not held[added].all() for held, _ in given):
                 raise RplError(
-                    f"an inserted row of {model.qualified_name} lacks columns that only the source can compute",
+                    f"cannot complete an inserted row of {model.qualified_name}: it lacks columns that only the source "
+                    "can compute",
                     errno=er.NO_DEFAULT_FOR_FIELD,
                     hint=f"{INSTEAD_OF_MIRROR}{OR_EXCLUDE}",
                 )
@@ -232,8 +233,8 @@ def _dated(value: Value, column: Column, *, zero_null: bool) -> Value:
             f"Incorrect {column.type} value: '{text}' for column `{column.name}`: the date is not in the calendar, so "
             "a lake cannot store it",
             errno=er.TRUNCATED_WRONG_VALUE,
-            hint="to store NULL instead, edit rplctl.toml: add zero_dates=null to the URL in target = '…', then run: "
-            "rplctl start",
+            hint="to store NULL instead after you have added zero_dates=null to the URL of the option target in "
+            "rplctl.toml, run: rplctl start",
         ) from error
     return value
 

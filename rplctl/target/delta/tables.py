@@ -31,8 +31,8 @@ _NO_ROWS: Final = json.dumps(
 )
 _STRUCTS: Final = ("before", "after")
 _AWAY: Final = (
-    "repair the cause that the error names. To check the access to the lake and to continue, run: rplctl doctor; "
-    "rplctl start"
+    "to check the access to the lake and to continue after you have repaired the cause that the error names, run: "
+    "rplctl doctor; rplctl start"
 )
 
 
@@ -256,7 +256,7 @@ def mapped(uri: str) -> Iterator[None]:
     except CommitFailedError as error:
         raise LockBusy(
             f"another writer committed to {uri} at the same time: {_first_line(error)}",
-            hint="stop the other writer of this table, then run: rplctl start",
+            hint="to continue after you have stopped the other writer of this table, run: rplctl start",
         ) from error
     except SchemaMismatchError as error:
         raise TargetError(
@@ -277,8 +277,10 @@ def _undo(uri: str, change: str) -> str:
     """Return a hint that explains how to restore the table at `uri`. `change`: words for another program's change."""
     table = f"delta.`{uri}`"
     return (
-        f"to find the version before {change}, run in Spark SQL: DESCRIBE HISTORY {table}; then restore the version, "
-        f"which also undoes all later changes, with: RESTORE TABLE {table} TO VERSION AS OF N; then run: rplctl start"
+        f"to find the version N before {change}, run in Spark SQL: DESCRIBE HISTORY {table}\n"
+        "To restore this version, which also undoes all later changes, run in Spark SQL: "
+        f"RESTORE TABLE {table} TO VERSION AS OF N\n"
+        "To continue after that, run: rplctl start"
     )
 
 

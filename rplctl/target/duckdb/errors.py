@@ -33,7 +33,9 @@ _MEMORY = (
     "start\n"
     "To use less memory (init changes only this setting), run: rplctl init --max-batch-bytes BYTES; rplctl start"
 )
-_EXISTS = f"drop the table on the target, which deletes its rows, then run: rplctl start{OR_SKIP}"
+_EXISTS = (
+    f"to continue after you have dropped the table on the target, which deletes its rows, run: rplctl start{OR_SKIP}"
+)
 # (DuckDB's class of errors, MySQL's number, True if transient, hint); the first class that matches decides
 _KNOWN: tuple[tuple[type[duckdb.Error], int, bool, str], ...] = (
     (duckdb.InterruptException, er.QUERY_INTERRUPTED, False, ""),
@@ -97,9 +99,10 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
             f"Incorrect {column.type} value: '{text}' for column '{column.name}': DuckDB cannot store this date",
             errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
-            hint="to store dates as text, run: rplctl stop; then run in DuckDB on the target: "
-            f"ALTER TABLE {quote(model.database)}.{quote(model.name)} ALTER COLUMN {quote(column.name)} TYPE VARCHAR; "
-            "then run: rplctl start",
+            hint="to let DuckDB open the target, run: rplctl stop\n"
+            "To store dates as text, run in DuckDB on the target: "
+            f"ALTER TABLE {quote(model.database)}.{quote(model.name)} ALTER COLUMN {quote(column.name)} TYPE VARCHAR\n"
+            "To continue after that, run: rplctl start",
         )
     made = target_error(error)
     if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
@@ -116,7 +119,7 @@ def hidden_numbers(model: TableModel, why: str) -> TargetError:
         f"Incorrect column name 'rowid' in {model.qualified_name}: DuckDB's row numbers, which rplctl needs "
         f"because {why}, have the same name",
         errno=er.WRONG_COLUMN_NAME,
-        hint=f"rename the column on the source. {OLD_NAME}{OR_EXCLUDE}",
+        hint=f"to copy the table again after you have renamed the column on the source, {OLD_NAME}{OR_EXCLUDE}",
     )
 
 

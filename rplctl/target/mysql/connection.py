@@ -46,10 +46,17 @@ _KEEPALIVE = (
     *((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)),
     (socket.TCP_USER_TIMEOUT, 30_000),
 )
-_LOCAL_INFILE = "on the target, run: SET GLOBAL local_infile=1; then run: rplctl start"
+_LOCAL_INFILE = (
+    "to allow the command with which rplctl loads rows, run on the target: SET GLOBAL local_infile=1\n"
+    "To continue after that, run: rplctl start"
+)
+LARGE_PACKETS = (
+    "to allow the largest packets, run on the target: SET GLOBAL max_allowed_packet=1073741824\n"
+    "To continue after that, run: rplctl start"
+)
 HINTS = {
-    er.DBACCESS_DENIED_ERROR: "on the target, grant the user of the target's URL privileges on this database, then "
-    "run: rplctl start",
+    er.DBACCESS_DENIED_ERROR: "to continue after you have granted privileges on this database to the user of the "
+    "target's URL, run: rplctl start",
     er.ACCESS_DENIED_ERROR: "to change the target's user or password, run: rplctl change-target URL "
     "--target-password-file FILE; rplctl start",
     er.CR_SSL_CONNECTION_ERROR: "check the ssl options in the target's URL, and that the server supports TLS",
@@ -58,13 +65,14 @@ HINTS = {
     er.CR_AUTH_PLUGIN_ERR: "append '?ssl_ca=FILE' to the target's URL to encrypt the connection and verify the "
     "server's certificate, or '?ssl_mode=REQUIRED' to encrypt without verification; see TARGET CONNECTIONS in "
     "rplctl(1)",
-    er.TABLEACCESS_DENIED_ERROR: "on the target, grant the user of the target's URL privileges on this table, then "
+    er.TABLEACCESS_DENIED_ERROR: "to continue after you have granted privileges on this table to the user of the "
+    "target's URL, run: rplctl start",
+    er.SPECIFIC_ACCESS_DENIED_ERROR: "to continue after you have granted this privilege to the user of the target's "
+    "URL, run: rplctl start",
+    er.OPTION_PREVENTS_STATEMENT: "to continue after you have made the target writable (read_only, super_read_only), "
     "run: rplctl start",
-    er.SPECIFIC_ACCESS_DENIED_ERROR: "on the target, grant the user of the target's URL this privilege, then run: "
-    "rplctl start",
-    er.OPTION_PREVENTS_STATEMENT: "make the target writable (read_only, super_read_only), then run: rplctl start",
-    er.NET_PACKET_TOO_LARGE: "on the target, run: SET GLOBAL max_allowed_packet=1073741824; then run: rplctl start",
-    er.RECORD_FILE_FULL: "free space on the target's disk, then run: rplctl start",
+    er.NET_PACKET_TOO_LARGE: LARGE_PACKETS,
+    er.RECORD_FILE_FULL: "to continue after you have freed space on the target's disk, run: rplctl start",
     er.CLIENT_LOCAL_FILES_DISABLED: _LOCAL_INFILE,
     er.NOT_ALLOWED_COMMAND: _LOCAL_INFILE,
     er.LOAD_INFILE_CAPABILITY_DISABLED: _LOCAL_INFILE,

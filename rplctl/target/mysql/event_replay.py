@@ -66,8 +66,8 @@ class EventReplay:
             raise TargetError(
                 "cannot apply row events of the other vendor to a table with triggers or system versioning",
                 errno=er.NOT_SUPPORTED_YET,
-                hint="on the target, drop the table's triggers, whose rows the log already has, and its system "
-                "versioning, whose history the target then lacks. Then run: rplctl start",
+                hint="to continue after you have dropped the target table's triggers, whose rows the log already has, "
+                "and its system versioning, whose history the target then lacks, run: rplctl start",
             )
         with mapped_errors():
             self._describe(description, server)

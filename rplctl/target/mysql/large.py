@@ -23,7 +23,7 @@ from rplctl.sql_text import SqlBytes, joined_bytes, written_bytes
 from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Value, expect_rows, key_of
 from rplctl.target.mysql.bulk import load_local
 from rplctl.target.mysql.bulk_execute import BulkCounts
-from rplctl.target.mysql.connection import LoadingConnection
+from rplctl.target.mysql.connection import LARGE_PACKETS, LoadingConnection
 from rplctl.target.mysql.rows import change_statement, finds_by_key, has_empty_enum, implicit_zeros, table_name
 from rplctl.target.mysql.values import StagedCell, literal, quote
 
@@ -114,7 +114,7 @@ class SingleChanges:
                 raise TargetError(
                     f"cannot load a large value into the target's table '{model.name}': {loaded}",
                     errno=er.WARN_ALLOWED_PACKET_OVERFLOWED,
-                    hint="on the target, run: SET GLOBAL max_allowed_packet=1073741824; then run: rplctl start",
+                    hint=LARGE_PACKETS,
                 )
             return cast(Value, StagedCell(table))  # only `literal` reads this value
 

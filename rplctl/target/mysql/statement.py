@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BY_HAND, OR_SKIP, RplError, TargetError
+from rplctl.errors import BY_HAND, OR_SKIP, SHOW_TRANSACTION, RplError, TargetError
 from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.mask import masked
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
@@ -63,13 +63,14 @@ _DROP_LIST = re.compile(
 # hints for errors of a statement; for row events, the same errors have other reasons and other hints
 _HINTS = dict.fromkeys(
     (er.DUP_ENTRY, *VALUE_ERRORS),
-    f"correct the rows that the error names on the target, as they are on the source, then run: rplctl start{OR_SKIP}",
+    "to continue after you have corrected the target's rows that the error names, as they are on the source, run: "
+    f"rplctl start{OR_SKIP}",
 )
 # for errors after which the target would refuse the same text again
 _OTHER_WORDS_HINT = (
-    "to see the tables, rows and statement of the transaction, run: rplctl skip --dry-run. On the target, execute an "
-    "equivalent statement and make all other changes of the transaction by hand. Then, to skip the whole "
-    "transaction, run: rplctl skip --yes; rplctl start"
+    f"{SHOW_TRANSACTION}\n"
+    "To skip the whole transaction after you have executed an equivalent statement and made all its other changes on "
+    "the target by hand, run: rplctl skip --yes; rplctl start"
 )
 _HINTS |= dict.fromkeys(
     (
@@ -302,8 +303,8 @@ def judge(query: Query, error: TargetError | None) -> None:
         f"Query caused different errors on source and replica. Error on source: {query.error_code}; on the "
         f"replica: {said}. Default database: '{query.database}'. Query: '{text}'",
         errno=er.INCONSISTENT_ERROR,
-        hint=f"change the target so that the statement has the same result as on the source, then run: rplctl "
-        f"start{OR_SKIP}",
+        hint="to continue after you have changed the target so that the statement has the same result as on the "
+        f"source, run: rplctl start{OR_SKIP}",
     )
 
 

@@ -188,5 +188,5 @@ def _mapped(path: Path) -> Iterator[None]:
         raise TargetError(
             f"{path}: {error}",
             errno=er.ERROR_ON_WRITE,
-            hint="repair the cause that the error names, then run: rplctl start",
+            hint="to continue after you have repaired the cause that the error names, run: rplctl start",
         ) from error

@@ -18,7 +18,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from rplctl import mysql_errors as er
-from rplctl.errors import CORRECT_VALUE, OR_EXCLUDE, OR_SKIP, OTHER_KIND, ConfigError, TargetError
+from rplctl.errors import CORRECT_VALUE, OR_EXCLUDE, OR_SKIP, OTHER_KIND, ConfigError, TargetError, another_way
 from rplctl.event.large_text import LargeText
 from rplctl.handshake import Protection
 from rplctl.target.aborted import watch_connections
@@ -49,16 +49,19 @@ _KEEPALIVE = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count
 _FIRST_LIBPQ_TO_REFUSE = 160000
 _VERIFYING = ("verify-ca", "verify-full")
 _GRANT = (
-    "on the target, grant the privilege to the user of the target's URL (PRIVILEGES in man 1 rplctl), then run: "
-    "rplctl start"
+    "to see the privileges that rplctl needs (section PRIVILEGES), run: man 1 rplctl\n"
+    "To continue after you have granted the privilege to the user of the target's URL, run: rplctl start"
 )
-_DATE = f"on the target, change the type of the column to text, then run: rplctl start\nOr {CORRECT_VALUE}"
-_LONG_KEY = "drop that index on the target, then run: rplctl start"
-_LONG_ROW = f"A row of PostgreSQL must fit one page: {OTHER_KIND}{OR_EXCLUDE}"
+_DATE = (
+    "to continue after you have changed the column's type to text on the target, run: rplctl start"
+    f"{another_way(CORRECT_VALUE)}"
+)
+_LONG_KEY = "to continue after you have dropped that index on the target, run: rplctl start"
+_LONG_ROW = f"{OTHER_KIND}{OR_EXCLUDE}"
 _LIMIT = "54000"  # program_limit_exceeded: the source file in the error distinguishes an index from a table's page
 _HEAP = frozenset({"hio.c", "rewriteheap.c"})
-_IN_USE = (er.NOT_SUPPORTED_YET, False, "drop the dependent object on the target, for example a view, then run: "
-           "rplctl start")  # fmt: skip
+_IN_USE = (er.NOT_SUPPORTED_YET, False, "to continue after you have dropped the dependent object on the target, for "
+           "example a view, run: rplctl start")  # fmt: skip
 
 # SQLSTATE, or its class → (MySQL's number, is transient, hint)
 STATES: dict[str, tuple[int, bool, str]] = {
@@ -74,14 +77,14 @@ STATES: dict[str, tuple[int, bool, str]] = {
     "3F000": (er.BAD_DB_ERROR, False, ""),
     "3D000": (er.BAD_DB_ERROR, False, "to create the database, run: createdb -E UTF8 NAME; rplctl start"),
     "42703": (er.BAD_FIELD_ERROR, False, ""),
-    "42P07": (er.TABLE_EXISTS_ERROR, False, f"drop the table on the target, which deletes its rows, then run: "
-              f"rplctl start{OR_SKIP}"),
+    "42P07": (er.TABLE_EXISTS_ERROR, False, f"to continue after you have dropped the table on the target, which "
+              f"deletes its rows, run: rplctl start{OR_SKIP}"),
     "42501": (er.TABLEACCESS_DENIED_ERROR, False, _GRANT),
-    "25006": (er.OPTION_PREVENTS_STATEMENT, False, "make the target writable (it is a standby or read-only), then"
-              " run: rplctl start"),
+    "25006": (er.OPTION_PREVENTS_STATEMENT, False, "to continue after you have made the target writable (it is a "
+              "standby or read-only), run: rplctl start"),
     "53100": (er.DISK_FULL, True, "free space on the disk of the target; the channel then continues by itself"),
-    "53300": (er.CON_COUNT_ERROR, True, "on the target, run: ALTER SYSTEM SET max_connections = 200; then restart "
-              "PostgreSQL; the channel then continues by itself"),
+    "53300": (er.CON_COUNT_ERROR, True, "to allow more connections, run on the target: ALTER SYSTEM SET "
+              "max_connections = 200\nThen restart PostgreSQL; the channel continues by itself"),
     "28P01": (er.ACCESS_DENIED_ERROR, False, "to change the target's password, run: rplctl init"
               " --target-password-file FILE; rplctl start"),
     "28000": (er.ACCESS_DENIED_ERROR, False, "check the target's user and pg_hba.conf; a cleartext password requires"
@@ -108,7 +111,7 @@ _MAY_PASS = frozenset({"28P01", "28000"})
 _CLASSES: dict[str, tuple[int, bool, str]] = {
     "08": (er.CR_SERVER_LOST, True, ""),
     "57": (er.CR_SERVER_LOST, True, ""),  # shutdown, crash, starting up
-    "58": (er.GET_ERRNO, False, "check the target's disk and log, then run: rplctl start"),
+    "58": (er.GET_ERRNO, False, "to continue after you have checked the target's disk and log, run: rplctl start"),
 }
 
 

@@ -24,7 +24,7 @@ import hashlib
 from datetime import datetime
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BY_HAND, OLD_NAME, OR_EXCLUDE, OTHER_KIND, TargetError
+from rplctl.errors import BY_HAND, EXCLUDE, OLD_NAME, OR_EXCLUDE, OTHER_KIND, TargetError
 from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
 from rplctl.schema.naming import index_name
@@ -141,20 +141,29 @@ def check_names(model: TableModel) -> None:
     Raises TargetError 1059 for a name that PostgreSQL would truncate, and 1117 for too many columns. Raises TargetError
     1166 for a column with the name of a system column.
     """
-    names = [model.database, model.name, *(column.name for column in model.columns)]
-    for name in names:
+    for name in (model.database, model.name):
         if len(name.encode()) > LONGEST_NAME:
             raise TargetError(
-                f"Identifier name '{name}' is too long: the limit is {LONGEST_NAME} bytes ({model.qualified_name})",
+                f"Identifier name '{name}' is too long: PostgreSQL's limit is {LONGEST_NAME} bytes (table "
+                f"{model.qualified_name})",
                 errno=er.TOO_LONG_IDENT,
-                hint=f"if this is a column, give it a shorter name on the source. {OLD_NAME}{OR_EXCLUDE}",
+                hint=EXCLUDE,
+            )
+    for column in model.columns:
+        if len(column.name.encode()) > LONGEST_NAME:
+            raise TargetError(
+                f"Identifier name '{column.name}' is too long: PostgreSQL's limit is {LONGEST_NAME} bytes (column of "
+                f"{model.qualified_name})",
+                errno=er.TOO_LONG_IDENT,
+                hint="to copy the table again after you have given the column a shorter name on the source, "
+                f"{OLD_NAME}{OR_EXCLUDE}",
             )
     if taken := next((column.name for column in model.columns if column.name in _SYSTEM_COLUMNS), ""):
         raise TargetError(
             f"Incorrect column name '{taken}': every table of PostgreSQL has a system column with this name"
             f" ({model.qualified_name})",
             errno=er.WRONG_COLUMN_NAME,
-            hint=f"rename the column on the source. {OLD_NAME}{OR_EXCLUDE}",
+            hint=f"to copy the table again after you have renamed the column on the source, {OLD_NAME}{OR_EXCLUDE}",
         )
     if len(model.columns) > MOST_COLUMNS:
         raise TargetError(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from rplctl.errors import NEW_TARGET
+from rplctl.errors import COPY_ALL, LOSES_CHANNEL
 from rplctl.sql_run import ask, run
 from rplctl.sql_text import Sql, written
 from rplctl.target.dialect import FAIL, OK, POWER_CUT, RESTORE, WARN, DoctorLine
@@ -26,8 +26,8 @@ def rights(connection: Connection) -> Iterator[DoctorLine]:
     hint = (
         ""
         if is_utf8
-        else "create another database, and copy all tables into it: createdb -E UTF8 -T template0 NAME; "
-        f"{NEW_TARGET}; rplctl clone"
+        else f"to create another database and to copy all tables into it {LOSES_CHANNEL}, run: createdb -E UTF8 -T "
+        f"template0 NAME; {COPY_ALL}"
     )
     yield DoctorLine(Check="target encoding", Result=OK if is_utf8 else FAIL, Detail=encoding, Hint=hint)
     may_create = asked(written("SELECT has_database_privilege(current_database(), 'CREATE')")) == "True"

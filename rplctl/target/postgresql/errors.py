@@ -41,7 +41,8 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
             errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
             hint=f"to store dates as text, run on the target: "
-            f"ALTER TABLE {table(model)} ALTER COLUMN {quote(column.name)} TYPE text; then run: rplctl start",
+            f"ALTER TABLE {table(model)} ALTER COLUMN {quote(column.name)} TYPE text\n"
+            "To continue after that, run: rplctl start",
         )
     found.position = found.position or describe_key(image, model)
     return found

@@ -19,7 +19,7 @@ from psycopg import errors
 from sqlalchemy import Connection, Engine
 
 from rplctl import mysql_errors as er
-from rplctl.errors import NEW_TARGET, TargetError
+from rplctl.errors import COPY_ALL, LOSES_CHANNEL, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
 from rplctl.sql_run import run
@@ -111,8 +111,8 @@ class PostgresqlTarget(OneConnection):
             raise TargetError(
                 f"the target's database has the encoding {encoding}, which cannot store every text",
                 errno=er.CANT_AGGREGATE_2COLLATIONS,
-                hint="to create another database, and to copy all tables into it, run: createdb -E UTF8 -T "
-                f"template0 NAME; {NEW_TARGET}; rplctl clone",
+                hint=f"to create another database and to copy all tables into it {LOSES_CHANNEL}, run: "
+                f"createdb -E UTF8 -T template0 NAME; {COPY_ALL}",
             )
         may = written("false")
         if info.server_version >= 150000:

@@ -106,7 +106,8 @@ def parameters(
     sizes = (len(value) for value in values if isinstance(value, str | bytes | memoryview | LargeText))
     if sum(sizes) > MOST_MESSAGE_BYTES:
         raise TargetError(
-            "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL does not accept a row of 1 GB",
+            "Got a packet bigger than 'max_allowed_packet' bytes: PostgreSQL accepts only rows of less than 1 GB, and "
+            "no setting changes this limit",
             errno=er.NET_PACKET_TOO_LARGE,
             hint=f"{OTHER_KIND}{OR_EXCLUDE}",
         )

@@ -62,7 +62,8 @@ def row_number(columns: Iterable[Column]) -> Sql:
     raise TargetError(
         "Incorrect column name 'rowid': a SQLite table cannot have columns with all the names rowid, _rowid_ and oid",
         errno=er.WRONG_COLUMN_NAME,
-        hint=f"rename one of the three columns on the source. {OLD_NAME}{OR_EXCLUDE}",
+        hint="to copy the table again after you have renamed one of the three columns on the source, "
+        f"{OLD_NAME}{OR_EXCLUDE}",
     )
 
 

@@ -17,7 +17,7 @@ from rplctl.schema.model import TableModel
 from rplctl.target.base import RowChange
 
 _TOO_WIDE = f"{OTHER_KIND}{OR_EXCLUDE}"
-_TOO_BIG = f"SQLite allows rows of at most 1,000,000,000 bytes: {OTHER_KIND}{OR_EXCLUDE}"
+_TOO_BIG = f"{OTHER_KIND}{OR_EXCLUDE}\nSQLite allows rows of at most 1,000,000,000 bytes"
 _LOCKED = (er.LOCK_WAIT_TIMEOUT, True, "end the program that locks the target; the channel then continues")
 GONE = "mount the file system of the target, or make its folder writable; the channel then continues by itself"
 _AS_CODE = {
@@ -29,8 +29,8 @@ _KNOWN: dict[int, tuple[int, bool, str]] = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
     sqlite3.SQLITE_FULL: (er.DISK_FULL, True, "free space on the target's disk; the channel then continues"),
-    sqlite3.SQLITE_READONLY: (er.OPTION_PREVENTS_STATEMENT, False, "make the target file and its folder "
-                              "writable, then run: rplctl start"),
+    sqlite3.SQLITE_READONLY: (er.OPTION_PREVENTS_STATEMENT, False, "to continue after you have made the target file "
+                              "and its folder writable, run: rplctl start"),
     sqlite3.SQLITE_IOERR: (er.GET_ERRNO, True, "check the target's disk; the channel then continues by itself"),
     sqlite3.SQLITE_CORRUPT: (er.CRASHED_ON_USAGE, False, "restore the target from a backup, which also "
                              "restores the position"),
@@ -65,7 +65,10 @@ def target_error(error: sqlite3.Error) -> TargetError:
     errno, transient, hint = _KNOWN.get(code, (er.UNKNOWN_ERROR, False, ""))
     errno = next((number for pattern, number in _WORDS if pattern.search(text)), errno)
     if errno == er.TABLE_EXISTS_ERROR:
-        hint = f"drop the table on the target, which deletes its rows, then run: rplctl start{OR_SKIP}"
+        hint = (
+            "to continue after you have dropped the table on the target, which deletes its rows, run: rplctl start"
+            f"{OR_SKIP}"
+        )
     return TargetError(f"the target reports: {text}", errno=errno, transient=transient, hint=hint)
 
 

@@ -93,9 +93,10 @@ def test_a_relay_position_must_be_a_transaction_end_and_brings_its_source_positi
         wrong = MasterChanges(relay_log_file=name, relay_log_pos=offset)
         with pytest.raises(UsageError) as caught:
             new_relay_log_info(channel, wrong, RELAY, (MASTER, MASTER), purges=False)
-        assert (
-            caught.value.errno == 1380 and "(relay-bin.000001), run: rplctl show-relaylog-events" in caught.value.hint
-        )
+        shown = "this relay log" if name == end.log_name else "one of the relay logs (relay-bin.000001)"
+        command = f"rplctl show-relaylog-events --in {name if name == end.log_name else 'FILE'}"
+        assert caught.value.errno == 1380
+        assert f"to list the events of {shown}, run: {command}\n" in caught.value.hint
 
 
 def test_gtids_for_anonymous_transactions_are_off_local_or_a_uuid(tmp_path: Path) -> None:
@@ -144,9 +145,10 @@ def test_an_active_auto_position_refuses_coordinates_given_later(tmp_path: Path)
 def test_gtids_of_one_vendor_are_no_position_at_a_source_of_the_other(
     executed: str, changes: MasterChanges, vendor: str
 ) -> None:
-    with pytest.raises(UsageError, match=f"a {vendor} source has no such GTIDs") as caught:
+    with pytest.raises(UsageError, match=f"cannot change to a {vendor} source: the applied GTIDs") as caught:
         check_way(changes, MASTER, replace(RELAY, gtid_executed=executed))
-    assert caught.value.errno == 1776 and caught.value.hint.endswith("run: rplctl clone --replace --yes")
+    assert caught.value.errno == 1776
+    assert caught.value.hint.endswith("run: rplctl clone --replace --yes; rplctl start")
     check_way(replace(changes, master_auto_position=None, master_use_gtid=None), MASTER, RELAY)
 
 
@@ -203,7 +205,7 @@ def test_what_finds_a_position_by_gtid_and_gtids_given_to_what_has_none_exclude_
         return
     with pytest.raises(UsageError) as caught:
         change_master(config, "", MasterChanges(**given))
-    assert caught.value.errno == errno and caught.value.hint.endswith(hint)
+    assert caught.value.errno == errno and hint in caught.value.hint
     assert ((tmp_path / "master.info").read_bytes(), (tmp_path / "relay-log.info").read_bytes()) == before
 
 

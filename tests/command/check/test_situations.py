@@ -610,7 +610,7 @@ def test_another_user_is_told_so_and_monitoring_gets_an_unknown_not_a_warning(si
         )
         told = getattr(done, stream)
         assert done.returncode == code and "Permission denied" in told and "Traceback" not in done.stderr, done
-        assert "UNKNOWN" in told if verb == "check" else "as the owner of the instance folder" in told
+        assert "UNKNOWN" in told if verb == "check" else "owner of the folder, who must run this command" in told
 
 
 @pytest.mark.slow
