@@ -33,7 +33,12 @@ def logs_before(files: BinaryLogFiles, name: str) -> list[str]:
     """
     names = RelayLogIndex(files).names()
     if name not in names:
-        raise UsageError("Target log not found in binlog index", errno=er.UNKNOWN_TARGET_BINLOG, channel=files.name)
+        raise UsageError(
+            "Target log not found in binlog index",
+            errno=er.UNKNOWN_TARGET_BINLOG,
+            channel=files.name,
+            hint=f"name one of the logs {names[0]} to {names[-1]}" if names else "",
+        )
     return names[: names.index(name)]
 
 

@@ -134,7 +134,7 @@ class Turns:
 
         Raises StoppedEarly after a signal, and WaitTimeout if no time remains.
         """
-        hint = "To start the remaining channels, run: rplctl start"
+        hint = "to start the remaining channels, run: rplctl start"
         if self._is_over:
             raise StoppedEarly(f"channel '{name}' was not started because of a signal", channel=name, hint=hint)
         if self._deadline is None:

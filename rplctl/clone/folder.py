@@ -285,7 +285,7 @@ def _content_of(path: Path) -> Iterator[None]:
             f"{path} is not in the form that rplctl writes: {error}",
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
             hint="to begin the copy of the missing tables again, run: rplctl stop; rplctl clone --cancel --yes; "
-            "rplctl clone",
+            "rplctl clone; rplctl start",
         ) from error
 
 

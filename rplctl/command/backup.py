@@ -182,7 +182,7 @@ def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:
                         f"RelayLogInfo of channel '{log.name}' is a FILE and its applier runs: a dump of the target "
                         "would not be of the same moment",
                         channel=log.name,
-                        hint="To stop all writes meanwhile, run: "
+                        hint="to stop all writes meanwhile, run: "
                         "rplctl lock-tables -- sh -c 'rplctl backup DIR && DUMP-THE-TARGET'",
                     )
 

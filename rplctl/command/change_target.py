@@ -118,7 +118,7 @@ def _refuse(config: Config, given: dict[str, Value], channel_name: str | None) -
     The reasons are: a lake, another kind of target, the present address as the new one, or a present address that is
     not set in rplctl.toml.
     """
-    hint = f"To write a new lake from the source's first log {LOSES_CHANNEL}, run: {NEW_TARGET}; rplctl start"
+    hint = f"to write a new lake from the source's first log {LOSES_CHANNEL}, run: {NEW_TARGET}; rplctl start"
     refuse_lake(config, hint)
     refuse_lake(replace(config, target=str(given["target"])), hint)
     if is_same_target(config.target, str(given["target"])):

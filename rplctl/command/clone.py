@@ -112,7 +112,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         refuse_pending_rename(config, channel_name)
     refuse_lake(
         config,
-        "To begin at a position, run: rplctl change-master --master-log-file FILE --master-log-pos POSITION; rplctl "
+        "to begin at a position, run: rplctl change-master --master-log-file FILE --master-log-pos POSITION; rplctl "
         "start",
     )
     refuse_silent_peers(config, channel_name)
@@ -134,7 +134,7 @@ def clone(config: Config, channel_name: str, request: CloneRequest | None = None
         try:
             plan = make_plan(repositories, master, request.choice, is_new=is_new)
         except SourceError as error:
-            error.hint = error.hint or "To find the problem of the source, run: rplctl doctor"
+            error.hint = error.hint or "to find the problem of the source, run: rplctl doctor"
             raise
         read_from = read_limits(channel).read_from if request.read_from is None else request.read_from
         if read_from:

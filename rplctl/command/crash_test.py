@@ -74,7 +74,7 @@ def crash_test(
     cases = [case for case in all_cases(kind) if is_wanted(case, points, modes, kinds)]
     check_names(points, modes, kinds)
     if not cases:
-        hint = "To run all cases, run: rplctl crash-test"
+        hint = "to run all cases, run: rplctl crash-test"
         raise UsageError(f"there is no such case on a target of kind {kind}", hint=hint)
     interrupted = signals_to(signal.default_int_handler, *INTERRUPTIONS)  # SIGTERM, too, must remove the scratch files
     with interrupted, tempfile.TemporaryDirectory(prefix="rplctl-crash-") as name:

@@ -185,6 +185,6 @@ def _info(config: Config, name: str) -> MasterInfo:
     if info.master_binlog_dir:
         raise UsageError(
             f"channel '{name}' reads a folder of binary logs, which has no clock",
-            hint="To see how old the rows are, run: rplctl show-status --field Last_Applied_Timestamp",
+            hint="to see how old the rows are, run: rplctl show-status --field Last_Applied_Timestamp",
         )
     return info

@@ -35,7 +35,7 @@ def purge_binary_logs(
             raise UsageError(
                 "You are not using binary logging",
                 errno=er.NO_BINARY_LOGGING,
-                hint="To write a binary log from the next start on (init changes only this setting), run: rplctl init "
+                hint="to write a binary log from the next start on (init changes only this setting), run: rplctl init "
                 "--log-bin binlog",
             )
         names = logs_before(files, to) if to else logs_older_than(files, moment)

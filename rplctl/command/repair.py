@@ -134,7 +134,7 @@ def repair(
         try:
             source = opened.enter_context(open_source(config, master))
         except SourceError as error:
-            error.hint = error.hint or "To find the problem of the source, run: rplctl doctor"
+            error.hint = error.hint or "to find the problem of the source, run: rplctl doctor"
             raise
         if source.server_id != found.header.server_id:
             then = f"{found.path} is a report about the source with server id {found.header.server_id}"
@@ -178,10 +178,10 @@ def _report_of(channel: Channel, path: Path | None) -> VerifyReport:
         found = read_report(path or channel.verify_report_path)
     except FileNotFoundError:
         text = f"there is no report {path}" if path else "there is no report of a verify"
-        raise UsageError(text, hint="To write a report, run: rplctl verify") from None
+        raise UsageError(text, hint="to write a report, run: rplctl verify") from None
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", hint="To write a report, run: rplctl verify") from error
-    if path is not None and found.header.channel != channel.name:  # after a rename, the own report has the old name
+        raise UsageError(f"{path}: {error.strerror}", hint="to write a report, run: rplctl verify") from error
+    if path is not None and found.header.channel != channel.name:  # the channel's own report may have an old name
         raise UsageError(f"{found.path} is a report of channel '{found.header.channel}'")
     return found
 

@@ -58,7 +58,7 @@ def restore(folder: Path, datadir: Path, binary_log_folders: Sequence[Path] = ()
     if missing := sorted(wanted - {str(place) for place in binary_log_folders}):
         raise UsageError(
             f"the backup holds a binary log that was outside of the instance folder, in {', '.join(missing)}",
-            hint="To restore it there, add: " + " ".join(f"--binary-log-dir {shlex.quote(place)}" for place in missing),
+            hint="to restore it there, add: " + " ".join(f"--binary-log-dir {shlex.quote(place)}" for place in missing),
         )
     names = sorted(manifest.digests, key=_order)
     places = {name: _place(name, datadir, manifest) for name in names}

@@ -85,7 +85,7 @@ class StatusServer(ThreadingHTTPServer):
         except OSError as error:
             raise RplError(
                 f"cannot listen on {request.listen}: {error.strerror or error}",
-                hint="To listen on another address, run: rplctl serve --listen HOST:PORT",
+                hint="to listen on another address, run: rplctl serve --listen HOST:PORT",
             ) from error
 
     @property

@@ -65,7 +65,7 @@ def show_changes(  # noqa: PLR0913 - the conditions of the search
         folder = repositories.master().master_binlog_dir
         path = Path(folder) if folder else repositories.channel.relay_log_index_path
         if path.is_file() and not path.stat().st_size or not path.exists():
-            hint = "To fetch logs, run: rplctl start\nTo read other logs, add: --in FOLDER"
+            hint = "to fetch logs, run: rplctl start\nTo read other logs, add: --in FOLDER"
             raise UsageError(f"channel '{channel_name}' has no relay logs", hint=hint)
     walk = LogWalk(QueryOptions.parse({**(more or {}), "path": str(path), "table": table, "statements": "skip"}))
     pieces = walk.to()

@@ -285,7 +285,7 @@ class _Verify:
         try:
             source = read_source_tables(self._config, self._reached, wanted(rules, choice), is_new=False)
         except SourceError as error:
-            error.hint = error.hint or "To find the problem of the source, run: rplctl doctor"
+            error.hint = error.hint or "to find the problem of the source, run: rplctl doctor"
             raise
         missing = [lacking for lacking in source.missing if lacking.right != "REPLICATION SLAVE"]
         if refusal := refusal_of_rights(missing):
@@ -486,7 +486,7 @@ def is_copied(table: ClonedTable) -> bool:
 
 def _nothing_to_compare(choice: Choice) -> RplError:
     of = " that --databases or --tables names" if choice != Choice() else ""
-    hint = "To list the source's tables, run: rplctl clone --dry-run\nTo see the filters, run: rplctl show-status"
+    hint = "to list the source's tables, run: rplctl clone --dry-run\nTo see the filters, run: rplctl show-status"
     return RplError(f"nothing was compared: the source has no replicated table{of}", hint=hint)
 
 

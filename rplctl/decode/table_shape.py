@@ -120,6 +120,6 @@ def _mismatch(model: TableModel, what: str) -> RplError:
     return RplError(
         f"Table definition on source and replica does not match: table '{model.qualified_name}': {what}",
         errno=er.SLAVE_CONVERSION_FAILED,
-        hint="if nobody has changed a table on the source since this position, load the source's definitions, and keep "
-        "the rows: rplctl load-schema --from-source; rplctl start",
+        hint="to load the source's definitions and to keep the rows, if nobody has changed a table on the source since "
+        "this position, run: rplctl load-schema --from-source; rplctl start",
     )

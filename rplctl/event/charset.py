@@ -208,7 +208,7 @@ def decode_text(raw: bytes, charset: str) -> str:
     except UnicodeDecodeError as error:
         head = raw[max(0, error.start - 8) : error.start + 56].hex(" ")
         raise BinlogFormatError(
-            f"the log has bytes that are not {charset} text: {head}",
+            f"the log contains bytes that are not {charset} text: {head}",
             errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
             hint=f"{CORRECT_VALUE}{OR_REFETCH}",
         ) from error

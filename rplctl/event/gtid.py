@@ -222,6 +222,7 @@ class MariadbGtidState:
                     f"GTID {part.strip()} and {domain}-{domains[domain][0]}-{domains[domain][1]} conflict "
                     f"(duplicate domain id {domain})",
                     errno=er.DUPLICATE_GTID_DOMAIN,
+                    hint=f"write only one GTID of domain {domain}",
                 )
             domains[domain] = (server_id, sequence)
         return cls(domains)

@@ -258,7 +258,7 @@ def expand_column(raw: bytes) -> bytes:
         if len(plain) == length:
             return plain
     raise BinlogFormatError(
-        f"the log has a compressed column in an unknown form: {raw[:64].hex(' ')}",
+        f"the log contains a compressed column in an unknown form: {raw[:64].hex(' ')}",
         errno=er.SLAVE_CORRUPT_EVENT,
         hint=UNKNOWN_FORM,
     )

@@ -56,7 +56,7 @@ class Bugs:
     def _reported(self, error: Exception, statement: str) -> RplError:
         text = f"unexpected {type(error).__name__} in rplctl: this is a bug"
         is_logged = self._log(error, f"{text}; the statement was: {statement}" if statement else text)
-        hint = f"To see the traceback, run: tail -n 50 {self.path}" if is_logged else ""
+        hint = f"to see the traceback, run: tail -n 50 {self.path}" if is_logged else ""
         return RplError(text, errno=er.UNKNOWN_ERROR, hint=hint)
 
     def _log(self, error: Exception, text: str) -> bool:

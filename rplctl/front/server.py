@@ -172,7 +172,7 @@ def _tcp(listen: str) -> socket.socket | None:
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128
         )
     except OSError as error:
-        hint = "To listen on another address, run: rplctl serve --mysql HOST:PORT"
+        hint = "to listen on another address, run: rplctl serve --mysql HOST:PORT"
         raise RplError(f"cannot listen on {listen}: {error.strerror or error}", hint=hint) from error
 
 
@@ -181,7 +181,7 @@ def _refuse_live(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as client, suppress(ConnectionRefusedError):
         client.settimeout(1)
         client.connect(str(path))
-        hint = "To use another socket, run: rplctl serve --mysql-socket ANOTHER_FILE"
+        hint = "to use another socket, run: rplctl serve --mysql-socket ANOTHER_FILE"
         raise RplError(f"a server answers on {path}", hint=hint)
 
 

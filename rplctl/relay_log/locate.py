@@ -200,7 +200,7 @@ def _unreachable(index: RelayLogIndex, source: BinlogPosition, why: str) -> Rela
     The error is transient because the receiver's recovery discards such relay logs and fetches them again.
     """
     return RelayLogError(
-        f"the relay logs do not have the executed position {source}: {why}",
+        f"the relay logs do not contain the executed position {source}: {why}",
         errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
         channel=index.channel.name,
         position=str(source),

@@ -142,7 +142,7 @@ class RelayLogReader:
             errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
             channel=self._channel.name,
             position=str(info.exec_position),
-            hint=f"To fetch the relay logs again, run: {for_channel('rplctl stop; rplctl start', self._channel.name)}",
+            hint=f"to fetch the relay logs again, run: {for_channel('rplctl stop; rplctl start', self._channel.name)}",
             transient=True,
         )
 

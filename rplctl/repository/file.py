@@ -120,7 +120,7 @@ class FileRepository(Generic[Info]):
             raise self._record.damaged(self._channel.name, why, "rplctl import-info")
         if getattr(info, "user_password", "") and is_readable_by_others(self.path):
             why = f"{self.where} holds a password and others may read it"
-            hint = f"To protect the password, run: chmod 600 {self.path}"
+            hint = f"to protect the password, run: chmod 600 {self.path}"
             raise ConfigError(why, channel=self._channel.name, hint=hint)
         is_named = info.channel_name == self._channel.name
         return info if is_named else replace(info, channel_name=self._channel.name)

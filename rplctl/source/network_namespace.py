@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rplctl import mysql_errors as er
-from rplctl.errors import ConfigError
+from rplctl.errors import ConfigError, another_way
 
 FOLDER = Path("/var/run/netns")  # the folder of `ip netns add`
 HOME = Path("/proc/thread-self/ns/net")
 _CLONE_NEWNET = 0x40000000
-_WAY_OUT = "To use rplctl's own namespace, run: rplctl change-master --network-namespace ''; rplctl start"
+_WAY_OUT = "to use rplctl's own namespace, run: rplctl change-master --network-namespace ''; rplctl start"
 
 
 @contextlib.contextmanager
@@ -76,7 +76,11 @@ def _open(path: Path) -> int:
 
 def _known() -> str:
     names = sorted(entry.name for entry in FOLDER.iterdir()) if FOLDER.is_dir() else []
-    return f"existing namespaces: {', '.join(names)}" if names else f"to create one, run: ip netns add NAME\n{_WAY_OUT}"
+    return (
+        f"existing namespaces: {', '.join(names)}"
+        if names
+        else f"to create one, run: ip netns add NAME{another_way(_WAY_OUT)}"
+    )
 
 
 def _enter(descriptor: int) -> None:
@@ -87,5 +91,5 @@ def _enter(descriptor: int) -> None:
             f"setns() failed with error '{os.strerror(number)}'",
             errno=er.SETNS_FAILED,
             hint="to use the namespace, run as root, or with AmbientCapabilities=CAP_SYS_ADMIN in the systemd unit: "
-            f"rplctl start\n{_WAY_OUT}",
+            f"rplctl start{another_way(_WAY_OUT)}",
         )

@@ -46,7 +46,7 @@ BAD: list[tuple[str, int, str]] = [
     ("verify --channel nope", 4, "ERROR 3074"),
     ("verify --threads 0", 2, "--threads 0"),
     ("repair --channel nope", 4, "ERROR 3074"),
-    ("repair", 2, "To write a report, run: rplctl verify"),
+    ("repair", 2, "to write a report, run: rplctl verify"),
     # CHANGE MASTER: nothing, or values out of range (MySQL manual)
     (CM, 2, "requires an option to change"),
     (f"{CM} --master-host=", 2, "ERROR 1210: Incorrect arguments to MASTER_HOST"),

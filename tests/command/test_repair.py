@@ -105,7 +105,7 @@ def test_what_differs_is_mended_and_nothing_else(target: Target, replica: Replic
     filled(replica, source)
     target("ALTER TABLE {db}plain ADD COLUMN own INT DEFAULT 7")
     target("UPDATE {db}plain SET own = 1 WHERE id = 8")
-    assert "To write a report, run: rplctl verify" in replica.run("repair", expect=2).stderr
+    assert "to write a report, run: rplctl verify" in replica.run("repair", expect=2).stderr
     for sql in FAULTS:
         target(sql.format(t="{db}plain"))
     for sql in MORE_FAULTS:

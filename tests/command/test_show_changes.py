@@ -74,7 +74,7 @@ def test_without_an_option_the_relay_logs_are_read(mariadb: MariadbServer, tmp_p
         replica.run("init")
         replica.change_master(mariadb, "--master-log-file", name, "--master-log-pos", str(offset))
         missing = replica.run("show-changes", "--table", "told.t", expect=2)
-        assert "has no relay logs" in missing.stderr and "hint: To fetch logs, run: rplctl start" in missing.stderr
+        assert "has no relay logs" in missing.stderr and "hint: to fetch logs, run: rplctl start" in missing.stderr
         replica.run("start")
         mariadb.sql(
             "CREATE TABLE t (id INT PRIMARY KEY, b VARBINARY(3), n INT); INSERT INTO t VALUES (1, x'00ff', 2)", "told"

@@ -148,7 +148,9 @@ class Tries:
 def copy_again(database: str, table: str) -> str:
     """Return the hint for a row of this table that cannot be copied."""
     return (
-        f"correct the row on the source, then run: {_CANCEL}; rplctl clone\n"
+        f"to copy the table again after you have corrected the row on the source, run: {_CANCEL}; rplctl clone; "
+        "rplctl start\n"
         f"To exclude the table, which then receives no changes, run: {_CANCEL}; "
-        f"rplctl change-filter --replicate-ignore-table {shlex.quote(f'{database}.{table}')}; rplctl clone"
+        f"rplctl change-filter --replicate-ignore-table {shlex.quote(f'{database}.{table}')}; rplctl clone; "
+        "rplctl start"
     )

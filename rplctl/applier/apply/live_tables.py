@@ -351,8 +351,8 @@ class LiveTables(TableSource):
     def _file(self, file_id: int) -> list[bytes]:
         if file_id not in self._files:
             raise BinlogFormatError(
-                f"the relay log has an event of LOAD DATA for file {file_id}, but not the event with the first block "
-                "of this file",
+                f"the relay log contains an event of LOAD DATA for file {file_id}, but not the event with the first "
+                "block of this file",
                 errno=er.SLAVE_RELAY_LOG_READ_FAILURE,
                 hint="to fetch the relay logs again, run: rplctl stop; rplctl recover --refetch; rplctl "
                 f"start{OR_SKIP}",

@@ -99,7 +99,11 @@ def stored_records(repositories: Repositories, *, dry_run: bool) -> tuple[Master
         channels = list_channels(config, engine_of)
         if len(channels) >= MAX_CHANNELS:
             raise UsageError(
-                "Maximum number of replication channels allowed exceeded.", errno=er.SLAVE_MAX_CHANNELS_EXCEEDED
+                "Maximum number of replication channels allowed exceeded.",
+                errno=er.SLAVE_MAX_CHANNELS_EXCEEDED,
+                hint="to list the channels, run: rplctl show-channels\n"
+                "To remove one with its position, relay logs, filters and settings (the target's tables stay), run: "
+                "rplctl reset --all --channel NAME",
             )
         if not dry_run and RepositoryKind.TABLE in (repositories.master_info.kind, repositories.relay_log_info.kind):
             create_tables(repositories.engine(), config.rep_engine)  # `init` may not have run
@@ -273,7 +277,7 @@ def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
     if not is_whole:
         raise RplError(
             f"{path} is not a record of an unfinished change-master",
-            hint=f"To remove the file, run: rm {path}; then repeat that change-master",
+            hint=f"to remove the file, run: rm {path}; then repeat that change-master",
         )
     return dict(record)
 

@@ -296,7 +296,7 @@ def refuse_lake(config: Config, hint: str) -> None:
 def refuse_changes(config: Config) -> None:
     """Raise UsageError if the target is a lake of changes. Commands that read rows of the target call this first."""
     if not dialect_of(target_kind(config.target_place)).has_rows(config.target_place):
-        hint = "To list the changes of a table, run: rplctl show-changes --table DB.TABLE; a Delta mirror has rows"
+        hint = "to list the changes of a table, run: rplctl show-changes --table DB.TABLE; a Delta mirror has rows"
         raise UsageError("a lake stores changes, not rows that could be compared", hint=hint)
 
 

@@ -273,7 +273,7 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
     databases = {database for database, _ in chosen.names}
     if empty := [name for name in choice.databases if name not in databases]:
         text = f"the source has no table in {empty[0]} that the channel's filters accept"
-        yield SourceError(text, errno=er.BAD_DB_ERROR, hint="To see the filters, run: rplctl show-status")
+        yield SourceError(text, errno=er.BAD_DB_ERROR, hint="to see the filters, run: rplctl show-status")
     if there and choice.is_made and not choice.replace:
         hint = "add --replace to drop the table and copy it again; rows that only the target has are lost"
         yield UsageError(f"the target already has {some(there)}", hint=hint)

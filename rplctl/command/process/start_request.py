@@ -153,5 +153,5 @@ def check_request(request: StartRequest) -> None:
             "To stop at a position, run: rplctl start --until-master-log-file FILE --until-master-log-pos POSITION",
         )
     if request.max_time_s is not None and not (request.foreground or request.until_synced):
-        hint = "To stop a started channel, run: rplctl stop"
+        hint = "to stop a started channel, run: rplctl stop"
         raise UsageError("--max-time requires --foreground or --until-synced", hint=hint)

@@ -205,7 +205,7 @@ def _is_reached(run: SupervisedRun) -> bool:
 
 def _not_reached(run: SupervisedRun, ending: Ending, max_time_s: float, caught: list[int]) -> RplError:
     name, at = run.channel.name, str(position_at_end(run.config, run.channel))
-    hint = "To continue from this position, run: rplctl start"
+    hint = "to continue from this position, run: rplctl start"
     if ending is Ending.TIME_UP:
         text = f"channel '{name}' is not at {run.goal} after {round(max_time_s, 1):g} s{run.held_up}"
         return WaitTimeout(text, channel=name, position=at, hint=hint)

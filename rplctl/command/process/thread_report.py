@@ -119,7 +119,7 @@ def _killed(role: str, status: ThreadStatus, channel: str) -> ThreadStatus:
         f"the {role} did not stop by itself: it was killed at about {clock(status.updated)} (SIGKILL, out of memory or "
         "a crash of the machine)"
     )
-    hint = f"To recover and continue, run: {for_channel('rplctl start', channel)}"
+    hint = f"to recover and continue, run: {for_channel('rplctl start', channel)}"
     if status.last_errno:
         text += f"; its last error was {status.last_errno}: {status.last_error}"
     return replace(status, last_errno=ER_KILLED, last_error=text, last_hint=hint, last_error_timestamp=status.updated)

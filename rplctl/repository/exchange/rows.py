@@ -67,7 +67,7 @@ def _row_of(rows: list[dict[str, str]], channel: str, table: str) -> dict[str, s
         raise UsageError(
             f"the text has {len(found)} rows of {table}, expected one for channel '{channel}'",
             channel=channel,
-            hint="To print the rows, run: "
+            hint="to print the rows, run: "
             "mysql -E -e 'SELECT * FROM mysql.slave_master_info; SELECT * FROM mysql.slave_relay_log_info'",
         )
     return found[0]

@@ -99,7 +99,7 @@ def import_tungsten(text: str, channel: str) -> Imported:
         raise UsageError(
             "trep_commit_seqno: the last transaction is applied in part (last_frag is not set)",
             channel=channel,
-            hint="To take the Tungsten replicator offline cleanly, run: trepctl offline",
+            hint="to take the Tungsten replicator offline cleanly, run: trepctl offline",
         )
     return _imported(channel, "trep_commit_seqno", (event_id[1], event_id[2]), "")
 

@@ -348,7 +348,7 @@ def test_ctrl_c_says_how_far_it_came(
         )
     assert capsys.readouterr().err == (
         f"ERROR: channel '' was stopped by SIGINT before it was at {END.position}\n"
-        "position: binlog.000001:500\nhint: To continue from this position, run: rplctl start\n"
+        "position: binlog.000001:500\nhint: to continue from this position, run: rplctl start\n"
     )
 
 

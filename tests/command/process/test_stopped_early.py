@@ -96,7 +96,7 @@ def test_what_was_not_reached_is_not_said_to_be(held_back: Replica, endings: lis
             stop(load_config(held_back.datadir), "")
         found, out, err = started.ends()
         assert found == code, (goal, who, out, err)
-        assert " is at " not in out and err.startswith("ERROR: channel ''") and "To continue from this position" in err
+        assert " is at " not in out and err.startswith("ERROR: channel ''") and "to continue from this position" in err
         assert who in err or code == 9
         assert not running(held_back.channel) and read_sync_record(held_back.channel) is None
     assert check(load_config(held_back.datadir), "", CheckLimits(warning_s=60, critical_s=300)).level == 2
