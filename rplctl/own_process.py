@@ -67,8 +67,8 @@ def signal_holder(pid: int, number: signal.Signals, lock: Path, what: str, chann
             raise LockBusy(
                 f"{lock} names process {pid}, which does not hold it: no signal was sent",
                 channel=channel,
-                hint=f"to find the process that holds the file, run: fuser {lock}; then end this process with: kill "
-                "PID",
+                hint=f"to find the process that holds the file, run: fuser {lock}\n"
+                "To end this process after that, run: kill PID",
             )
         signal.pidfd_send_signal(descriptor, number)
     except (ProcessLookupError, FileNotFoundError):

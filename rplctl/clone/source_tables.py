@@ -113,8 +113,8 @@ def read_source_tables(config: Config, master: MasterInfo, wanted: Wanted, *, is
         if is_new and _prepared(query):
             raise SourceError(
                 "the source has prepared XA transactions, whose rows are in its log before this position",
-                hint="to list these transactions, run on the source: XA RECOVER; then end each of them with XA COMMIT "
-                "or XA ROLLBACK, and run: rplctl clone",
+                hint="to list these transactions, run on the source: XA RECOVER\n"
+                "To copy the tables after you have ended each of them with XA COMMIT or XA ROLLBACK, run: rplctl clone",
             )
         rights = read_rights(query)
         refused: set[TableName] = set()

@@ -36,7 +36,7 @@ def show_relaylog_events(
             "Error when executing command SHOW RELAYLOG EVENTS: Could not find target log",
             errno=er.ERROR_WHEN_EXECUTING_COMMAND,
             channel=channel_name,
-            hint=f"the relay logs are: {', '.join(names) or 'none'}. To list the events of one of them, run: "
+            hint=f"to list the events of one of the relay logs ({', '.join(names) or 'none'}), run: "
             "rplctl show-relaylog-events --in FILE",
         )
     if not names:

@@ -173,7 +173,7 @@ class LogWalk:
             raise SourceError(
                 f"{name} is followed by {later[0]}: a log is missing",
                 errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
-                hint=f"copy the missing log into {self._path(name).parent}, then start the query again\n"
+                hint=f"to read the missing log, copy it into {self._path(name).parent}, and start the query again\n"
                 f"To begin after the missing log, set two options of the query: 'start' to {later[0]}:4, and "
                 "'schema_file' to the output of `mysqldump --no-data` from the time when this log begins",
             )

@@ -176,8 +176,9 @@ def _printed(sheet: TextSheet, cells: Cells, column: Column, wanted: pa.DataType
         raise BinlogFormatError(
             f"the values of column `{column.name}` are too large for one piece of a batch",
             errno=er.SLAVE_CORRUPT_EVENT,
-            hint="for a channel, set smaller batches (init changes only this setting): rplctl init --max-batch-bytes "
-            "BYTES; rplctl start\nFor a query, set a smaller value of its option partition_bytes, and start it again",
+            hint="to apply smaller batches in a channel (init changes only this setting), run: rplctl init "
+            "--max-batch-bytes BYTES; rplctl start\n"
+            "To read smaller parts in a query, set its option partition_bytes, and start the query again",
         )
     if pa.types.is_string(wanted):
         return texts

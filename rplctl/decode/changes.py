@@ -117,7 +117,7 @@ def changes_of(piece: Piece, asked: Asked = ALL, data: ByteArray | None = None) 
             f"{piece.path}: {error.strerror}",
             errno=er.MASTER_FATAL_ERROR_READING_BINLOG,
             hint="make the logs available under this path on every executor (for a live server: the folder of option "
-            "spool), and do not purge them during the read\nOr set the option carry=true, which sends the logs along",
+            "spool), and do not purge them during the read\nTo send the logs along instead, set the option carry=true",
         ) from error
     try:
         return _changes(piece, data, asked)

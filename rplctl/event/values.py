@@ -161,7 +161,7 @@ def _moments(cells: Cells, fmt: ColumnFormat) -> TextSheet:
 def _labels(fmt: ColumnFormat) -> tuple[str, ...]:
     if fmt.labels is None:
         raise BinlogFormatError(
-            "the members of an ENUM or SET column are neither in the binary log nor in the table's model",
+            "the members of an ENUM or SET column are neither in the binary log nor in the stored definition",
             errno=er.SLAVE_CORRUPT_EVENT,
             hint=_LOAD_MEMBERS,
         )

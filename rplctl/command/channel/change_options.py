@@ -410,7 +410,7 @@ def _check_uuid(value: str) -> None:
         raise UsageError(
             f"Incorrect UUID value: '{value}'",
             errno=er.WRONG_VALUE,
-            hint="the value is LOCAL, OFF or a UUID. To use the source's UUID, run: "
+            hint="the value is LOCAL, OFF or a UUID; to use the source's UUID, run: "
             "rplctl change-master --assign-gtids-to-anonymous-transactions LOCAL",
         ) from None
 

@@ -277,7 +277,7 @@ def _pending_record(path: Path, channel: Channel) -> dict[str, Any]:
     if not is_whole:
         raise RplError(
             f"{path} is not a record of an unfinished change-master",
-            hint=f"to remove the file, run: rm {path}; then repeat that change-master",
+            hint=f"to remove the file before you repeat that change-master, run: rm {path}",
         )
     return dict(record)
 

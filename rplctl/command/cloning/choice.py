@@ -258,8 +258,8 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
         text = f"the channel's filters exclude {some(left_out)}"
         yield UsageError(
             text,
-            hint="to see the filters, run: rplctl show-status; then change the filter that excludes the tables. To see "
-            "how, run: rplctl change-filter --help",
+            hint="to see the filters, run: rplctl show-status\n"
+            "To see how to change the filter that excludes the tables, run: rplctl change-filter --help",
         )
     if refusal := refusal_of_rights(missing):
         yield refusal
@@ -292,14 +292,14 @@ def _refusals(chosen: _Chosen, rules: ReplicationFilter, missing: Collection[Mis
             f"{some([_shown(name) for name in chosen.clash])} are the same table for the target",
             hint="to exclude one of them, which then receives no changes, run: rplctl change-filter "
             f"--replicate-ignore-table {shlex.quote(_shown(chosen.clash[-1]))}; rplctl clone\n"
-            "Or use a target that distinguishes their names",
+            "To copy both, use a target that distinguishes their names",
         )
     known = (SNAPSHOT_ENGINE, *_LOCKED_ENGINES)
     if strange := [_shown(name) for name, each in chosen.taken.items() if each.facts.engine.lower() not in known]:
         yield SourceError(
             f"clone does not support the engine of {some(strange)}",
-            hint=f"to change the engine, run on the source: ALTER TABLE {strange[0]} ENGINE=InnoDB; then run: rplctl "
-            "clone\n"
+            hint=f"to change the engine, run on the source: ALTER TABLE {strange[0]} ENGINE=InnoDB\n"
+            "To copy the table after that, run: rplctl clone\n"
             f"To exclude {strange[0]}, which then receives no changes, run: rplctl change-filter "
             f"--replicate-ignore-table {shlex.quote(strange[0])}; rplctl clone",
         )

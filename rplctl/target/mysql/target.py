@@ -382,7 +382,7 @@ class MysqlTarget(OneConnection):
         of the source's statement.
         """
         raise TargetError(
-            "cannot create tables from models on a MySQL target",
+            "cannot create tables from a dump's definitions on a MySQL target",
             errno=er.NOT_SUPPORTED_YET,
             hint="to load the dump into the target, run: mysql < FILE",
         )

@@ -73,7 +73,8 @@ class TimeZones:
             text = offset_text(zone.offset_at(query.timestamp))
         if not text:
             raise _stop(
-                "the target does not know the source's time zone SYSTEM", f"{LOAD_ZONES}; then run: rplctl start"
+                "the target does not know the source's time zone SYSTEM",
+                f"{LOAD_ZONES}\nTo continue after that, run: rplctl start",
             )
         return replace(query, context=replace(query.context, time_zone=text))
 

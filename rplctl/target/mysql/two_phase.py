@@ -74,7 +74,7 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
             f"{option}: a prepared transaction does not outlive its connection on {version}",
             hint=f"use {'MariaDB' if is_mariadb else 'MySQL'} {'.'.join(map(str, _OLDEST[is_mariadb]))} or later as "
             "the target\n"
-            f"Or remove the option {name} (man 5 rplctl.toml)",
+            f"To see how to do without the option {name}, run: man 5 rplctl.toml",
         )
     try:
         prepared_xids(engine, "")
@@ -84,8 +84,8 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
         raise ConfigError(
             f"{option}: the target's user may not execute XA RECOVER, which lists prepared transactions",
             errno=error.errno,
-            hint=f"on the target, run: GRANT XA_RECOVER_ADMIN ON *.* TO 'USER'@'HOST'\n"
-            f"Or remove the option {name} (man 5 rplctl.toml)",
+            hint=f"to grant this privilege, run on the target: GRANT XA_RECOVER_ADMIN ON *.* TO 'USER'@'HOST'\n"
+            f"To see how to do without the option {name}, run: man 5 rplctl.toml",
         ) from error
     weak = (
         []

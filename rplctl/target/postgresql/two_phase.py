@@ -60,8 +60,10 @@ def check(engine: Engine, option: str, branches: int = 1) -> list[str]:
         )
         raise ConfigError(
             f"{option}: {found} the target (max_prepared_transactions is {slots})",
-            hint=f"on the target, run: ALTER SYSTEM SET max_prepared_transactions = {10 * branches}; then restart "
-            f"PostgreSQL, and run: rplctl start\nOr remove the option {option.partition('=')[0]} (man 5 rplctl.toml)",
+            hint="to allow prepared transactions, run on the target: ALTER SYSTEM SET max_prepared_transactions = "
+            f"{10 * branches}\n"
+            "To continue after a restart of PostgreSQL, run: rplctl start\n"
+            f"To see how to do without the option {option.partition('=')[0]}, run: man 5 rplctl.toml",
         )
     weak = {"fsync is off": fsync == "off", "synchronous_commit is off": commit == "off" and branches == 1}
     return [f"{what}: a power cut can lose prepared transactions" for what, is_so in weak.items() if is_so]
