@@ -342,7 +342,7 @@ def another_way(hint: str) -> str:
 
 
 def in_one_line(hint: str) -> str:
-    """Return the hint in one line. If the hint has several lines, each of them is an alternative and gets a number."""
+    """Return the hint in one line. Each line of several is a way or a step, and gets a number."""
     ways = hint.split("\n")
     if len(ways) == 1:
         return hint

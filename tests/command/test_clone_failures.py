@@ -133,7 +133,7 @@ def test_a_value_that_the_target_cannot_store_is_told_with_its_row_and_nothing_i
     assert [*replica.channel.clone_folder.glob("*/*.rows")]
     rows = {row["Table_name"]: row for row in json.loads(replica.run("show-clone", "--json").stdout)}
     assert rows["d"]["Row_count"] == 0
-    column = told.partition("on the target: ")[2].partition(";")[0]
+    column = told.partition("on the target: ")[2].partition("\n")[0]
     sql_on_target(replica, column)
     replica.run("start")
     told = stopped(replica)

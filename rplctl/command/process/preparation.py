@@ -174,8 +174,8 @@ def _refuse_other_vendors(gtids: str, executed: str) -> None:
         raise UsageError(
             er.BAD_SLAVE_UNTIL_COND_TEXT,
             errno=er.BAD_SLAVE_UNTIL_COND,
-            hint=f"to see the applied GTIDs, which are {vendor}'s, run: rplctl show-status --field Executed_Gtid_Set\n"
-            "To stop after GTIDs of the same form that are not applied yet, run: "
+            hint="to see the applied GTIDs, run: rplctl show-status --field Executed_Gtid_Set\n"
+            f"To stop after GTIDs of {vendor}, such as {executed[:60]}, that are not applied yet, run: "
             "rplctl start --until-sql-after-gtids GTIDS",
         )
 

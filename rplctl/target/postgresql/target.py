@@ -58,8 +58,9 @@ AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinterna
 AND %s = (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
 FROM pg_class AS c WHERE oid = to_regclass(%s)""")
 _GRANT = (
-    "the source ran without foreign keys. On the target, run: GRANT SET ON PARAMETER session_replication_role TO {}; "
-    "then run: rplctl start"
+    "to let the target ignore foreign keys, as the source did, run on the target: GRANT SET ON PARAMETER "
+    "session_replication_role TO {}\n"
+    "To continue after that, run: rplctl start"
 )
 
 
