@@ -105,7 +105,7 @@ def test_a_row_that_cannot_be_decoded_is_an_error_after_some_equal_tries(
     assert f"chunk 0 could not be used {MOST_TRIES} times" in said()
     assert f"chunk 0 of shop.t is read again ({MOST_TRIES - 1} of {MOST_TRIES})" in replica.run("show-clone").stderr
     rogue.damage = None
-    typed = said().partition("then run: ")[2].partition("\\n")[0]
+    typed = said().partition("on the source, run: ")[2].partition("\\n")[0]
     for command in typed.split("; "):
         replica.run(*command.split()[1:])
     wait_until(lambda: copied(replica), 120)
