@@ -9,6 +9,7 @@ lacks raises an error. The functions have no side effects.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,12 +34,18 @@ class Altered:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Draft:
     old: TableModel
     columns: list[tuple[Column, str | None]]  # (column, origin)
     renamed: dict[str, str] = field(default_factory=dict)  # old name → new name
     notes: list[str] = field(default_factory=list)
+    dropped: frozenset[str] = frozenset()  # case-folded names
+    replaced: list[str] = field(default_factory=list)  # case-folded names of added columns that a later clause changed
+
+    def keeps(self, name: str) -> bool:
+        """True if the old table has the column and the statement does not drop it."""
+        return self.old.find(name) is not None and name.casefold() not in self.dropped
 
     def index(self, name: str) -> int | None:
         wanted = name.casefold()
@@ -144,9 +151,10 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> 
 
     A moved column keeps its old position until its clause is processed.
     """
-    operations = _defined_last(model, tuple(_effective(model, operations)))
-    changes = _changes_by_column(model, operations)
-    draft = _Draft(model, [])
+    operations = tuple(_effective(model, operations))
+    dropped = frozenset(op.name.casefold() for op in operations if isinstance(op, ddl.DropColumn))
+    draft = _Draft(old=model, columns=[], dropped=dropped)
+    changes = _changes_by_column(draft, operations)
     for column in model.columns:
         change = changes.get(column.name)
         if isinstance(change, ddl.DropColumn):
@@ -161,9 +169,14 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> 
         draft.columns.append((new, column.name))
     for operation in operations:
         _place(draft, operation)
+    defined_again = Counter(draft.replaced)
     for operation in operations:
         if isinstance(operation, ddl.AlterColumn):
-            _alter_column(draft, operation)
+            name = operation.name.casefold()
+            if defined_again[name]:  # the clause applied to the definition that the column no longer has
+                defined_again[name] -= 1
+            else:
+                _alter_column(draft, operation)
     return draft
 
 
@@ -189,40 +202,35 @@ def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iter
         yield operation
 
 
-def _defined_last(model: TableModel, operations: tuple[ddl.Operation, ...]) -> tuple[ddl.Operation, ...]:
-    """Merge an ADD and a later MODIFY of the same new column into one ADD.
-
-    Like MariaDB, the merged ADD uses the definition and the position of the MODIFY.
-    """
-    found: list[ddl.Operation] = []
-    for operation in operations:
-        if isinstance(operation, ddl.ChangeColumn) and model.find(operation.name) is None:
-            name = operation.column.name.casefold()
-            for earlier in found:
-                if isinstance(earlier, ddl.AddColumn) and earlier.column.name.casefold() == name:
-                    found.remove(earlier)
-                    operation = ddl.AddColumn(operation.column, operation.position)
-                    break
-        found.append(operation)
-    return tuple(found)
-
-
 def _changes_by_column(
-    model: TableModel, operations: tuple[ddl.Operation, ...]
+    draft: _Draft, operations: tuple[ddl.Operation, ...]
 ) -> dict[str, ddl.DropColumn | ddl.RenameColumn | ddl.ChangeColumn]:
     changes: dict[str, ddl.DropColumn | ddl.RenameColumn | ddl.ChangeColumn] = {}
     for operation in operations:
         if isinstance(operation, ddl.DropColumn | ddl.RenameColumn | ddl.ChangeColumn):
-            column = model.find(operation.name)
+            column = draft.old.find(operation.name)
+            if isinstance(operation, ddl.ChangeColumn) and not draft.keeps(operation.name):
+                continue  # `_place` changes a column that the statement adds
             if column is None:
-                raise _unknown_column(model, operation.name)
+                raise _unknown_column(draft.old, operation.name)
             changes[column.name] = operation
     return changes
 
 
 def _place(draft: _Draft, operation: ddl.Operation) -> None:
-    """Insert a new column at the position that its clause names, or move a changed column there."""
+    """Insert a new column at the position that its clause names, or move a changed column there.
+
+    In MariaDB, a clause can change a column that an earlier clause adds. Its column replaces the added column, and is
+    last without a position.
+    """
     if isinstance(operation, ddl.AddColumn):
+        _insert(draft, operation.column, None, operation.position)
+    elif isinstance(operation, ddl.ChangeColumn) and not draft.keeps(operation.name):
+        added = draft.index(operation.column.name)
+        if added is None or draft.columns[added][1] is not None:
+            raise _unknown_column(draft.old, operation.name)
+        del draft.columns[added]
+        draft.replaced.append(operation.column.name.casefold())
         _insert(draft, operation.column, None, operation.position)
     elif isinstance(operation, ddl.ChangeColumn) and operation.position is not None:
         at = next((i for i, (column, _) in enumerate(draft.columns) if column is operation.column), None)
