@@ -90,6 +90,22 @@ def keeps_blanks(old: Column, new: Column, context: DdlContext) -> bool:
     return context.pads_char and old.type == "char" and type_class(new) in ("text", "binary")
 
 
+def keeps_default(old: Column, new: Column, context: DdlContext) -> bool:
+    """True if NULL may become the old default value of a column that becomes NOT NULL, and not the implicit default.
+
+    MariaDB 10.11 stores the old default if it changes the table in place, and the implicit default if it copies the
+    table, as it does for another type of number. MySQL always copies the table.
+    """
+    is_copied = old.type != new.type and {old.type, new.type} <= {*INTEGER_BITS, "decimal"}
+    if is_copied or (context.server_version and not context.is_mariadb):
+        return False
+    try:
+        zero: Value = "" if old.type == "enum" else implicit_default(old)
+        return default_value(replace(old, nullable=True), context) not in (None, zero)
+    except NotComputable:
+        return True
+
+
 def integer_range(column: Column) -> tuple[int, int]:
     """Return the smallest and the largest value of an integer, BIT or YEAR column."""
     if column.type == "year":
@@ -136,6 +152,9 @@ class Modify(ABC):
                 value = default_value(now, self.context)
             else:  # an ENUM gets the error value '', not its first label
                 value = "" if self.new.type == "enum" else implicit_default(self.new)
+                if keeps_default(self.old, self.new, self.context):
+                    both = f"its old DEFAULT {self.old.default} or the implicit default"
+                    raise NotComputable(f"NULL of column '{self.new.name}' became {both}; only the source knows which")
             zero = self.literal(value)
             return Conversion(
                 expression=written("coalesce({}, {})", found.expression, zero),

@@ -130,3 +130,18 @@ def test_values_that_the_vendors_convert_differently_stop_the_channel(
     with pytest.raises(RplError, match="column 'v': MariaDB and MySQL convert some values") as caught:
         applied(tmp_path / "value", mysql, mariadb, f"{table}; INSERT INTO t VALUES (1, {value}); {modify}", 0)
     assert caught.value.errno == 1846 and caught.value.position
+
+
+@LONG
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_null_for_which_the_vendors_store_another_default_stops(
+    kind: str, mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
+) -> None:
+    source, target = (mysql, mariadb) if kind == "mysql" else (mariadb, mysql)
+    table = "CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT {}); INSERT INTO t VALUES (1, NULL), (2, 3);"
+    modify = "SET sql_mode=''; ALTER TABLE t MODIFY v INT NOT NULL"
+    applied(tmp_path / "zero", source, target, table.format(0) + modify, 0)
+    assert target.sql("SELECT v FROM crossed.t ORDER BY id") == [(0,), (3,)]
+    with pytest.raises(RplError, match="column 'v': MariaDB may replace NULL by the old default") as caught:
+        applied(tmp_path / "seven", source, target, table.format(7) + modify, 0)
+    assert caught.value.errno == 1846 and caught.value.position

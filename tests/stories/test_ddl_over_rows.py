@@ -356,6 +356,34 @@ def test_labels_whose_letters_may_be_lost_stop(ddl: Outcome, request: pytest.Fix
     assert outcomes(ddl, request, cases) == dict.fromkeys(cases, "stopped")
 
 
+# NULL in a column that becomes NOT NULL: MariaDB stores the old default if it changes the table in place, else a zero
+REQUIRED = {
+    "an old default": ("INT DEFAULT 7", "INT NOT NULL DEFAULT 6", "stopped"),
+    "another type of number": ("INT DEFAULT 7", "BIGINT NOT NULL", "equal"),
+    "a decimal": ("INT DEFAULT 7", "DECIMAL(9,2) NOT NULL", "equal"),
+    "a date": ("DATETIME DEFAULT '2000-01-01'", "DATETIME NOT NULL", "stopped"),
+    "a longer text": ("VARCHAR(5) DEFAULT 'a'", "VARCHAR(7) NOT NULL", "stopped"),
+    "a label": ("ENUM('x','y') DEFAULT 'y'", "ENUM('x','y','z') NOT NULL", "stopped"),
+    "no old default": ("INT", "INT NOT NULL DEFAULT 6", "equal"),
+    "zero as the old default": ("INT DEFAULT 0", "INT NOT NULL DEFAULT 6", "equal"),
+}
+
+
+@LONG
+@VENDORS
+@KINDS
+def test_null_that_becomes_a_default_is_the_sources_or_stops(
+    ddl: Outcome, vendor: str, request: pytest.FixtureRequest
+) -> None:
+    cases = {
+        name: f"CREATE TABLE t (id INT PRIMARY KEY, v {old});INSERT INTO t VALUES (1, NULL), (2, DEFAULT);"
+        f"SET SESSION sql_mode=''\0ALTER TABLE t MODIFY v {new}"
+        for name, (old, new, _) in REQUIRED.items()
+    }
+    expected = {name: outcome if vendor == "mariadb" else "equal" for name, (_, _, outcome) in REQUIRED.items()}
+    assert outcomes(ddl, request, cases) == expected
+
+
 TOO_LARGE = (
     "TINYINT DEFAULT (300)", "INT UNSIGNED DEFAULT (-1)", "DECIMAL(3,1) DEFAULT (1000)", "DOUBLE UNSIGNED DEFAULT (-1)",
     "VARCHAR(2) DEFAULT ('a   ')", "VARBINARY(1) DEFAULT ('ab')", "BINARY(1) DEFAULT (X'6162')", "BIT(3) DEFAULT (9)",

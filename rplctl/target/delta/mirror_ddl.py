@@ -110,6 +110,8 @@ class MirrorDdl:
                 raise _refused(f"column '{column.name}' of {old.qualified_name}: {before.type} to {column.type}")
             if column.auto_increment and not before.auto_increment:
                 self._refuse_numbered(column, before, old, context)
+            elif before.nullable and not column.nullable:
+                self._refuse_null(column, before, old, context)
             return None if same else pa.array([None])
         try:
             value = default_value(column, context)
@@ -126,6 +128,13 @@ class MirrorDdl:
             values = rows[before.name]
             if (nulls and values.null_count) or (zeros and pc.any(pc.equal(values, 0)).as_py()):
                 raise _refused(f"existing rows get numbers that only the source knows (column '{column.name}')")
+
+    def _refuse_null(self, column: Column, before: Column, old: TableModel, context: DdlContext) -> None:
+        """Raise TargetError if a column with a NULL becomes NOT NULL, because the source replaced the NULL."""
+        if context.is_strict and column.type != "timestamp":
+            return  # the source has no NULL in the column
+        if any(rows[before.name].null_count for rows in self._rows(old) or []):
+            raise _refused(f"NULL in column '{column.name}' of {old.qualified_name}, which becomes NOT NULL")
 
     def _pending(self, folder: str, model: TableModel, rows: list[pa.Table] | MirrorFiles | None) -> PendingTable:
         columns = columns_of(row_schema(model))

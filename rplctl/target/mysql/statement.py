@@ -26,6 +26,7 @@ from rplctl.schema.model import Column, TableModel
 from rplctl.schema.parse import parse_ddl
 from rplctl.schema.statement import AddColumn, AlterTable, ChangeColumn, TableName
 from rplctl.sql_text import Sql, SqlBytes, backticked, proven_statement, statement_of_source, written
+from rplctl.target.conversion import keeps_default
 from rplctl.target.ddl_parts import clustered_key
 from rplctl.target.mysql.between_vendors import converts_alike
 from rplctl.target.mysql.collations import near_collation
@@ -181,9 +182,22 @@ def refuse_inexact(
                 held = written("{} WHERE {} IS NOT NULL LIMIT 1", rows, backticked(name))
                 if not converts_alike(old, column, is_strict=context.is_strict) and ask(held):
                     why = f"MariaDB and MySQL convert some values of {old.type} to {column.type} differently"
+        if others and not why and isinstance(operation, ChangeColumn) and _null_may_differ(model, operation, context):
+            if ask(written("{} WHERE {} IS NULL LIMIT 1", rows, backticked(operation.name))):
+                why = "MariaDB may replace NULL by the old default of the column, MySQL does not"
         if why:
             message = f"ALTER TABLE {database}.{table}, column '{operation.column.name}': {why}"
             raise TargetError(message, errno=er.ALTER_OPERATION_NOT_SUPPORTED_REASON, hint=BY_HAND)
+
+
+def _null_may_differ(model: TableModel, operation: ChangeColumn, context: DdlContext) -> bool:
+    """True if MariaDB may store another value than MySQL for a NULL in a column that becomes NOT NULL."""
+    if operation.column.nullable or context.is_strict:
+        return False
+    old = model.find(operation.name)
+    return (
+        old is not None and old.nullable and keeps_default(old, operation.column, replace(context, server_version=""))
+    )
 
 
 def _altered(query: Query, context: DdlContext) -> Iterator[tuple[TableName, AddColumn | ChangeColumn]]:

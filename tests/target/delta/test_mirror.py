@@ -56,8 +56,8 @@ class Mirror:
     def change(self, kind: ChangeKind, before: RowSet | None, after: RowSet | None) -> None:
         self.target.apply_change(RowChange(kind=kind, before=before, after=after), self.model)
 
-    def ddl(self, text: str) -> None:
-        plan = plan_ddl(text, "d", DdlContext(), self.catalog)
+    def ddl(self, text: str, sql_mode: int = DdlContext.sql_mode) -> None:
+        plan = plan_ddl(text, "d", DdlContext(sql_mode=sql_mode), self.catalog)
         self.target.begin(foreign_keys=True)
         try:
             self.target.execute_ddl(plan, self.catalog)
@@ -149,6 +149,17 @@ def test_rows_that_the_source_numbers_stop_the_mirror(mirror: Mirror, values: tu
     mirror.batch(deletes=[(0, "a", "1.50", values[0])])
     mirror.ddl("ALTER TABLE t MODIFY k INT NOT NULL AUTO_INCREMENT, ADD UNIQUE (k)")
     assert [row[-1] for row in mirror.rows()] == [5]
+
+
+def test_null_in_a_column_that_becomes_required_stops_the_mirror(mirror: Mirror) -> None:
+    """The source without strict mode replaces it by a default."""
+    mirror.batch(inserts=[(1, "a", None), (2, "b", "1.50")])
+    with pytest.raises(TargetError, match="NULL in column 'n'") as caught:
+        mirror.ddl("ALTER TABLE t MODIFY n DECIMAL(9,2) NOT NULL", sql_mode=0)
+    assert caught.value.errno == 1846
+    mirror.batch(deletes=[(1, "a", None)])
+    mirror.ddl("ALTER TABLE t MODIFY n DECIMAL(9,2) NOT NULL", sql_mode=0)
+    assert [row[0] for row in mirror.rows()] == [2]
 
 
 def test_ddl_gives_the_table_the_columns_of_the_source(mirror: Mirror) -> None:
