@@ -22,9 +22,10 @@ from rplctl import mysql_errors as er
 from rplctl.errors import COPY_ALL, COPY_TABLE, LOSES_CHANNEL, OR_EXCLUDE, RplError
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.default_value import default_value
 from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import TableModel
+from rplctl.schema.value import NotComputable
 from rplctl.target.base import Value
 
 _INCOMPLETE = (

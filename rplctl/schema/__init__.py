@@ -29,7 +29,9 @@ affected           the objects of a server that a statement changes
 
 Values that no row event contains:
 
+value              the type of a column's value, and the error if only the source knows it
 default_value      computes default values for rows that lack a column
+default_time       reads numbers and texts as dates and times of a default
 generated          finds generated columns that every target computes alike
 computed_value     computes a generated column of one row as a server does
 converted_value    converts a stored value for ALTER TABLE as a server does

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import accept_collation, charset_of, normalize, parse_data_type
-from rplctl.schema.model import Check, Column, ForeignKey, Key, KeyPart
+from rplctl.schema.model import BLOB_BYTES, TEXT_BYTES, Check, Column, ForeignKey, Key, KeyPart
 from rplctl.schema.statement import AddCheck, AddForeignKey, AddKey
 from rplctl.schema.token_stream import TokenStream
 
@@ -41,7 +42,15 @@ def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column,
         column = replace(column, nullable=False)
     if column.type == "timestamp" and not said_null and not tokens.context.explicit_defaults_for_timestamp:
         column = replace(column, nullable=False)
+    if _takes_no_default(column, tokens.context):
+        column = replace(column, default=None)
     return column, tuple(constraints)
+
+
+def _takes_no_default(column: Column, context: DdlContext) -> bool:
+    """True if the server ignored the column's literal default. MySQL does so for TEXT and BLOB without strict mode."""
+    is_mysql = bool(context.server_version) and not context.is_mariadb
+    return is_mysql and column.type in (*TEXT_BYTES, *BLOB_BYTES) and (column.default or "(")[0] != "("
 
 
 def _key(column: Column, kind: str) -> AddKey:

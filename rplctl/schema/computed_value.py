@@ -15,9 +15,9 @@ from decimal import Decimal
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.converted_value import CONVERTIBLE, converted_value, encoded, printed
-from rplctl.schema.default_value import ASCII_INTRODUCERS, NotComputable, Value
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.token_stream import TokenStream
+from rplctl.schema.value import ASCII_INTRODUCERS, NotComputable, Value
 
 _TEXTS = frozenset({"char", "varchar", *TEXT_BYTES, "enum", "set", "json"})
 _WHOLE = Column(name="", type="bigint")
@@ -64,6 +64,22 @@ def computed_value(column: Column, text: str, row: Row, context: DdlContext) -> 
     if is_text or (is_number and kind not in ("date", "datetime")) or column.type == kind == "date":
         return converted_value(found.column, column, found.value, context)
     raise NotComputable(f"{kind} as {column.type}")
+
+
+def constant(text: str, context: DdlContext) -> int | str:
+    """Return the value of an expression without columns: an integer, or a text in ASCII.
+
+    Raises NotComputable if there is no tested rule for the expression.
+    """
+    try:
+        reader = _Reader(TokenStream(text, context), {}, context)
+        found = reader.sum()
+    except RplError as error:
+        raise NotComputable(f"expression {text}: {error}") from None
+    is_known = found.column.type in ("bigint", *_TEXTS) and reader.tokens.at_end
+    if isinstance(found.value, int | str) and is_known and str(found.value).isascii():
+        return found.value
+    raise NotComputable(f"DEFAULT ({text}) is an expression")
 
 
 class _Reader:

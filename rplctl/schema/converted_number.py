@@ -11,8 +11,8 @@ import struct
 from decimal import ROUND_HALF_UP, Context, Decimal
 from math import floor, isinf
 
-from rplctl.schema.default_value import NotComputable
 from rplctl.schema.model import INTEGER_BITS, Column
+from rplctl.schema.value import NotComputable
 
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*([+-]?\d+)", re.ASCII)

@@ -11,8 +11,8 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
-from rplctl.schema.default_value import NotComputable
 from rplctl.schema.model import Column
+from rplctl.schema.value import NotComputable
 
 _SECOND = 1_000_000  # microseconds
 _LAST_TIME = ((838 * 60 + 59) * 60 + 59) * _SECOND

@@ -19,8 +19,8 @@ from rplctl.errors import BinlogFormatError
 from rplctl.event.charset import decode_text, is_single_byte, is_utf8
 from rplctl.schema import converted_number as numbers, converted_time as times
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, Value
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column
+from rplctl.schema.value import NotComputable, Value
 
 _TEXT = frozenset({"char", "varchar", *TEXT_BYTES})
 _NUMBERS = frozenset({*INTEGER_BITS, "bit", "year", "decimal", "float", "double"})
@@ -244,7 +244,7 @@ def _fit_text(old: Column, new: Column, value: Value, context: DdlContext) -> st
             text = decode_text(value, charset)
         except BinlogFormatError:
             raise NotComputable(f"bytes that are not {charset} text") from None
-        if charset in ("utf8mb3", "ascii") and not _is_in(text, charset):
+        if charset in ("utf8mb3", "ascii") and not is_in(text, charset):
             raise NotComputable(f"bytes that are not {charset} text")
     else:
         text = printed(old, value)
@@ -260,7 +260,8 @@ def _fit_text(old: Column, new: Column, value: Value, context: DdlContext) -> st
     return text.rstrip(" ") if new.type == "char" else text
 
 
-def _is_in(text: str, charset: str) -> bool:
+def is_in(text: str, charset: str) -> bool:
+    """True if the character set has all characters of the text. Raises NotComputable if this is not known."""
     return all(_has(charset, character) for character in text)
 
 

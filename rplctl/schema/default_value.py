@@ -1,55 +1,47 @@
 """Computes default values, for existing rows at ADD COLUMN, and for columns that a MINIMAL row image omits.
 
 Values have the types of `event/values.py`: int, float, str (DECIMAL, temporals, text, ENUM, SET), bytes, None. Only
-constants and CURRENT_TIMESTAMP are computed. Any other expression raises `NotComputable`, and the caller decides.
+constants, expressions of constants and CURRENT_TIMESTAMP are computed. Any other expression raises `NotComputable`, and
+the caller decides. The tests compare every literal in every type with MariaDB 10.11 and MySQL 9.7.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date as date_of, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from ipaddress import IPv6Address
 from uuid import UUID
 
-from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
+from rplctl.schema.computed_value import constant
+from rplctl.schema.context import DdlContext
+from rplctl.schema.converted_value import is_in
+from rplctl.schema.default_time import NOW, temporal_value, time_of_statement
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEMPORAL_TYPES, TEXT_BYTES, Column
 from rplctl.schema.token_stream import TokenStream
+from rplctl.schema.value import ASCII_INTRODUCERS, NotComputable, Value, is_mariadb
 
-Value = int | float | str | bytes | None
-
-_NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "CURTIME")
-_NOW_IN = {name: {kind} for kind in ("date", "time") for name in (f"CURRENT_{kind.upper()}", f"CUR{kind.upper()}")}
 _MOMENT = {
     "DATE": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
-    "TIME": re.compile(r"\d\d:\d\d:\d\d", re.ASCII),
+    "TIME": re.compile(r"(?:[01]\d|2[0-3]):\d\d:\d\d", re.ASCII),
     "TIMESTAMP": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.ASCII),
 }
 _WIDE = Context(prec=200)  # DECIMAL has up to 65 digits, but Python's default context has only 28
-_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})|(\d{4})(\d\d)(\d\d)", re.ASCII)
-_DATETIME = re.compile(
-    r"(?:(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?"
-    r"|(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d))?)",
-    re.ASCII,
-)
-_TIME = re.compile(r"(-?)(?:(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?|(\d\d)(\d\d)(\d\d))", re.ASCII)
-_ZERO_DATE = "0000-00-00"
 _MOST_AS_DIGITS = 10**14  # smaller floating-point numbers are printed without an exponent
-_LAST_SECOND = (838 * 60 + 59) * 60 + 59  # the largest TIME, in seconds
 _UUID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE)
-_OF_NUMBERS = (*INTEGER_BITS, "decimal", "float", "double")
-_OF_STRINGS = (*_OF_NUMBERS, "char", "varchar", "enum", *TEXT_BYTES)
+_OF_NUMBERS = (*INTEGER_BITS, "decimal", "float", "double", "year")
+_OF_STRINGS = (*_OF_NUMBERS, "char", "varchar", "enum", "set", "time", *TEXT_BYTES)
+_OF_LETTERS = (*_OF_NUMBERS, *TEMPORAL_TYPES, "enum", "set")  # types for which MySQL reads letters as zero
 _NOT_ASCII = frozenset({"ucs2", "utf16", "utf16le", "utf32", "swe7"})  # charsets that are not compatible with ASCII
 _BYTES_OF_A_NUMBER = 8
-_PLAIN_JSON = ("[]", "{}")  # MySQL reformats other documents
-ASCII_INTRODUCERS = frozenset({"_UTF8", "_UTF8MB3", "_UTF8MB4", "_LATIN1", "_ASCII"})
-
-
-class NotComputable(Exception):
-    """The error for a value that only the source knows. The text gives the reason."""
+_FIRST_YEAR, _LAST_YEAR, _DIGITS_OF_YEAR = 1901, 2155, 4
+_FLOAT = re.compile(r"[(\s]*[-+]?(?:\d+\.?\d*|\.\d+)e[-+]?\d+[)\s]*", re.ASCII | re.IGNORECASE)
+_LETTERS = re.compile("[A-Za-z]*")
+_NUMBER_OF_JSON = r"(?:0|-?[1-9]\d{0,8})"
+_PLAIN_JSON = re.compile(
+    rf"\[\]|\{{\}}|null|{_NUMBER_OF_JSON}|\[{_NUMBER_OF_JSON}\]", re.ASCII
+)  # MySQL reformats others
 
 
 def default_value(column: Column, context: DdlContext) -> Value:
@@ -70,7 +62,23 @@ def default_value(column: Column, context: DdlContext) -> Value:
     tokens = TokenStream(text, context)
     if tokens.accept("NULL") and tokens.at_end:
         return None if column.nullable else implicit_default(column)
-    return _constant(column, tokens, context)
+    try:
+        return _constant(column, tokens, context)
+    except _NotConstant:
+        if not _is_expression(column):
+            raise
+    found = constant(text, context)
+    if isinstance(found, str):
+        return _from_string(column, found, context)
+    return _from_number(column, Decimal(found), context)
+
+
+class _NotConstant(NotComputable):
+    """The error for a default that is not a single literal."""
+
+
+def _is_expression(column: Column) -> bool:
+    return column.default is not None and column.default.startswith("(")
 
 
 def implicit_default(column: Column) -> Value:
@@ -114,7 +122,7 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
         if has_charset and not (value.isascii() and token.value in ASCII_INTRODUCERS):
             raise NotComputable(f"DEFAULT {column.default} has a character set of its own")
         if tokens.at_end and not negative:
-            return from_text(column, value, context)
+            return _from_string(column, value, context)
     elif token.kind == "word" and token.value in _MOMENT and tokens.ahead().kind == "string":
         tokens.next()
         value = tokens.string()
@@ -130,13 +138,35 @@ def _constant(column: Column, tokens: TokenStream, context: DdlContext) -> Value
         if tokens.at_end and not negative:
             return _from_bits(column, token.value, context)
     elif token.kind == "word" and token.value in ("TRUE", "FALSE"):
-        return _from_number(column, Decimal(int(token.value == "TRUE")), context)
-    elif token.kind == "word" and token.value in _NOW:
+        if column.type == "json":
+            raise NotComputable(f"DEFAULT {column.default} of a JSON column")
+        tokens.next()
+        if tokens.at_end and not negative:
+            return _from_number(column, Decimal(int(token.value == "TRUE")), context)
+    elif token.kind == "word" and token.value in NOW:
         tokens.next()
         argument = tokens.skip_group().strip() if tokens.is_symbol("(") else ""
         if tokens.at_end and not negative and (not argument or argument.isdecimal()):
-            return _now(column, token.value, int(argument) if argument else None, context)
-    raise NotComputable(f"DEFAULT {column.default} is an expression")
+            return time_of_statement(column, token.value, int(argument) if argument else None, context)
+    raise _NotConstant(f"DEFAULT {column.default} is an expression")
+
+
+def _from_string(column: Column, text: str, context: DdlContext) -> Value:
+    """Return the column's value for a string literal or an expression that is a string.
+
+    Without strict mode, MySQL also accepts letters for a number, a time or a label, and stores zero or ''.
+    """
+    kind, is_expression = column.type, _is_expression(column)
+    is_loose = bool(context.server_version) and not context.is_mariadb and not context.is_strict
+    if is_loose and kind in (_OF_LETTERS if is_expression else ("decimal",)) and _LETTERS.fullmatch(text):
+        if kind not in ("enum", "set"):
+            return implicit_default(column)
+        if all(label.isascii() and label.casefold().strip() != text.casefold() for label in column.labels):
+            return ""
+    is_text = kind in ("char", "varchar", *TEXT_BYTES)
+    if is_expression and is_text and not is_in(text, column.charset or "utf8mb4"):
+        raise _too_large(column)
+    return from_text(column, text, context)
 
 
 def _from_moment(column: Column, kind: str, text: str, context: DdlContext) -> Value:
@@ -145,11 +175,15 @@ def _from_moment(column: Column, kind: str, text: str, context: DdlContext) -> V
     Raises NotComputable if the text has a fraction or another format than that of the servers.
     """
     is_plain = _MOMENT[kind].fullmatch(text) is not None
-    if is_plain and column.type in ("decimal", "double", *INTEGER_BITS):
+    if is_plain and column.type in ("decimal", "double", "float", *INTEGER_BITS):
         return _from_number(column, Decimal(re.sub(r"\D", "", text)), context)
     if is_plain and column.type == "date" and kind == "TIMESTAMP":
         text = text[:10]
-    if not is_plain or (kind == "TIME" and column.type in ("date", "datetime", "timestamp")):
+    if is_plain and kind == "TIME" and column.type in ("date", "datetime", "timestamp"):
+        if (now := context.now(in_utc=False)) is None:
+            raise NotComputable(f"DEFAULT {column.default} depends on time zone {context.zone_text}")
+        text = f"{now.date()} {text}"
+    if not is_plain or column.type == "bit":
         raise NotComputable(f"DEFAULT {column.default} of a {column.type} column")
     return from_text(column, text, context)
 
@@ -169,24 +203,13 @@ def _from_bits(column: Column, text: str, context: DdlContext) -> Value:
         return _integer(column, number)
     is_number = column.type in _OF_NUMBERS
     if is_number and text[:2] in ("X'", "x'"):
-        is_number = not _is_mariadb(context, f"DEFAULT {text}")
+        is_number = not is_mariadb(context, f"DEFAULT {text}")
     if is_number and len(raw) <= _BYTES_OF_A_NUMBER:
         return _from_number(column, Decimal(number), context)
     is_string = not is_number and column.type in _OF_STRINGS and column.charset not in _NOT_ASCII
     if not is_string or not raw.isascii():
         raise NotComputable(f"DEFAULT {text} for type {column.type}")
     return from_text(column, raw.decode(), context)
-
-
-def _is_mariadb(context: DdlContext, what: str) -> bool:
-    """True if the server of the context is MariaDB, False if it is MySQL.
-
-    Raises NotComputable if the server is unknown. `what`: the words for an expression that MariaDB and MySQL compute
-    differently, for the error's text.
-    """
-    if not context.server_version:
-        raise NotComputable(f"{what} has another value in MariaDB than in MySQL")
-    return context.is_mariadb
 
 
 def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
@@ -202,23 +225,53 @@ def _from_number(column: Column, number: Decimal, context: DdlContext) -> Value:
     if kind in ("float", "double"):
         return _float(column, number)
     if kind == "year":
-        if number != (year := int(number)):
-            raise NotComputable(f"DEFAULT {column.default} of a year is rounded or truncated")
-        if year in range(1, 100):
-            year += 1900 if year >= 70 else 2000
-        return year % 100 if column.length == 2 else year
+        return _year(column, number)
     if kind in ("enum", "set"):
-        raise NotComputable(f"DEFAULT {number} of a {kind} column is an index")
+        return _numbered_label(column, number, context)
     if kind in TEMPORAL_TYPES and not number:
         return implicit_default(column)
-    is_float = "e" in (column.default or "").casefold()
-    if kind in TEMPORAL_TYPES and not is_float:
-        return _temporal(column, f"{number:f}", context)
-    if is_float:
-        if kind in TEMPORAL_TYPES or number != number.to_integral_value() or abs(number) >= _MOST_AS_DIGITS:
-            raise NotComputable(f"DEFAULT {column.default} of a {kind} column is a floating-point number")
-        return from_text(column, f"{int(number)}", context)
-    return from_text(column, f"{number:f}", context)
+    is_float = _FLOAT.fullmatch(column.default or "") is not None
+    is_whole = number == number.to_integral_value() and abs(number) < _MOST_AS_DIGITS
+    if kind in ("date", "datetime", "timestamp") and not is_float and _is_refused_date(number, context):
+        return implicit_default(column)
+    if kind == "time" or (kind in TEMPORAL_TYPES and not is_float):
+        return temporal_value(column, f"{number:f}", context)
+    if is_float and (kind in TEMPORAL_TYPES or not is_whole):
+        raise NotComputable(f"DEFAULT {column.default} of a {kind} column is a floating-point number")
+    return from_text(column, f"{int(number)}" if is_float else f"{number:f}", context)
+
+
+def _is_refused_date(number: Decimal, context: DdlContext) -> bool:
+    """True if the number cannot be a date, and MySQL stored the zero date for it, because it was not strict."""
+    is_loose = bool(context.server_version) and not context.is_mariadb and not context.is_strict
+    return is_loose and number == number.to_integral_value() and 1 <= number <= 100
+
+
+def _year(column: Column, number: Decimal) -> int:
+    year = int(_rounded(number, 0))
+    if year in range(1, 100):
+        year += 1900 if year >= 70 else 2000
+    if number and not _FIRST_YEAR <= year <= _LAST_YEAR:
+        raise _too_large(column)
+    return year % 100 if column.length == 2 else year
+
+
+def _numbered_label(column: Column, number: Decimal, context: DdlContext) -> str:
+    """Return the labels of an ENUM or SET column for a number.
+
+    The number is an index or bits. But MySQL reads a literal without parentheses as a string.
+    """
+    index = int(number)
+    if not _is_expression(column) and not is_mariadb(context, f"DEFAULT {column.default}"):
+        if not (column.default or "").isdecimal():
+            raise NotComputable(f"DEFAULT {column.default} of a {column.type} column")
+        return str(from_text(column, str(index), context))
+    most = len(column.labels) if column.type == "enum" else (1 << len(column.labels)) - 1
+    if number != index or not 1 <= index <= most or "" in column.labels:
+        raise NotComputable(f"DEFAULT {column.default} of a {column.type} column is an index")
+    if column.type == "enum":
+        return column.labels[index - 1]
+    return ",".join(label for bit, label in enumerate(column.labels) if index >> bit & 1)
 
 
 def _integer(column: Column, number: int) -> int:
@@ -248,8 +301,11 @@ def _too_large(column: Column) -> NotComputable:
 def _float(column: Column, number: Decimal) -> float:
     if column.unsigned and number < 0:
         raise _too_large(column)
-    if column.scale is not None and number != _rounded(number, column.scale):
-        raise NotComputable(f"DEFAULT {column.default} has more digits than {column.type.upper()} keeps")
+    if column.scale is not None:
+        if number != _rounded(number, column.scale):
+            raise NotComputable(f"DEFAULT {column.default} has more digits than {column.type.upper()} keeps")
+        if abs(number) >= Decimal(10) ** ((column.length or 0) - column.scale):
+            raise _too_large(column)
     value = float(number)
     if column.type == "double":
         return value
@@ -285,8 +341,8 @@ def from_text(column: Column, text: str, context: DdlContext) -> Value:
         chosen = {_label(column, label) for label in text.split(",")} if text else set()
         return ",".join(label for label in column.labels if label in chosen)
     if kind in TEMPORAL_TYPES:
-        return _temporal(column, text, context)
-    if kind == "year" and text == "0":
+        return temporal_value(column, text, context)
+    if kind == "year" and text and not text.strip("0") and len(text) != _DIGITS_OF_YEAR:
         return 0 if column.length == 2 else 2000
     if kind in INTEGER_BITS or kind in ("decimal", "float", "double", "year"):
         try:
@@ -297,7 +353,9 @@ def from_text(column: Column, text: str, context: DdlContext) -> Value:
         return str(UUID(text))
     if kind == "inet6":
         return _ipv6(text)
-    if kind == "inet4" or (kind == "json" and text in _PLAIN_JSON):
+    if kind == "bit" and text.isascii():
+        return _integer(column, int.from_bytes(text.encode(), "big"))
+    if kind == "inet4" or (kind == "json" and _PLAIN_JSON.fullmatch(text)):
         return text
     raise NotComputable(f"DEFAULT '{text}' for type {kind}")
 
@@ -312,106 +370,17 @@ def _ipv6(text: str) -> str:
 
 
 def _label(column: Column, text: str) -> str:
-    for label in column.labels:
-        if label == text:
-            return label
-    for label in column.labels:
-        if label.casefold() == text.casefold():
-            return label
+    """Return the label that equals the text in the column's collation. Raises NotComputable if there is none, or if
+    this is not known because of letters outside ASCII.
+    """
+    is_binary = column.charset == "binary"
+    if column.type == "enum" and not is_binary and text not in column.labels:
+        text = text.rstrip(" ")
+    if text in column.labels:
+        return text
+    folds = not is_binary and not (column.collation or "").endswith(("_bin", "_cs"))
+    if folds and text.isascii() and all(label.isascii() for label in column.labels):
+        for label in column.labels:
+            if label.casefold() == text.casefold():
+                return label
     raise NotComputable(f"DEFAULT '{text}' is not a label of '{column.name}'")
-
-
-def _temporal(column: Column, text: str, context: DdlContext) -> str:
-    """Return the date or time in this text in the format of the column. The text is parsed as the servers do.
-
-    A month or an hour may have one digit, and the digits may have no separators. Raises NotComputable for other texts.
-    """
-    if column.type == "date" and (match := _DATE.fullmatch(text)):
-        return _date(column, text, [part for part in match.groups() if part is not None])
-    if column.type == "time" and (match := _TIME.fullmatch(text)):
-        return _time(column, text, match, context)
-    if column.type in ("datetime", "timestamp") and (match := _DATETIME.fullmatch(text)):
-        year, month, day, *clock = match.groups()[:6] if match[1] else match.groups()[7:]
-        date, wanted = _date(column, text, [year, month, day]), column.fraction_digits
-        hour, minute, second = (int(part or 0) for part in clock)
-        shown = f"{date} {hour:02}:{minute:02}:{second:02}"
-        try:
-            moment = datetime.fromisoformat(shown)
-        except ValueError:  # the zero date, or a date that only sql_mode allows
-            is_refused = column.type == "timestamp" and shown != f"{_ZERO_DATE} 00:00:00"
-            if is_refused or int(match[7] or 0) or hour > 23 or minute > 59 or second > 59:
-                raise NotComputable(f"DEFAULT '{text}' for type {column.type}") from None
-            return shown + _digits(0, wanted)
-        offset = context.utc_offset() if column.type == "timestamp" else timedelta()
-        if offset is None:
-            raise NotComputable(f"DEFAULT '{text}' depends on time zone {context.zone_text}")
-        try:
-            moment += timedelta(microseconds=_microseconds(column, match[7], context)) - offset
-        except OverflowError:
-            raise NotComputable(f"DEFAULT '{text}' is later than the latest {column.type.upper()}") from None
-        return f"{moment.replace(microsecond=0)}{_digits(moment.microsecond, wanted)}"
-    raise NotComputable(f"DEFAULT '{text}' for type {column.type}")
-
-
-def _date(column: Column, text: str, parts: Sequence[str]) -> str:
-    year, month, day = map(int, parts)
-    date = f"{year:04}-{month:02}-{day:02}"
-    if text != date and not text.startswith((f"{date} ", f"{date}T")):  # a complete date is kept, even an invalid one
-        with suppress(ValueError):
-            return str(date_of(year, month, day))
-        raise NotComputable(f"DEFAULT '{text}' of a {column.type} column is not a date")
-    return date
-
-
-def _time(column: Column, text: str, match: re.Match[str], context: DdlContext) -> str:
-    hour, minute, second = (int(part or 0) for part in (match.groups()[1:4] if match[2] else match.groups()[5:8]))
-    more, microseconds = divmod(_microseconds(column, match[5], context), 1_000_000)
-    seconds = (hour * 60 + minute) * 60 + second + more
-    if minute > 59 or second > 59 or seconds > _LAST_SECOND:
-        raise NotComputable(f"DEFAULT '{text}' is not a time")
-    sign = match[1] if seconds or microseconds else ""
-    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return f"{sign}{clock}{_digits(microseconds, column.fraction_digits)}"
-
-
-def _microseconds(column: Column, digits: str | None, context: DdlContext) -> int:
-    """Return the fraction of a second in microseconds, as the column stores it. `digits`: the digits of the fraction.
-
-    Surplus digits are truncated or rounded half up, depending on the server and its sql_mode.
-    """
-    written, wanted = digits or "", column.fraction_digits
-    kept = int(written[:wanted].ljust(wanted, "0") or "0")
-    if written[wanted:].strip("0"):
-        is_mariadb = _is_mariadb(context, f"the fraction of DEFAULT '{column.default}'")
-        rounds = (
-            context.sql_mode & TIME_ROUND_FRACTIONAL
-            if is_mariadb
-            else (not context.sql_mode & TIME_TRUNCATE_FRACTIONAL)
-        )
-        kept += bool(rounds and written[wanted] >= "5")
-    return int(kept * 10 ** (6 - wanted))
-
-
-def _digits(microseconds: int, wanted: int) -> str:
-    return f".{microseconds:06}"[: wanted + 1] if wanted else ""
-
-
-def _now(column: Column, function: str, digits: int | None, context: DdlContext) -> str:
-    """Return the time of the statement as the value of a column, for a function such as NOW(6).
-
-    `digits`: the fraction digits that the function names, or None. In the case of None, MariaDB fills all fraction
-    digits of the column, and MySQL fills none. Raises NotComputable if the time zone is unknown or if the value must be
-    rounded.
-    """
-    moment = context.now(in_utc=column.type == "timestamp")
-    if moment is None:
-        raise NotComputable(f"CURRENT_TIMESTAMP depends on time zone {context.zone_text}")
-    wanted, is_instant = column.fraction_digits, column.type in ("datetime", "timestamp")
-    if digits is None:
-        digits = wanted if context.is_mariadb and is_instant else 0
-    rounds = digits > wanted and not (context.is_mariadb and is_instant)
-    if column.type not in _NOW_IN.get(function, TEMPORAL_TYPES) or rounds:
-        raise NotComputable(f"DEFAULT {column.default} for type {column.type}")
-    forms = {"date": "%Y-%m-%d", "time": "%H:%M:%S"}
-    shown = moment.strftime(forms.get(column.type, "%Y-%m-%d %H:%M:%S"))
-    return shown + (f".{f'{moment.microsecond:06d}'[:digits]:0<{wanted}}"[: wanted + 1] if wanted else "")

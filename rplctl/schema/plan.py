@@ -17,10 +17,10 @@ from rplctl.schema.alter import Altered, alter, follow_renamed_columns, renamed_
 from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlContext
 from rplctl.schema.converted_value import stored_labels
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.naming import choose_index_names, keep_index_names
 from rplctl.schema.parse import parse_create_table, parse_ddl
+from rplctl.schema.value import Value
 
 K = TypeVar("K")
 V = TypeVar("V")

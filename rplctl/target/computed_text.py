@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import ASCII_INTRODUCERS
 from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.token_stream import TokenStream
+from rplctl.schema.value import ASCII_INTRODUCERS
 from rplctl.sql_text import NOTHING, Grammar, Sql, joined, matched, written
 from rplctl.target.conversion import ASCII_CHARSETS, UTF8_CHARSETS
 from rplctl.target.ddl_parts import text_literal

@@ -42,8 +42,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
-from rplctl.schema.default_value import NotComputable, Value, default_value, implicit_default
+from rplctl.schema.default_value import default_value, implicit_default
 from rplctl.schema.model import BINARY_TYPES, BLOB_BYTES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
+from rplctl.schema.value import NotComputable, Value
 from rplctl.sql_text import NOTHING, Sql, joined, written
 
 ASCII_CHARSETS = frozenset("ascii latin1 latin2 latin5 latin7 utf8mb3 utf8mb4 cp1250 cp1251 cp1256 cp1257 cp850 cp852 "

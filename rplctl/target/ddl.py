@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, Value, default_value
+from rplctl.schema.default_value import default_value
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import (
     AlterStep,
@@ -26,6 +26,7 @@ from rplctl.schema.plan import (
     Step,
 )
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
+from rplctl.schema.value import NotComputable, Value
 from rplctl.sql_text import NULL, Sql, joined, number, written
 from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew, operands
 from rplctl.target.computed_text import TextFunctions

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.context import NO_AUTO_VALUE_ON_ZERO, DdlContext
-from rplctl.schema.default_value import NotComputable, Value, default_value
+from rplctl.schema.default_value import default_value
 from rplctl.schema.generated import integer_expressions
 from rplctl.schema.lexer import WAY_OUT_OF_ALTER
 from rplctl.schema.model import INTEGER_BITS, MERGE_ENGINES, Column, ForeignKey, Key, TableModel, below_merge
 from rplctl.schema.naming import keep_index_names
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DropStep, MoveRowsStep, RenameStep, Step, TruncateStep
 from rplctl.schema.structure import is_compared_by_collation
+from rplctl.schema.value import NotComputable, Value
 from rplctl.sql_text import NOTHING, Grammar, Sql, double_quoted, joined, matched, standard_literal, word, written
 
 _ACTIONS = {"CASCADE": written("CASCADE"), "SET NULL": written("SET NULL")}

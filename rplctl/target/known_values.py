@@ -17,10 +17,10 @@ from rplctl.errors import TargetError
 from rplctl.schema.computed_value import Operand, computed_value
 from rplctl.schema.context import DdlContext
 from rplctl.schema.converted_value import CONVERTIBLE, converted_value
-from rplctl.schema.default_value import NotComputable, Value
 from rplctl.schema.generated import names_in
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.plan import AlterStep, KnownRows
+from rplctl.schema.value import NotComputable, Value
 from rplctl.sql_text import NULL, Sql, joined, written
 from rplctl.target.ddl_parts import FilledColumn, quote
 

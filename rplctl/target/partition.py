@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 from rplctl import mysql_errors as er
 from rplctl.errors import BY_HAND, RplError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, Value, from_text
+from rplctl.schema.default_value import from_text
 from rplctl.schema.model import INTEGER_BITS, Column, Partition, Partitioning, TableModel
 from rplctl.schema.token_stream import TokenStream
+from rplctl.schema.value import NotComputable, Value
 from rplctl.sql_text import NOTHING, NULL, Grammar, Sql, joined, matched, written
 from rplctl.target.ddl_parts import quote
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from rplctl.schema.column_definition import parse_column
 from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import normalize
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, INTEGER_BITS, Column
 from rplctl.schema.token_stream import TokenStream
+from rplctl.schema.value import Value
 from tests.kit import ddl_pairs as pairs
 
 NUMBERS = [*pairs.WHOLE, *pairs.BROKEN]

@@ -19,8 +19,8 @@ from rplctl.schema.context import (
     DdlContext,
 )
 from rplctl.schema.converted_value import converted_value, stored_labels
-from rplctl.schema.default_value import NotComputable, Value
 from rplctl.schema.model import TEMPORAL_TYPES, Column
+from rplctl.schema.value import NotComputable, Value
 from tests.kit.edge_values import NEW, OLD, column_of, shown, value_of
 from tests.kit.servers import MariadbServer, MysqlServer
 

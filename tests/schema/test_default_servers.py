@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from decimal import Decimal
 
+import pymysql
 import pytest
 
 from rplctl.schema.column_definition import parse_column
 from rplctl.schema.context import STRICT_TRANS_TABLES, TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
 from rplctl.schema.data_type import normalize
-from rplctl.schema.default_value import NotComputable, Value, default_value
-from rplctl.schema.model import Column
+from rplctl.schema.default_value import default_value
+from rplctl.schema.model import INTEGER_BITS, Column
+from rplctl.schema.structure import resolve_column
 from rplctl.schema.token_stream import TokenStream
+from rplctl.schema.value import NotComputable, Value
 from tests.kit.servers import MariadbServer, MysqlServer
 
 TIMES = """TIME DEFAULT '10:11'; TIME DEFAULT '1:2:3'; TIME DEFAULT '-1:02'; TIME DEFAULT 101112; TIME DEFAULT '101112'
@@ -41,6 +45,73 @@ INET6 DEFAULT '2001:DB8::1'; INET6 DEFAULT '2001:db8:0:0:0:0:0:1'; INET6 DEFAULT
 INET6 DEFAULT 'FE80::'; JSON DEFAULT '[]'; JSON NOT NULL"""
 MYSQL = "JSON NOT NULL; JSON DEFAULT ('[]'); JSON NOT NULL DEFAULT ('{}')"
 MODES = {"": 0, "TIME_ROUND_FRACTIONAL": TIME_ROUND_FRACTIONAL, "TIME_TRUNCATE_FRACTIONAL": TIME_TRUNCATE_FRACTIONAL}
+TYPES = """TINYINT; INT UNSIGNED; BIGINT; YEAR; BIT(1); BIT(33); DECIMAL(5,2); DECIMAL(20,4) UNSIGNED; FLOAT; DOUBLE
+DOUBLE(9,3); FLOAT(7,2); CHAR(5); VARCHAR(30); VARCHAR(30) CHARACTER SET ascii; VARCHAR(30) CHARACTER SET latin1
+TEXT; BINARY(4); VARBINARY(30); BLOB; DATE; TIME; TIME(3); DATETIME; DATETIME(2); TIMESTAMP NULL; JSON
+ENUM('a','b','c'); ENUM('2','1','x'); SET('2','1','x'); ENUM('a','b') CHARACTER SET binary; ENUM('','x','ä')
+ENUM('a','b') COLLATE utf8mb4_bin"""
+ALL = """0|1|-1|7|007|100|5959|10000|8385959|8385960|1.5|-2.50|.5|-0.5|2.5|1e2|1e0|''|'a'|'B'|'12'|'-1'|'1.5'|'1e1'|'a '
+'Ä'|'007'|'5960'|'101112.6'|'839:00:00'|X'31'|0x31|b'101'|TRUE|'2024-1-5'|20240105|DATE'2024-01-05'|'10:11'|'23:59:59.9'
+TIME'10:11:12'|'2024-01-05 10:11:12.6'|'2024-01-05 23:59:59.9'|TIMESTAMP'2024-01-05 10:11:12'|'a,b'|'[]'|'[1]'|'null'
+'00'|'0000'|'abc'|99999999999|(1+1)|(2*3-4)|(1-3)|(CONCAT('a','b'))|(CONCAT('1','2'))|(UPPER('x'))|(LENGTH('abc'))|('x')|(4)"""
+
+
+@pytest.mark.long("MariaDB without strict mode stays; MySQL without it has most rules.", keeps=r"mariadb-$|mysql-$")
+@pytest.mark.parametrize("mode", ["", "STRICT_TRANS_TABLES"])
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+def test_every_literal_in_every_type_is_the_servers_or_not_computed(
+    request: pytest.FixtureRequest, vendor: str, mode: str
+) -> None:
+    """A server refuses many of them. MySQL without strict mode accepts any expression, and stores zero for most."""
+    server: MariadbServer | MysqlServer = request.getfixturevalue(vendor)
+    server.sql("DROP DATABASE IF EXISTS every; CREATE DATABASE every CHARACTER SET utf8mb4")
+    context = DdlContext(sql_mode=STRICT_TRANS_TABLES if mode else 0, server_version=server.version,
+                         time_zone="+02:00", timestamp=1700000000, microseconds=250000)  # fmt: skip
+    literals = [text for line in ALL.splitlines() for text in line.split("|")]
+    literals += [f"({text})" for text in literals if text[0] != "("] if vendor == "mysql" else []
+    computed, wrong = 0, []
+    with closing(server.connect("every")) as connection, connection.cursor() as cursor:
+        cursor.execute(f"SET NAMES utf8mb4, sql_mode='{mode}', timestamp=1700000000.25")
+        for kind in (text.strip() for line in TYPES.splitlines() for text in line.split(";")):
+            for literal in literals:
+                definition = f"{kind} DEFAULT {literal}"
+                cursor.execute("CREATE TEMPORARY TABLE t (id INT) ENGINE=MyISAM")
+                cursor.execute("INSERT INTO t VALUES (1)")
+                cursor.execute("SET time_zone='+02:00'")
+                try:
+                    cursor.execute(f"ALTER TABLE t ADD c {definition}")
+                except pymysql.Error:
+                    continue
+                finally:
+                    shown = stored(cursor, kind)
+                    cursor.execute("DROP TEMPORARY TABLE t")
+                parsed = normalize(parse_column(TokenStream(definition, context), "every", "c")[0])
+                column = resolve_column(parsed, "utf8mb4", None)
+                try:
+                    value = default_value(column, context)
+                except NotComputable:
+                    continue
+                computed += 1
+                if (value is None) != (shown is None) or (shown is not None and not same(column, value, shown)):
+                    wrong.append((definition, value, shown))
+    assert wrong == [], wrong
+    assert computed > 600, computed
+
+
+def stored(cursor: pymysql.cursors.Cursor, kind: str) -> bytes | None:
+    """The value of the column as text, or None if it is NULL or was refused."""
+    cursor.execute("SET time_zone='+00:00'")
+    what = (
+        "CAST(c + 0 AS CHAR)"
+        if kind.startswith("BIT")
+        else f"CAST(c AS {'BINARY' if re.search('BLOB|BINARY', kind) else 'CHAR'})"
+    )
+    try:
+        cursor.execute(f"SELECT HEX({what}) FROM t")
+    except pymysql.Error:
+        return None
+    ((shown,),) = cursor.fetchall()
+    return None if shown is None else bytes.fromhex(shown)
 
 
 @pytest.mark.long(
@@ -74,6 +145,8 @@ def test_a_value_that_is_computed_is_the_servers(request: pytest.FixtureRequest,
 
 
 def same(column: Column, value: Value, shown: bytes) -> bool:
-    if column.type in ("int", "bigint", "decimal", "double", "year"):
+    if column.type in (*INTEGER_BITS, "decimal", "double", "year", "bit"):
         return Decimal(str(value)) == Decimal(shown.decode())
+    if column.type == "float":  # which the server prints with six digits
+        return isinstance(value, float) and f"{value:.6g}" == f"{float(shown):.6g}"
     return (value if isinstance(value, bytes) else str(value).encode()) == shown

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from rplctl import mysql_errors as er
 from rplctl.errors import OR_EXCLUDE, TargetError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import NotComputable, default_value
+from rplctl.schema.default_value import default_value
 from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column, TableModel
 from rplctl.schema.plan import AddKeysStep, AlterStep, CreateStep, DdlPlan, DropStep, RenameStep, Step, TruncateStep
+from rplctl.schema.value import NotComputable
 from rplctl.target.conversion import integer_range
 from rplctl.target.ddl_parts import numbered_by_source, steps_here
 from rplctl.target.delta.columns import arrow_type, row_schema

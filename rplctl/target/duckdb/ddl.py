@@ -21,10 +21,10 @@ from rplctl import mysql_errors as er
 from rplctl.errors import EXCLUDE, OTHER_KIND, TargetError, another_way
 from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, Column, Key, TableModel
 from rplctl.schema.naming import fold, index_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
+from rplctl.schema.value import Value
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.computed_text import TextFunctions

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from datetime import date
 
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, TableModel
+from rplctl.schema.value import Value
 from rplctl.sql_text import NOTHING, NULL, Sql, number, word, written
 from rplctl.target.ddl_parts import quote, text_literal
 from rplctl.target.dialect import OWN_SCHEMA

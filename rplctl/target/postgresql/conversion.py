@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, Column
+from rplctl.schema.value import Value
 from rplctl.sql_text import NOTHING, Sql, written
 from rplctl.target.conversion import (
     ASCII_CHARSETS,

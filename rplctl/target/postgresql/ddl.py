@@ -19,9 +19,9 @@ from typing import Final
 
 from rplctl.schema import plan as steps
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
+from rplctl.schema.value import Value
 from rplctl.sql_text import NOTHING, NULL, Sql, written
 from rplctl.target.computed_columns import Arithmetic
 from rplctl.target.computed_text import TextFunctions

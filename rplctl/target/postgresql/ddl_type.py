@@ -25,9 +25,9 @@ from datetime import datetime
 
 from rplctl import mysql_errors as er
 from rplctl.errors import BY_HAND, EXCLUDE, OLD_NAME, OR_EXCLUDE, OTHER_KIND, TargetError
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, Key, TableModel
 from rplctl.schema.naming import index_name
+from rplctl.schema.value import Value
 from rplctl.sql_text import NULL, Sql, number, standard_literal, written
 from rplctl.target.ddl_parts import quote
 

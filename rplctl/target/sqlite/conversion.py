@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rplctl.schema.context import DdlContext
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import TEXT_BYTES, Column
+from rplctl.schema.value import Value
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.conversion import (
     ASCII_CHARSETS,

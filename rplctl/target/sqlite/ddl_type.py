@@ -19,8 +19,8 @@ from collections.abc import Iterable
 
 from rplctl import mysql_errors as er
 from rplctl.errors import OLD_NAME, OR_EXCLUDE, TargetError
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
+from rplctl.schema.value import Value
 from rplctl.sql_text import NOTHING, NULL, Sql, hex_literal, number, word, written
 from rplctl.target import ddl_parts
 

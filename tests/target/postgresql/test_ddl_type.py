@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rplctl.errors import TargetError
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
+from rplctl.schema.value import Value
 from rplctl.target.postgresql.ddl_type import (
     LONGEST_NAME,
     MOST_COLUMNS,

@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 
 from rplctl.errors import TargetError
-from rplctl.schema.default_value import Value
 from rplctl.schema.model import Column
+from rplctl.schema.value import Value
 from rplctl.target.sqlite.ddl_type import LARGEST_INTEGER, affinity, literal, row_number, stored_value
 
 
