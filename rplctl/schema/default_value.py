@@ -64,10 +64,13 @@ def default_value(column: Column, context: DdlContext) -> Value:
         return None if column.nullable else implicit_default(column)
     try:
         return _constant(column, tokens, context)
-    except _NotConstant:
-        if not _is_expression(column):
-            raise
-    found = constant(text, context)
+    except _NotConstant as error:
+        try:
+            found = constant(text, context) if _is_expression(column) else None
+        except NotComputable:
+            found = None
+        if found is None:
+            raise error from None
     if isinstance(found, str):
         return _from_string(column, found, context)
     return _from_number(column, Decimal(found), context)

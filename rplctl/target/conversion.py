@@ -98,7 +98,7 @@ def keeps_default(old: Column, new: Column, context: DdlContext) -> bool:
     table, as it does for another type of number. MySQL always copies the table.
     """
     is_copied = old.type != new.type and {old.type, new.type} <= {*INTEGER_BITS, "decimal"}
-    if is_copied or (context.server_version and not context.is_mariadb):
+    if is_copied or old.default is None or (context.server_version and not context.is_mariadb):
         return False
     try:
         zero: Value = "" if old.type == "enum" else implicit_default(old)
@@ -163,7 +163,8 @@ class Modify(ABC):
                 why=found.why,
             )
         except NotComputable as error:
-            return Conversion(expression=found.expression, impossible=written("{} IS NULL", self.value), why=str(error))
+            doubts = either(found.impossible, written("{} IS NULL", self.value))
+            return Conversion(expression=found.expression, impossible=doubts, why=found.why or str(error))
 
     # SQL that differs between the kinds
 
