@@ -59,7 +59,7 @@ def computed_value(column: Column, text: str, row: Row, context: DdlContext) -> 
         return None
     is_number = column.type in INTEGER_BITS
     is_text = column.type in ("char", "varchar", *TEXT_BYTES)
-    if kind in _TEXTS | BINARY_TYPES and not is_text:
+    if kind in _TEXTS | BINARY_TYPES | {"bit"} and (not is_text or kind == "bit"):
         raise NotComputable(f"{kind} as {column.type}")
     if is_text or (is_number and kind not in ("date", "datetime")) or column.type == kind == "date":
         return converted_value(found.column, column, found.value, context)
@@ -156,7 +156,7 @@ class _Reader:
 
     def _operand(self) -> Operand:
         found = self.row.get(self.tokens.identifier().casefold())
-        if found is None or found.column.type not in CONVERTIBLE or found.column.type in ("timestamp", "bit"):
+        if found is None or found.column.type not in CONVERTIBLE or found.column.type == "timestamp":
             raise NotComputable("an operand of this type")
         if found.column.type == "char" and self.context.pads_char:
             raise NotComputable("a padded CHAR")
@@ -200,13 +200,15 @@ def _scale(operand: Operand) -> int:
 
 
 def _is_bytes(operand: Operand) -> bool:
-    return operand.column.type in BINARY_TYPES or operand.column.charset == "binary"
+    return operand.column.type in (*BINARY_TYPES, "bit") or operand.column.charset == "binary"
 
 
 def _text(operand: Operand) -> str | bytes:
     """Return the operand as text, or as bytes if it is binary or in a column with the charset binary."""
     if isinstance(operand.value, bytes):
         return operand.value
+    if operand.column.type == "bit":
+        return int(operand.value or 0).to_bytes(((operand.column.length or 1) + 7) // 8, "big")
     text = printed(operand.column, operand.value)
     return text.encode() if _is_bytes(operand) else text
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -42,7 +43,7 @@ from rplctl.target.ddl_parts import (
     steps_here,
     text_literal,
 )
-from rplctl.target.known_values import ValueSql, known_rows, with_known_rows
+from rplctl.target.known_values import ValueSql, known_rows, value_of_added, with_known_rows
 from rplctl.target.partition import partition_condition
 
 
@@ -204,7 +205,11 @@ class Ddl(ABC):
         if column.auto_increment:
             return self._numbered(column, step, context, original_names=original_names)
         try:
-            return self.with_value(column, default_value(column, context))
+            if column.generated is None:
+                return self.with_value(column, default_value(column, context))
+            with suppress(NotComputable):
+                return self.with_value(column, value_of_added(column, step, context))
+            raise NotComputable(f"column '{column.name}' is generated from other columns")
         except NotComputable as error:
             text, how = column.generated or column.default or "", self.arithmetic
             made = computed(

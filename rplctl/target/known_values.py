@@ -17,6 +17,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.computed_value import Operand, computed_value
 from rplctl.schema.context import DdlContext
 from rplctl.schema.converted_value import CONVERTIBLE, converted_value
+from rplctl.schema.default_value import default_value
 from rplctl.schema.generated import names_in
 from rplctl.schema.model import BINARY_TYPES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.plan import AlterStep, KnownRows
@@ -81,6 +82,21 @@ def known_rows(  # noqa: PLR0913 - one column of a statement
         except (NotComputable, ArithmeticError, ValueError):  # such as a date after the year 9999
             continue
     return KnownRows(tuple(column.name for column in olds.values()), tuple(found)) if found else None
+
+
+def value_of_added(column: Column, step: AlterStep, context: DdlContext) -> Value:
+    """Return the value of a generated column that only reads columns which the same statement adds.
+
+    Their default values are the same in all rows. Raises NotComputable if the column also reads other columns, or if
+    there is no tested rule.
+    """
+    names, row = names_in(column.generated or ""), dict[str, Operand]()
+    for new, origin in zip(step.new.columns, step.origins, strict=True):
+        if (name := new.name.casefold()) in names:
+            if origin is not None:
+                raise NotComputable(f"column '{new.name}' has a value in each row")
+            row[name] = Operand(new, default_value(new, context))
+    return computed_value(column, column.generated or "", row, context)
 
 
 def _rows(
