@@ -181,7 +181,7 @@ def _changes(old: Column, new: Column, context: DdlContext) -> bool:
             return new.type == "binary" and (old.type, old.length) != (new.type, new.length)
         case "decimal":
             return (old.scale or 0) != (new.scale or 0)
-        case "year":
+        case "year" | "bit":  # a function of texts reads all bytes of a BIT
             return old.length != new.length
         case "vector":
             return old.length != new.length and new.nullable

@@ -390,6 +390,21 @@ def test_null_that_becomes_a_default_is_the_sources_or_stops(
     assert outcomes(ddl, request, cases) == expected
 
 
+SHORTER_BIT = {
+    "read by a new column": "CREATE TABLE t (id INT PRIMARY KEY, b BIT(64));INSERT INTO t VALUES (1, 5);"
+    "ALTER TABLE t MODIFY b BIT(33), ADD g INT AS (LENGTH(b)) STORED",
+    "read by an old column": "CREATE TABLE t (id INT PRIMARY KEY, b BIT(64), g INT AS (LENGTH(b)) STORED);"
+    "INSERT INTO t (id, b) VALUES (1, 5);ALTER TABLE t MODIFY b BIT(33)",
+}
+
+
+@LONG
+@VENDORS
+@KINDS
+def test_bytes_of_a_bit_that_becomes_shorter_stop(ddl: Outcome, request: pytest.FixtureRequest) -> None:
+    assert outcomes(ddl, request, SHORTER_BIT) == dict.fromkeys(SHORTER_BIT, "stopped")
+
+
 TOO_LARGE = (
     "TINYINT DEFAULT (300)", "INT UNSIGNED DEFAULT (-1)", "DECIMAL(3,1) DEFAULT (1000)", "DOUBLE UNSIGNED DEFAULT (-1)",
     "VARCHAR(2) DEFAULT ('a   ')", "VARBINARY(1) DEFAULT ('ab')", "BINARY(1) DEFAULT (X'6162')", "BIT(3) DEFAULT (9)",
