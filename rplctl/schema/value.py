@@ -16,8 +16,8 @@ class NotComputable(Exception):
 def is_mariadb(context: DdlContext, what: str) -> bool:
     """True if the server of the context is MariaDB, False if it is MySQL.
 
-    Raises NotComputable if the server is unknown. `what`: the value in this error, which the two vendors compute
-    differently.
+    Raises NotComputable if the server is unknown. `what`: the words for an expression that MariaDB and MySQL
+    compute differently, for the error's text.
     """
     if not context.server_version:
         raise NotComputable(f"{what} has another value in MariaDB than in MySQL")
