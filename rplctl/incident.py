@@ -6,7 +6,8 @@ rplctl reports each step of an incident only once, even if the thread retries of
     on_error      called when the thread has retried for LASTS_S, and when it stops
     on_recovery   called when the thread works again, if on_error was called
 
-Invariant: the file of an incident serves only this purpose. If it is lost or damaged, the incident is reported again.
+Invariant: each incident has a file, which only prevents repeated reports. If the file is lost or damaged, the incident
+is reported again.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ any other error, the log reports that the file is out of date.
 
 Invariant: a live process updates the file's modification time every PULSE_S, even while its thread is busy. It writes
 the file after each change. So an old time does not mean that nothing happened. It means that the process is frozen or
-has ended, or that a waiting applier hangs and no longer reports its wait (design D22). `silent_since` and `was_killed`
-use this rule.
+has ended. While an applier waits, the waiting code updates the time, so an old time can also mean that this code hangs
+(design D22). `silent_since` and `was_killed` use this rule.
 """
 
 from __future__ import annotations

@@ -42,7 +42,9 @@ class LogStatus:
 
 @one_engine()
 def log_status(config: Configs, layout: str = "") -> LogStatus:
-    """Return the row for all channels. `config` is a function that returns the options of a channel.
+    """Return the row of performance_schema.log_status, one row that covers all channels.
+
+    `config`: returns the options of a channel. `layout`: a key of FORMATS, which names the row's columns.
 
     Raises RplError 1227 if this user may not read the row, and RplError 3722 if a part cannot be collected. Raises
     LockBusy 1205 if a lock is not free in time, and NotConfigured if the instance does not exist.

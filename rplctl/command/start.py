@@ -99,8 +99,8 @@ def _bring_up_in_time(
 ) -> tuple[PreparedChannel, list[Child]]:
     """Start the threads, and return when they run. Under systemd, first wait until the target is available.
 
-    At boot, the target may start later than rplctl. An applier waits for the target by itself. But if the records are
-    in the target, already the start of the threads needs the target.
+    At boot, the target may start later than rplctl. An applier waits for the target by itself. But if MasterInfo or
+    RelayLogInfo is stored in the target, the threads cannot start without the target.
     """
     may_be_early = True
     while True:

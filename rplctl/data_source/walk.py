@@ -194,7 +194,7 @@ class LogWalk:
                 yield from self._rows(data, path, scan, first, last)
 
     def _rows(self, data: ByteArray, path: str, scan: GroupScan, first: int, last: int) -> Iterator[Piece]:
-        """Yield pieces of about the partition size with row transactions.
+        """Divide the transactions that contain row events into pieces of about the partition size, and yield them.
 
         Only a transaction of more than twice this size is divided.
         """

@@ -472,7 +472,7 @@ def _moves(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]
 
 
 def _leavers_first(entries: Ints, origin: Ints) -> Ints:
-    """Order entries that move to another key so that a row leaves a key before another row takes it."""
+    """Sort changes of keys: the change that frees a key comes before the change that takes this key."""
     leaving = dict(zip(origin[entries].tolist(), entries.tolist(), strict=True))
     ordered: list[int] = []
     done: set[int] = set()

@@ -293,9 +293,9 @@ class Pull:
         return 0
 
     def _mark_position(self) -> int:
-        """Append an artificial ROTATE to the current position, so that the executed position passes dropped events.
+        """Append to the relay log an artificial ROTATE with the current position. Return the number of appended events.
 
-        Return the number of appended events.
+        The applier then moves its position past events that the receiver did not write.
         """
         self._writer.append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
         self._left_out = False

@@ -53,7 +53,7 @@ class Kept:
 
     @property
     def keeps_bytes(self) -> float:
-        """The limit for the size of all logs together, in bytes. 0 means no limit."""
+        """The total size of the source's binary logs, in bytes, above which it purges the oldest. 0 means no limit."""
         return _number(self.variables, "max_binlog_total_size") or _number(self.variables, "binlog_space_limit")
 
     @property

@@ -92,9 +92,9 @@ class BulkApplier:
 
     @property
     def _bulk_rows(self) -> int:
-        """The number of net changes from which a table's changes are loaded in bulk, or 0 if they never are.
+        """The smallest number of net changes of a table that are loaded in bulk. 0 means that none are loaded in bulk.
 
-        Some targets cannot load in bulk in a transaction that will be prepared.
+        The value is 0 in a transaction that will be prepared, if the target cannot load in bulk there.
         """
         if self._in_xa and not cast("TwoPhaseTarget", self._target).loads_prepared:
             return 0

@@ -102,7 +102,7 @@ class Committer:
     def end_group(self, done: Batch, rules: ReplicationFilter) -> None:
         """Close the group, and commit the position after its applied part `done`.
 
-        If no part was applied, only remove the stored start and end.
+        If no part was applied, only remove the group's start and end positions from the target's internal table.
         """
         self._open = (self.info.exec_position, done.source_position)
         if done.first < done.last:

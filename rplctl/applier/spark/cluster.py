@@ -109,7 +109,7 @@ class VisibilityProbe:
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """The environment of the executor in which a task runs."""
+    """The executor that runs a task: its host, its versions, and whether it sees the driver's files."""
 
     host: str
     sees_files: bool

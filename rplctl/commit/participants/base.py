@@ -5,10 +5,10 @@ position is durable, the transaction counts as committed. If a binary log is wri
 instead. At the next start, the transaction that `recover` names is committed, and other prepared transactions are
 rolled back.
 
-Invariant: only `commit` and `commit_by_xid` move the position, to the prepared log name *and* offset (the draft of
-WL#3970 kept the old name). `rollback` is for a stopped or failed transaction, and does not move the position. The
-source may also log a ROLLBACK, if the transaction changed nontransactional tables. This ROLLBACK is applied as an
-ordinary change, and the position is written after it (`commit_after`).
+Invariant: in two-phase commit, only `commit` and `commit_by_xid` move the position, to the prepared log name *and*
+offset (the draft of WL#3970 kept the old name). `rollback` is for a stopped or failed transaction, and does not move
+the position. A ROLLBACK event of the source is not two-phase: it is applied as an ordinary change, and `commit_after`
+then writes the position.
 """
 
 from __future__ import annotations

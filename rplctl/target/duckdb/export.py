@@ -49,7 +49,7 @@ class Export:
         self._thread: threading.Thread | None = None
 
     def committed(self) -> None:
-        """Request a new copy, because a commit may have changed the file."""
+        """Request a new export of the database file for its readers, because a commit may have changed the file."""
         self._due.set()
         if self._thread is None:
             self._thread = threading.Thread(target=self._copies, name="rplctl-export", daemon=True)
