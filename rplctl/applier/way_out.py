@@ -24,6 +24,10 @@ _WIDEN = (
     "To continue after you have given the target's column the same type and size, run: rplctl start"
     f"{OR_SKIP}"
 )
+_NULLABLE = (
+    "to see which columns allow NULL, run on the source: SHOW CREATE TABLE DB.TABLE\n"
+    f"To continue after you have allowed NULL in the target's column, run: rplctl start{OR_SKIP}"
+)
 _CHECKED = (
     "to continue after you have dropped the constraint, which the source's table does not have, run: rplctl start"
     f"{OR_SKIP}"
@@ -56,7 +60,7 @@ _BY_NUMBER = {
     f"{BACK_TO_EQUAL}",
     er.DUP_ENTRY: "to continue although the target already has the row, and to repair all rows that differ, run: "
     f"{BACK_TO_EQUAL}",
-    er.BAD_NULL_ERROR: _WIDEN,
+    er.BAD_NULL_ERROR: _NULLABLE,
     er.BAD_DB_ERROR: "to continue after you have created the database on the target, run: rplctl start",
     er.LOCK_WAIT_TIMEOUT: _LOCKED,
     er.LOCK_DEADLOCK: _LOCKED,

@@ -181,10 +181,10 @@ def _refuse_other_vendors(executed: str, *, by_mysql: bool) -> None:
         raise UsageError(
             f"cannot change to a {wanted} source: the applied GTIDs are {known}'s ({executed})",
             errno=er.BAD_SLAVE_AUTO_POSITION,
-            hint="to delete the applied GTIDs, position and relay logs before you run this change-master command "
-            "again, run: rplctl reset --forget-gtids --yes\n"
-            "To copy all tables from the new source after this command, which replaces all their rows in the target, "
-            "run: rplctl clone --replace --yes; rplctl start",
+            hint="to delete the applied GTIDs, position and relay logs, run: rplctl reset --forget-gtids --yes\n"
+            "Then run this change-master command again\n"
+            "Then, to copy all tables from the new source, which replaces all their rows in the target, run: "
+            "rplctl clone --replace --yes; rplctl start",
         )
 
 
