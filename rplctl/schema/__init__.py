@@ -29,7 +29,7 @@ affected           the objects of a server that a statement changes
 
 Values that no row event contains:
 
-value              the type of a column's value, and the error if only the source knows it
+value              the type of a value, and the error for an unknown value
 default_value      computes default values for rows that lack a column
 default_time       reads numbers and texts as dates and times of a default
 generated          finds generated columns that every target computes alike

@@ -51,7 +51,9 @@ def test_the_line_of_a_column() -> None:
     ("column", "value"),
     [
         (Column(name="c", type="int", default="5"), 5),
-        (Column(name="c", type="int", default="(2 + 3)"), None),
+        (Column(name="c", type="int", default="(2 + 3)"), 5),
+        (Column(name="c", type="int", default="(d + 3)"), None),
+        (Column(name="c", type="varchar", length=36, default="(uuid())"), None),
         (Column(name="c", type="int", default="NULL"), None),
         (Column(name="c", type="int", nullable=False), None),
         (Column(name="c", type="datetime", default="current_timestamp()"), None),
