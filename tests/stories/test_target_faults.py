@@ -649,7 +649,7 @@ def test_a_table_that_is_full_stops_the_applier_which_goes_on_when_it_is_not(
     through.restart()
     with pytest.raises(RplError) as caught:
         through.apply()
-    assert (caught.value.errno, "free space" in caught.value.hint) == (1114, True), caught.value.message
+    assert (caught.value.errno, "freed space" in caught.value.hint) == (1114, True), caught.value.message
     held = int(maria_target.sql(f"SELECT count(*) FROM {DATABASE}.probe")[0][0])
     assert maria_target.sql(f"SELECT sum FROM {DATABASE}.total") == [(held * (held + 1) // 2,)]
     assert 0 < held < TRANSACTIONS
