@@ -88,10 +88,7 @@ def commit_after(
         if notes is not None:
             notes.close()
     except BaseException:
-        try:
-            target.rollback()
-        except TargetError:  # the account may not restore rplctl's session, which a statement of the source has changed
-            target.reconnect()
+        target.rollback()
         if notes is not None:
             notes.failed()
         raise

@@ -162,7 +162,12 @@ class MysqlTarget(OneConnection):
     def rollback(self) -> None:
         if self._killer.has_killed:
             return self.reconnect()  # the next use connects again
-        super().rollback()
+        try:
+            super().rollback()
+        except TargetError as error:
+            if error.errno != er.SPECIFIC_ACCESS_DENIED_ERROR:
+                raise
+            self.reconnect()  # the account may not restore rplctl's session after a statement of the source
 
     def reconnect(self) -> None:
         super().reconnect()
