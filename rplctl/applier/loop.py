@@ -196,7 +196,8 @@ class Loop:
         run = self._run
         if death := self._spark.death():  # report this now, and not only when the next batch needs Spark
             raise TasksFailed(death)
-        run.report.spark(self._spark.pipeline)
+        if self._spark.pipeline.cluster is None:  # the context of an idle cluster may be over, and answers nothing
+            run.report.spark(self._spark.pipeline)
         if delay_s > 0 or is_cloning:
             run.stop.wait(min(max(delay_s, POLL_S), LONGEST_WAIT_SECONDS))
         elif not run.stop.is_set():  # `Applier.end` sets `stop` before `woken`

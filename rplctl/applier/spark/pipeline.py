@@ -343,7 +343,7 @@ class Pipeline:
         """The number of Spark tasks that can run at the same time, or 0 until Spark runs."""
         if self._pool is not None:
             return self._pool.pool.workers
-        return self._context.defaultParallelism if self.has_begun else 0
+        return self.parallelism if self.has_begun else 0
 
     @property
     def failed_attempts(self) -> int:
