@@ -37,7 +37,7 @@ from typing import Any
 
 from rplctl.applied_log.files import binary_log_files
 from rplctl.channel import Channel
-from rplctl.command.channel.context import APPLIER, no_engine, not_configured, running
+from rplctl.command.channel.context import APPLIER, no_engine, not_configured, refuse_lake, running
 from rplctl.command.instance.manifest import MANIFEST, MANIFEST_VERSION
 from rplctl.command.log_status import Configs, collected_logs, row_of, sqlite_file
 from rplctl.config import INSTANCE_FILE, Config
@@ -54,7 +54,6 @@ from rplctl.repository import RepositoryKind, open_relay_log_info, open_reposito
 from rplctl.repository.record import MASTER_INFO, RELAY_LOG_INFO
 from rplctl.secret import KEY_FILE
 from rplctl.target import open_engine
-from rplctl.target.registry import dialect_of, target_kind
 
 TARGET_FILE = "target.db"  # the target of the default channel
 OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder
@@ -156,12 +155,12 @@ def refuse_filled(folder: Path, hint: str = "name a folder that does not exist y
 
 def _refuse_lake(config: Config) -> None:
     """Raise UsageError if the target is a lake, whose files cannot be copied at the moment of its position."""
-    if dialect_of(target_kind(config.target_place)).commits_per_table:
-        raise UsageError(
-            f"cannot copy the lake {config.target_place} at the moment of its position",
-            hint=f"to copy instance and lake, run: rplctl stop --all; cp -a {shlex.quote(str(config.datadir))} BACKUP; "
-            "cp -a LAKE BACKUP; rplctl start --all. To restore, copy both back to their old places",
-        )
+    hint = (
+        f"to copy instance and lake, run: rplctl stop --all; cp -a {shlex.quote(str(config.datadir))} BACKUP; "
+        "cp -a LAKE BACKUP; rplctl start --all\n"
+        "To restore, copy both back to their old places while the channels are stopped"
+    )
+    refuse_lake(config, hint, f"cannot copy the lake {config.target_place} at the moment of its position")
 
 
 def _refuse_moving(config: Configs, channels: list[ChannelLog]) -> None:

@@ -287,10 +287,12 @@ def ask_source(config: Config, master: MasterInfo) -> Iterator[Ask]:
         yield query
 
 
-def refuse_lake(config: Config, hint: str) -> None:
-    """Raise UsageError if the target is a lake. Commands that themselves write rows to the target call this first."""
+def refuse_lake(config: Config, hint: str, text: str = "a lake accepts rows only from the binary log") -> None:
+    """Raise UsageError with this text if the target is a lake. Commands that write rows to the target call this
+    first.
+    """
     if dialect_of(target_kind(config.target_place)).commits_per_table:
-        raise UsageError("a lake accepts rows only from the binary log", hint=hint)
+        raise UsageError(text, hint=hint)
 
 
 def refuse_changes(config: Config) -> None:
