@@ -91,7 +91,7 @@ def backup(config: Configs, folder: Path, *, with_key: bool = True) -> BackupRes
         private_folder(folder)
         with collected_logs(config) as (collected, logs):
             for name in [log.name for log in collected.channels] or [""]:
-                _refuse_lake(config(name))
+                _refuse_lake(config(name), folder)
             snapshots = _snapshots(logs, folder)
             file_of = {channel: name for name, channels in snapshots.items() for channel in channels}
             _refuse_moving(config, [log for log in collected.channels if log.name not in file_of])
@@ -153,11 +153,15 @@ def refuse_filled(folder: Path, hint: str = "name a folder that does not exist y
         raise UsageError(f"{folder} is not an empty folder", hint=hint)
 
 
-def _refuse_lake(config: Config) -> None:
-    """Raise UsageError if the target is a lake, whose files cannot be copied at the moment of its position."""
+def _refuse_lake(config: Config, folder: Path) -> None:
+    """Raise UsageError if the target is a lake, whose files cannot be copied at the moment of its position.
+
+    The hint copies instance and lake into the backup `folder`. A lake in an object store has no path that it can name.
+    """
+    lake = config.target_place.partition("file://")[2].partition("?")[0] or "LAKE"
+    names = " ".join(shlex.quote(str(name)) for name in (config.datadir, lake, folder))
     hint = (
-        f"to copy instance and lake, run: rplctl stop --all; cp -a {shlex.quote(str(config.datadir))} BACKUP; "
-        "cp -a LAKE BACKUP; rplctl start --all\n"
+        f"to copy instance and lake, run: rplctl stop --all; cp -a {names}; rplctl start --all\n"
         "To restore, copy both back to their old places while the channels are stopped"
     )
     refuse_lake(config, hint, f"cannot copy the lake {config.target_place} at the moment of its position")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -142,6 +143,12 @@ def test_a_lake_is_refused_before_anything_is_copied(tmp_path: Path, has_channel
     if has_channel:
         ours.run("change-master", "--master-host", "127.0.0.1", "--master-user", "x")
     refused = ours.run("backup", str(tmp_path / "moment"), expect=2)
-    assert "cannot copy the lake" in refused.stderr and f"cp -a {ours.datadir} " in refused.stderr
+    copy = f"cp -a {ours.datadir} {tmp_path}/lake {tmp_path}/moment"
+    assert (
+        "cannot copy the lake" in refused.stderr and f"rplctl stop --all; {copy}; rplctl start --all" in refused.stderr
+    )
     assert not any((tmp_path / "moment").iterdir())
+    (tmp_path / "lake").mkdir(exist_ok=True)
+    subprocess.run(copy.split(), check=True)
+    assert {path.name for path in (tmp_path / "moment").iterdir()} == {ours.datadir.name, "lake"}
     ours.close()
