@@ -213,6 +213,15 @@ def rows_without_owner(request: pytest.FixtureRequest) -> None:
                 server.forget_owners()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _binary_log_of_this_module() -> Iterator[None]:
+    """No module reads a binary log that another has written or purged: a test may read from the log's beginning."""
+    yield
+    for server in STARTED:
+        if isinstance(server, MariadbServer) and server.is_running and not server.is_log_new():
+            server.reset_binary_log()
+
+
 @pytest.fixture(scope="module")
 def mariadb_factory() -> Iterator[Factory[MariadbServer]]:
     yield from servers_of(MariadbServer)

@@ -38,6 +38,7 @@ PRINTED_BY_SERVER = {
     *(FIELD_TYPE.DATE, FIELD_TYPE.NEWDATE, FIELD_TYPE.TIME, FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP),
     *(FIELD_TYPE.DECIMAL, FIELD_TYPE.NEWDECIMAL),
 }
+EMPTY_LOG_BYTES = 1000  # the first events of a binary log have less than 500
 CHECKPOINT_TIMEOUT_S = 30
 FLUSH_REDO = (
     "SET @before = @@GLOBAL.innodb_flush_log_at_trx_commit; SET GLOBAL innodb_flush_log_at_trx_commit = 1; "
@@ -191,6 +192,15 @@ class MariadbServer(PrivateServer):
         row = self.sql("SHOW MASTER STATUS")[0]
         return row[0], int(row[1])
 
+    def is_log_new(self) -> bool:
+        """Return True if its binary log is one file with nothing but the first events of an empty one."""
+        files = self.binlog_files
+        return [file.suffix for file in files] == [".000001"] and files[0].stat().st_size < EMPTY_LOG_BYTES
+
+    def reset_binary_log(self) -> None:
+        """Begin its binary log, and the GTIDs of it, anew."""
+        self.sql("RESET MASTER")
+
     def follow(self, source: MariadbServer, port: int = 0) -> None:
         """Replicate it by GTID from the start of its history; `port`: of a proxy."""
         self.sql(
@@ -283,6 +293,9 @@ class MysqlServer(MariadbServer):
         row = self.sql("SHOW BINARY LOG STATUS")[0]
         return row[0], int(row[1])
 
+    def reset_binary_log(self) -> None:
+        self.sql("RESET BINARY LOGS AND GTIDS")
+
     def follow(self, source: MariadbServer, port: int = 0) -> None:
         self.sql(
             f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{source.host}', SOURCE_PORT={port or source.port}, "
@@ -301,6 +314,9 @@ class Mysql80Server(MysqlServer):
     """MySQL 8.0, from Ubuntu jammy."""
 
     release = "8.0"
+
+    def reset_binary_log(self) -> None:
+        self.sql("RESET MASTER")
 
     def master_status(self) -> tuple[str, int]:
         return self._log_end()
