@@ -28,6 +28,7 @@ _figures = attrgetter(
     "database", "table", "rows", "equal", "missing", "extra", "different", "in_motion", "not_comparable"
 )
 _MOST_THREADS = 64
+_BY_TIME_ZONE = "each session of the source computes its value in the session's time zone"
 
 
 def verify(
@@ -75,16 +76,20 @@ def verify(
     rows = [dict(zip(_COLUMNS, _figures(totals), strict=True)) for totals in result.totals]
     shown = list(first_differences(read_report(result.path), count)) if count else []
     if options.format == "json":
-        drift = {(t.database, t.table): list(t.drift) for t in result.totals}
-        for row in rows:
-            full = f"{row['Database_name']}.{row['Table_name']}: "
-            row["Drift"] = drift[str(row["Database_name"]), str(row["Table_name"])]
+        for row, totals in zip(rows, result.totals, strict=True):
+            full = f"{totals.database}.{totals.table}: "
+            row["Drift"], row["Columns_Not_Compared"] = list(totals.drift), list(totals.ignored)
             row["Differences"] = [text.removeprefix(full) for text in shown if text.startswith(full)]
-        show_rows(options, (*_COLUMNS, "Drift", "Differences"), rows)
+        show_rows(options, (*_COLUMNS, "Drift", "Columns_Not_Compared", "Differences"), rows)
     else:
         show_rows(options, _COLUMNS, rows)
         notes = [Note(clean(text)) for text in shown]
         notes += [Note(clean(f"{t.database}.{t.table}: {text}")) for t in result.totals for text in t.drift]
+        notes += [
+            Note(clean(f"{t.database}.{t.table}: column {name} is not compared, because {_BY_TIME_ZONE}"))
+            for t in result.totals
+            for name in t.ignored
+        ]
         if result.resumed:
             notes.append(Note(f"{many(result.resumed, 'table')} were compared before the interruption"))
         notes.append(Note(f"Compared {many(len(result.compared), 'table')} and {many(result.rows, 'row')}."))

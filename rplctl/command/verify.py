@@ -403,7 +403,7 @@ class _Verify:
                     done = self._progress.pieces(name, pair.source.to_json() + pair.target.to_json())
                     self._moved(2 * done.rows)
                     found = verify_table(resolver, pair, self._request.max_load, spool, write, self._moved, done)
-                return replace(found, drift=totals.drift)
+                return replace(found, drift=totals.drift, ignored=pair.ignored_names)
             except DefinitionChanged:
                 pass
             except Unjudged:

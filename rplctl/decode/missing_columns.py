@@ -9,11 +9,15 @@ column may have changed, the target computes its value (`schema.generated`), or 
 
 A batch may have the value of a generated column from an older image than the columns in its expression. The net change
 then ignores this value (`outdated`). (Manual: binlog_row_image.)
+
+In a table without a key, the before image must find the row by its values. A VIRTUAL column over a TIMESTAMP has
+another value in each session, so `without_session_values` removes it from before images.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +27,11 @@ from rplctl.errors import COPY_ALL, COPY_TABLE, LOSES_CHANNEL, OR_EXCLUDE, RplEr
 from rplctl.event.images import NOT_IN_IMAGE, Images
 from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import default_value
-from rplctl.schema.generated import integer_expressions, names_in
+from rplctl.schema.generated import columns_by_time_zone, integer_expressions, names_in
 from rplctl.schema.model import TableModel
 from rplctl.schema.value import NotComputable
-from rplctl.target.base import Value
+from rplctl.target.base import Value, key_of
+from rplctl.target.registry import value_form
 
 _INCOMPLETE = (
     f"to copy the table again, because the log keeps the incomplete row {COPY_TABLE}\n"
@@ -98,6 +103,20 @@ def outdated(model: TableModel, cell_image: npt.NDArray[np.int32]) -> Iterator[t
         terms = [part for part in expression if isinstance(part, int)]
         if terms:
             yield column, (cell_image[:, column] >= 0) & (cell_image[:, terms].max(axis=1) > cell_image[:, column])
+
+
+def without_session_values(images: Images, model: TableModel, target_kind: str) -> Images:
+    """Return the images in which before images lack values that another session of the source does not see.
+
+    A table with a key finds its rows by the key, so its images are returned unchanged. So are those for a target that
+    computes the generated columns itself.
+    """
+    unstable = [number for number in columns_by_time_zone(model) if number < images.column_count]
+    if not unstable or key_of(model) or value_form(target_kind).knows_defaults:
+        return images
+    starts = images.cell_start.copy()
+    starts[np.ix_(images.before[images.before >= 0], np.array(unstable))] = NOT_IN_IMAGE
+    return replace(images, cell_start=starts)
 
 
 def _unknown(model: TableModel, column: str, why: str) -> RplError:

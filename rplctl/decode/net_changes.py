@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
-from rplctl.decode.missing_columns import check_generated, check_updates, defaults_of, outdated
+from rplctl.decode.missing_columns import check_generated, check_updates, defaults_of, outdated, without_session_values
 from rplctl.decode.overwritten import can_be_overwritten
 from rplctl.decode.row_stream import EventRun, TableRows, read_tables
 from rplctl.errors import BinlogFormatError
@@ -137,7 +137,7 @@ def row_changes(rows: TableRows, current: Callable[[RowSet, int], Value] | None 
     function `current` is called when the change is yielded. It gets the image that identifies the row, and the column,
     and returns the target's document. Raises Inconsistent if there is such a diff and `current` is None.
     """
-    images = rows.images
+    images = without_session_values(rows.images, rows.model, rows.target_kind)
     everything = np.arange(len(images.cell_start))
     baseless = _diffs_without_base(images)
     if baseless.any() and current is None:
@@ -298,7 +298,7 @@ def _as_multiset(rows: TableRows, chunk: TableChunk, bulk_rows: int, *, length_p
     deletes one copy and inserts one, so its images must have all columns of the target.
     """
     model, form = rows.model, value_form(rows.target_kind)
-    images = with_old_cells(rows.images)
+    images = with_old_cells(without_session_values(rows.images, model, rows.target_kind))
     filled = images is not rows.images
     if not images.are_full() or (filled and any(column.generated for column in model.columns)):
         return None

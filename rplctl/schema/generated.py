@@ -1,4 +1,7 @@
-"""Finds the generated columns that every target computes as the source does: sums and products of integers.
+"""Finds generated columns that need special care, by their expressions.
+
+* Every target computes sums and products of integers as the source does.
+* A VIRTUAL column over a TIMESTAMP has another value for each reader, by the time zone of the reader's session.
 
 MariaDB omits virtual columns from MINIMAL row images. rplctl only computes expressions that give the same integer on
 every target: integer columns, integer literals, + - * and parentheses. An overflow is an error on the source already.
@@ -50,6 +53,22 @@ def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, 
         else:
             return ()
     return tuple(parts)
+
+
+@lru_cache(maxsize=1024)
+def columns_by_time_zone(model: TableModel) -> tuple[int, ...]:
+    """Return the numbers of the columns whose values depend on the time zone of the session that reads them.
+
+    These are VIRTUAL columns over a TIMESTAMP, or over another such column. The log has the value that the writer of
+    the row sees. (A STORED column has the same value for all readers.)
+    """
+    names = {column.name.casefold() for column in model.columns if column.type == "timestamp"}
+    found = []
+    for number, column in enumerate(model.columns):
+        if column.generated is not None and not column.stored and names & names_in(column.generated):
+            names.add(column.name.casefold())
+            found.append(number)
+    return tuple(found)
 
 
 def integer_terms(text: str, numbers: dict[str, int]) -> Expression | None:

@@ -19,6 +19,7 @@ from rplctl.event.jit import byte_view, lean_kernel
 from rplctl.event.values import decode_column
 from rplctl.result_set.columns import SelectedColumn, selected_columns
 from rplctl.result_set.rows import read_images
+from rplctl.schema.generated import columns_by_time_zone
 from rplctl.schema.model import CHARACTER_TYPES, INTEGER_BITS, Column, TableModel
 from rplctl.source.select import SelectedRows
 from rplctl.sql_text import written
@@ -36,7 +37,8 @@ class Pair:
 
     `target`: the model that the applier uses. `kind`: the kind of the target. Only the first `width` columns are
     compared. `key`: the indexes of the columns that identify a row. It is () for a table without a key, and if SQL
-    literals cannot find rows by the key. In the second case, `why_keyless` has the reason.
+    literals cannot find rows by the key. In the second case, `why_keyless` has the reason. `ignored`: the indexes of
+    columns that are not compared, because each reader of the source sees other values (columns_by_time_zone).
     """
 
     source: TableModel
@@ -45,6 +47,7 @@ class Pair:
     width: int
     key: tuple[int, ...]
     why_keyless: str = ""
+    ignored: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, source: TableModel, target: TableModel, kind: str) -> Pair:
@@ -53,7 +56,11 @@ class Pair:
         why = why_no_key([source.columns[c] for c in key])
         if any(c >= width for c in key):
             why = "the target lacks a column of its key"
-        return cls(source=source, target=target, kind=kind, width=width, key=() if why else key, why_keyless=why)
+        key = () if why else key
+        pair = cls(source=source, target=target, kind=kind, width=width, key=key, why_keyless=why)
+        if pair.is_of_servers:  # both servers compute the column, in the same time zone
+            return pair
+        return replace(pair, ignored=tuple(c for c in columns_by_time_zone(source) if c < width and c not in key))
 
     @property
     def is_of_servers(self) -> bool:
@@ -67,6 +74,15 @@ class Pair:
     def names(self) -> list[str]:
         """The names of the compared columns on the target."""
         return [column.name for column in self.target.columns[: self.width]]
+
+    @property
+    def ignored_names(self) -> tuple[str, ...]:
+        """The names on the target of the columns that are not compared."""
+        return tuple(self.target.columns[c].name for c in self.ignored)
+
+    def compared(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return a row's values for the comparison: None in place of a value that is not compared."""
+        return tuple(None if c in self.ignored else value for c, value in enumerate(row)) if self.ignored else row
 
     def selected(self) -> list[SelectedColumn]:
         """Return the columns to select on the source, in the form that the applier's encoders expect."""
@@ -126,7 +142,7 @@ def batch_of_source(images: Images, pair: Pair, columns: Sequence[SelectedColumn
 
 def batch_of_values(rows: list[tuple[Any, ...]], pair: Pair) -> RowHashes:
     """Return the hashes of rows whose values are Python objects, for targets other than MySQL and MariaDB."""
-    hashes = hash_values(rows)
+    hashes = hash_values(map(pair.compared, rows))
     if not pair.key:
         return RowHashes(keys=hashes, rows=hashes, keys_of=lambda numbers: [()] * len(numbers))
     keys = [tuple(row[c] for c in pair.key) for row in rows]

@@ -75,6 +75,7 @@ class Totals:
     `rows`: the rows on the source. `in_motion`: the keys that changed during each attempt to compare them.
     `not_comparable`: the reason why the table, or a part of it, was not compared; '' if all was compared.
     `drift`: statements that give the target the source's definition, or differences that no statement describes.
+    `ignored`: the columns that were not compared (Pair.ignored).
     """
 
     database: str
@@ -87,6 +88,7 @@ class Totals:
     in_motion: int = 0
     not_comparable: str = ""
     drift: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     @property
     def differences(self) -> int:

@@ -169,17 +169,17 @@ class ValuesSide(TargetSide):
         return staged, self._rows(pair, found)
 
     def _rows(self, pair: Pair, rows: Iterable[tuple[Any, Any]]) -> list[Row]:
-        return [(tuple(plain[c] for c in pair.key), cells) for plain, cells in rows]
+        return [(tuple(plain[c] for c in pair.key), pair.compared(cells)) for plain, cells in rows]
 
     def count(self, pair: Pair, hashes: set[int]) -> tuple[Counter[Any], Counter[Any]]:
         columns = pair.target.columns[: pair.width]
         staged = list(self._compared.staged(columns))
-        wanted = hashes.union(hash_values(plain for plain, _ in staged).tolist())
+        wanted = hashes.union(hash_values(pair.compared(plain) for plain, _ in staged).tolist())
         found: Counter[Any] = Counter()
         for plain, cells in self._compared.all_rows(pair.target, columns):
-            if _is_current(plain, pair) and hash_values([plain]).tolist()[0] in wanted:
-                found[cells] += 1
-        return Counter(cells for _, cells in staged), found
+            if _is_current(plain, pair) and hash_values([pair.compared(plain)]).tolist()[0] in wanted:
+                found[pair.compared(cells)] += 1
+        return Counter(pair.compared(cells) for _, cells in staged), found
 
 
 def _is_current(row: Sequence[Any], pair: Pair) -> bool:
