@@ -42,9 +42,11 @@ Row = Mapping[str, Operand]  # the value of each column by its lower-case name
 def computed_value(column: Column, text: str, row: Row, context: DdlContext) -> Value:
     """Return the value of the generated column `column` for one row.
 
-    `text`: the expression of the column. `row`: the values of the other columns by their lower-case names. Raises
-    NotComputable if there is no tested rule for the expression.
+    `text`: the expression of the column. `row`: the values of the other columns by their lower-case names. A VIRTUAL
+    column is computed in UTC, as clone reads it. Raises NotComputable if there is no tested rule for the expression.
     """
+    if not column.stored:  # each reader computes a TIMESTAMP in its own time zone
+        context = replace(context, time_zone="+00:00")
     try:
         reader = _Reader(TokenStream(text, context), row, context)
         found = reader.sum()
@@ -156,8 +158,11 @@ class _Reader:
 
     def _operand(self) -> Operand:
         found = self.row.get(self.tokens.identifier().casefold())
-        if found is None or found.column.type not in CONVERTIBLE or found.column.type == "timestamp":
+        if found is None or found.column.type not in CONVERTIBLE:
             raise NotComputable("an operand of this type")
+        if found.column.type == "timestamp":
+            moment = replace(found.column, type="datetime")
+            return Operand(moment, converted_value(found.column, moment, found.value, self.context))
         if found.column.type == "char" and self.context.pads_char:
             raise NotComputable("a padded CHAR")
         return found

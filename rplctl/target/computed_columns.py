@@ -8,13 +8,13 @@ column (because its expression or one of its columns changed), the target never 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.generated import integer_terms
-from rplctl.schema.model import INTEGER_BITS, TEXT_BYTES, Column
+from rplctl.schema.generated import columns_by_time_zone, integer_terms, names_in
+from rplctl.schema.model import BLOB_BYTES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.plan import AlterStep
 from rplctl.schema.token_stream import TokenStream
 from rplctl.sql_text import NOTHING, Grammar, Sql, joined, matched, written
@@ -45,17 +45,32 @@ class Computed:
     impossible: Sql
 
 
-def is_calculated_anew(column: Column, old: Column, step: AlterStep, context: DdlContext) -> bool:
-    """True if the ALTER TABLE statement made the source recalculate the generated column. `old`: the same column
-    before the statement. `old` may be a plain column.
+def calculated_anew(step: AlterStep, context: DdlContext) -> set[str]:
+    """Return the case-folded names of the generated columns that the ALTER TABLE statement made the source recalculate.
+
+    These columns have a new expression or a new type, or they read a column that changes, which may be another one of
+    them. A VIRTUAL column may read an added column with the name of a dropped one. (Then MariaDB 10.11 keeps the values
+    of a STORED column, and MySQL 9.7 refuses the statement.)
     """
-    if column.generated is None:
-        return False
-    same = old.generated is not None and _normal(old.generated) == _normal(column.generated)
-    if not same or _changes(old, column, context):
-        return True
-    text = column.generated.casefold()
-    return any(name.casefold() in text for name in _read_otherwise(step, context))
+    pairs = list(_pairs(step))
+    changed, found = _read_otherwise(step, context), set[str]()
+    added = {new.name.casefold() for new, origin in zip(step.new.columns, step.origins, strict=True) if origin is None}
+    while True:
+        more = {
+            new.name.casefold()
+            for new, old in pairs
+            if new.generated is not None
+            and (
+                old.generated is None
+                or _normal(old.generated) != _normal(new.generated)
+                or _changes(old, new, context)
+                or any(name in new.generated.casefold() for name in changed | found)
+                or (not new.stored and names_in(new.generated) & added)
+            )
+        }
+        if more == found:
+            return found
+        found = more
 
 
 def computed(  # noqa: PLR0913 - the context of an expression, by keyword
@@ -72,7 +87,7 @@ def computed(  # noqa: PLR0913 - the context of an expression, by keyword
     compute the expression. `original_names`: True if the SQL runs before columns are renamed.
     """
     known: dict[str, tuple[Column, Sql]] = {}
-    for name, (new, old) in _unchanged(step, context).items():
+    for name, (new, old) in operands(step, context).items():
         known[name] = (new, quote(old.name if original_names else new.name))
     is_integer = column.type in INTEGER_BITS and not column.is_unsigned_64
     if is_integer and (found := _sum(column, text, known, arithmetic)) is not None:
@@ -84,21 +99,29 @@ def computed(  # noqa: PLR0913 - the context of an expression, by keyword
     return None
 
 
-def operands(step: AlterStep, context: DdlContext) -> dict[str, Column]:
-    """Return the old columns that an expression may read. The keys are their names in the new table, case-folded."""
-    return {name: old for name, (_, old) in _unchanged(step, context).items()}
+def operands(step: AlterStep, context: DdlContext, *, converts: bool = False) -> dict[str, tuple[Column, Column]]:
+    """Return the columns that an expression may read: case-folded new name → (new column, old column).
+
+    The statement keeps the values of these columns. With `converts`, plain columns are included whose values it
+    converts.
+    """
+    anew, found = calculated_anew(step, context), {}
+    unstable = {step.old.columns[number].name for number in columns_by_time_zone(step.old)}
+    for new, old in _pairs(step):
+        name = new.name.casefold()
+        if (old.generated is None) != (new.generated is None) or name in anew or old.name in unstable:
+            continue
+        if converts or replace(old, name=new.name) == new or not _changes(old, new, context):
+            found[name] = (new, old)
+    return found
 
 
-def _unchanged(step: AlterStep, context: DdlContext) -> dict[str, tuple[Column, Column]]:
-    """Return the columns whose values the statement keeps: case-folded new name → (new column, old column)."""
-    found = {}
+def _pairs(step: AlterStep) -> Iterator[tuple[Column, Column]]:
+    """Yield each column of the new table that the old table has, as (new column, old column)."""
     for new, origin in zip(step.new.columns, step.origins, strict=True):
         old = step.old.find(origin) if origin is not None else None
-        if old is None or old.generated is not None or new.generated is not None:
-            continue
-        if replace(old, name=new.name) == new or not _changes(old, new, context):
-            found[new.name.casefold()] = (new, old)
-    return found
+        if old is not None:
+            yield new, old
 
 
 def _sum(column: Column, text: str, operands: Operands, arithmetic: Arithmetic) -> Computed | None:
@@ -148,16 +171,14 @@ def _expression(
 
 
 def _read_otherwise(step: AlterStep, context: DdlContext) -> set[str]:
-    """Return the old and new names of columns whose values, bytes or sort order the statement changes. An expression
-    over such a column may have a new value.
+    """Return the case-folded old and new names of columns whose values, bytes or sort order the statement changes.
+
+    An expression over such a column may have a new value.
     """
     found = set()
-    for new, origin in zip(step.new.columns, step.origins, strict=True):
-        old = step.old.find(origin) if origin is not None else None
-        if old is None:
-            continue
+    for new, old in _pairs(step):
         if _changes(old, new, context) or (old.charset, old.collation) != (new.charset, new.collation):
-            found |= {old.name, new.name}
+            found |= {old.name.casefold(), new.name.casefold()}
     return found
 
 
@@ -172,6 +193,8 @@ def _changes(old: Column, new: Column, context: DdlContext) -> bool:
     kind = type_class(new)
     if old.nullable and not new.nullable and not context.is_strict and kind not in _WITHOUT_DEFAULT:
         return True  # NULL became the implicit default
+    if not context.is_strict and not _fits(old, new):
+        return True
     match kind:
         case "char":
             return True
@@ -186,6 +209,35 @@ def _changes(old: Column, new: Column, context: DdlContext) -> bool:
         case "vector":
             return old.length != new.length and new.nullable
     return old.fraction_digits != new.fraction_digits
+
+
+def _fits(old: Column, new: Column) -> bool:
+    """True if the column `new` can store each value of `old`, which is of the same kind.
+
+    Without strict mode, the source clips or cuts other values.
+    """
+    if old.charset != new.charset and old.charset != "ascii" and new.charset != "utf8mb4":
+        return False  # the new character set may lack letters
+    match type_class(new):
+        case "integer":
+            (low, high), (lowest, highest) = integer_range(old), integer_range(new)
+            return lowest <= low and high <= highest
+        case "decimal":
+            digits = [(column.length or 10) - (column.scale or 0) for column in (old, new)]
+            return digits[0] <= digits[1] and (old.unsigned or not new.unsigned)
+        case "float" | "double":
+            same_digits = new.scale is None or (old.length, old.scale) == (new.length, new.scale)
+            return same_digits and (old.unsigned or not new.unsigned)
+        case "text" | "binary":
+            return _most_bytes(old) <= _most_bytes(new) or old.type == new.type == "varchar"
+    return True
+
+
+def _most_bytes(column: Column) -> int:
+    """Return the largest number of bytes of a text or a binary value of the column."""
+    if (size := (TEXT_BYTES | BLOB_BYTES).get(column.type)) is not None:
+        return size
+    return (column.length or 1) * (4 if column.charset not in (None, "binary") else 1)
 
 
 def _normal(text: str) -> str:

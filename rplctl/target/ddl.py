@@ -29,7 +29,7 @@ from rplctl.schema.plan import (
 from rplctl.schema.structure import END_OF_TIME, LATER_END_OF_TIME, ROW_END, row_end
 from rplctl.schema.value import NotComputable, Value
 from rplctl.sql_text import NULL, Sql, joined, number, written
-from rplctl.target.computed_columns import Arithmetic, computed, is_calculated_anew, operands
+from rplctl.target.computed_columns import Arithmetic, calculated_anew, computed, operands
 from rplctl.target.computed_text import TextFunctions
 from rplctl.target.conversion import Conversion
 from rplctl.target.ddl_parts import (
@@ -117,9 +117,10 @@ class Ddl(ABC):
             for filled in self.filled_columns(step, context, original_names=True)
             if filled.impossible and (filled.origin is not None or filled.column.generated is not None)
         ]
-        readable = operands(step, context) if guarded else {}
         table, known = self.table(step.old), {}
         for filled in guarded:
+            # PostgreSQL fills an added column after it has changed the types of other columns
+            readable = operands(step, context, converts=filled.origin is not None)
             found = known_rows(self.values, step, filled, readable, table, context, execute)
             if found is not None:
                 known[filled.column.name] = found
@@ -169,10 +170,10 @@ class Ddl(ABC):
         """Return each column of the new table with the value that existing rows get. The value can be the old value, a
         converted value, a computed value, or a number of AUTO_INCREMENT.
         """
-        found = []
+        found, anew = [], calculated_anew(step, context)
         for column, origin in zip(step.new.columns, step.origins, strict=True):
             old = step.old.find(origin) if origin is not None else None
-            if old is None or is_calculated_anew(column, old, step, context):
+            if old is None or column.name.casefold() in anew:
                 added = replace(self._added(column, step, context, original_names=original_names), origin=origin)
                 found.append(self._with_rows(added, step, original_names=original_names))
                 continue

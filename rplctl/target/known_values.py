@@ -47,7 +47,7 @@ def known_rows(  # noqa: PLR0913 - one column of a statement
     form: ValueSql,
     step: AlterStep,
     filled: FilledColumn,
-    operands: Mapping[str, Column],
+    operands: Mapping[str, tuple[Column, Column]],
     table: Sql,
     context: DdlContext,
     execute: Execute,
@@ -55,33 +55,44 @@ def known_rows(  # noqa: PLR0913 - one column of a statement
     """Read the old values for which the target's SQL cannot compute the column `filled`, and return each of them with
     its new value. Old values without an exact rule are omitted. Return None if no new value is known.
 
-    `operands`: for a generated column, the old columns that its expression may read, by case-folded name.
+    `operands`: for a generated column, the columns that its expression may read, as case-folded new name → (new column,
+    old column).
     """
     new = filled.column
     if new.generated is None:
         old = step.old.find(filled.origin or "")
-        olds = {"": old} if old is not None else {}
+        read = {"": (new, old)} if old is not None else {}
     else:
         names = names_in(new.generated)
-        olds = {name: column for name, column in operands.items() if name in names}
-    if not olds or new.auto_increment or any(column.type not in CONVERTIBLE for column in olds.values()):
+        read = {name: pair for name, pair in operands.items() if name in names}
+    olds = [old for _, old in read.values()]
+    if not olds or new.auto_increment or any(column.type not in CONVERTIBLE for column in olds):
         return None
     found = []
-    for row in _rows(form, list(olds.values()), filled, table, execute):
-        values = [
-            None if one is None else form.read(column, one) for column, one in zip(olds.values(), row, strict=True)
-        ]
+    for row in _rows(form, olds, filled, table, execute):
+        old_values = [None if one is None else form.read(column, one) for column, one in zip(olds, row, strict=True)]
         try:
             if new.generated is None:
-                (old,) = olds.values()
-                found.append((row, converted_value(old, new, values[0], context)))
-            else:
-                pairs = zip(olds.items(), values, strict=True)
-                known = {name: Operand(column, value) for (name, column), value in pairs}
-                found.append((row, computed_value(new, new.generated, known, context)))
+                found.append((row, converted_value(olds[0], new, old_values[0], context)))
+                continue
+            pairs = zip(read.items(), old_values, strict=True)
+            known = {name: Operand(to, _after(old, to, value, context)) for (name, (to, old)), value in pairs}
+            found.append((row, computed_value(new, new.generated, known, context)))
         except (NotComputable, ArithmeticError, ValueError):  # such as a date after the year 9999
             continue
-    return KnownRows(tuple(column.name for column in olds.values()), tuple(found)) if found else None
+    return KnownRows(tuple(column.name for column in olds), tuple(found)) if found else None
+
+
+def _after(old: Column, new: Column, value: Value, context: DdlContext) -> Value:
+    """Return the value that a column has after the statement, in which an expression reads the column.
+
+    Raises NotComputable if there is no tested rule.
+    """
+    if replace(old, name=new.name) == new:
+        return value
+    if value is None and not new.nullable:
+        raise NotComputable("NULL in a column that becomes NOT NULL")
+    return converted_value(old, new, value, context)
 
 
 def value_of_added(column: Column, step: AlterStep, context: DdlContext) -> Value:

@@ -306,8 +306,10 @@ class Pairs:
                 charset = self.pick("utf8mb4", "latin1", "utf8mb3", "binary")
                 return self.pick(f"CONVERT TO CHARACTER SET {charset}", f"DEFAULT CHARACTER SET {charset}")
             case 9:
-                table.columns.setdefault("g1", Type("INT", ["DEFAULT"], "generated"))
-                return f"ADD g1 {self.generated(table)}"
+                name = self.pick("g1", "g1", "g2")
+                text = f"{'MODIFY' if name in table.columns else 'ADD'} {name} {self.generated(table)}"
+                table.columns.setdefault(name, Type("INT", ["DEFAULT"], "generated"))
+                return text
             case 10:
                 return self.options().strip() if self.often(0.8) else "FORCE"
             case _:
