@@ -29,8 +29,9 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.default_value import default_value
 from rplctl.schema.generated import columns_by_time_zone, integer_expressions, names_in
 from rplctl.schema.model import TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.schema.value import NotComputable
-from rplctl.target.base import Value, key_of
+from rplctl.target.base import Value
 from rplctl.target.registry import value_form
 
 _INCOMPLETE = (

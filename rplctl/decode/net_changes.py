@@ -33,6 +33,7 @@ from rplctl.event.rows import CASCADES_LOGGED, NO_FOREIGN_KEY_CHECKS, Ints
 from rplctl.event.table_map import ColumnType
 from rplctl.event.values import INTEGER_WIDTH, decode_column
 from rplctl.schema.plan import Catalog
+from rplctl.schema.row_key import key_of
 from rplctl.target.base import (
     COPIES,
     BulkRows,
@@ -43,7 +44,6 @@ from rplctl.target.base import (
     RowSet,
     TableChunk,
     Value,
-    key_of,
 )
 from rplctl.target.column_rows import ColumnRows
 from rplctl.target.registry import DEFAULT_KIND, value_form

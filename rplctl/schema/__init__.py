@@ -32,7 +32,8 @@ Values that no row event contains:
 value              the type of a value, and the error for an unknown value
 default_value      computes default values for rows that lack a column
 default_time       reads numbers and texts as dates and times of a default
-generated          finds generated columns that every target computes alike
+generated          finds generated columns that need special care
+row_key            finds the columns that identify a row
 computed_value     computes a generated column of one row as a server does
 converted_value    converts a stored value for ALTER TABLE as a server does
 converted_number   reads, rounds and prints numbers without strict mode

@@ -18,6 +18,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import LockBusy, TargetError
 from rplctl.event.large_text import LargeText
 from rplctl.schema.model import TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.sql_text import Sql
 from rplctl.system_zone import SystemZone
 
@@ -384,19 +385,6 @@ class Savepoints(Protocol):
 
     def roll_back_to(self, name: str) -> None:
         """Undo the row changes in transactional tables since `savepoint(name)`. DDL is not undone."""
-
-
-def key_of(model: TableModel) -> tuple[int, ...]:
-    """Return the column indexes of the primary key, else of the first UNIQUE key without nullable columns, else ()."""
-    index = {column.name: i for i, column in enumerate(model.columns)}
-    for kind in ("primary", "unique"):
-        for key in model.keys:
-            if key.kind != kind or key.has_expression or any(part.length for part in key.parts):
-                continue
-            columns = tuple(index[name] for name in key.columns)
-            if all(kind == "primary" or not model.columns[i].nullable for i in columns):
-                return columns
-    return ()
 
 
 def describe_key(image: RowSet | None, model: TableModel) -> str:

@@ -21,9 +21,9 @@ from rplctl.result_set.columns import SelectedColumn, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.generated import columns_by_time_zone
 from rplctl.schema.model import CHARACTER_TYPES, INTEGER_BITS, Column, TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.source.select import SelectedRows
 from rplctl.sql_text import written
-from rplctl.target.base import key_of
 from rplctl.target.registry import compared_rows, value_form
 from rplctl.verify.hashes import RAW, SIGNED, UNSIGNED, Hashes, hash_images, hash_values
 from rplctl.verify.key_values import Key, why_no_key

@@ -10,7 +10,8 @@ from rplctl.event.events import parse_query
 from rplctl.event.scan import split_rows
 from rplctl.event.types import EventType
 from rplctl.schema.plan import Catalog, plan_ddl
-from rplctl.target.base import Row, TableChunk, key_of
+from rplctl.schema.row_key import key_of
+from rplctl.target.base import Row, TableChunk
 from tests.applier.demo_log import demo_groups
 
 GROUPS = demo_groups()

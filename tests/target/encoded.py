@@ -8,7 +8,8 @@ from functools import partial
 
 from rplctl.event.fields import EncodedText, text_fields
 from rplctl.schema.model import TableModel
-from rplctl.target.base import COPIES, BulkRows, EncodedRows, Row, RowSet, TableChunk, key_of
+from rplctl.schema.row_key import key_of
+from rplctl.target.base import COPIES, BulkRows, EncodedRows, Row, RowSet, TableChunk
 from rplctl.target.registry import value_form
 
 

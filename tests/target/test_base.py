@@ -20,7 +20,6 @@ from rplctl.target.base import (
     describe_key,
     has_one_unique_key,
     inserts_together,
-    key_of,
     keyless_mismatch,
 )
 
@@ -39,24 +38,6 @@ def model(*keys: tuple[KeyKind, str]) -> TableModel:
 def chunk(**parts: object) -> TableChunk:
     fields: dict[str, object] = {"absent": [], "deletes": [], "updates": [], "inserts": [], "ordered": []} | parts
     return TableChunk(database="d", table="t", change_count=1, foreign_keys_off=False, **fields)  # type: ignore[arg-type]
-
-
-def test_a_key_is_the_primary_else_the_first_unique_one_without_nulls() -> None:
-    assert key_of(model(("unique", "a"), ("primary", "ca"))) == (2, 0)
-    assert key_of(model(("unique", "ab"), ("unique", "c"))) == (2,)
-    assert key_of(model(("index", "a"), ("unique", "b"))) == ()
-    assert key_of(model(("primary", "b"))) == (1,)
-    prefix = TableModel(
-        database="d", name="t", columns=COLUMNS, keys=(Key(name="k", kind="unique", parts=(KeyPart("c", 3),)),)
-    )
-    assert key_of(prefix) == ()
-    computed = TableModel(
-        database="d",
-        name="t",
-        columns=COLUMNS,
-        keys=(Key(name="k", kind="unique", parts=(KeyPart("a"), KeyPart("", expression="a+1"))),),
-    )
-    assert key_of(computed) == ()
 
 
 def test_one_unique_key_or_several() -> None:

@@ -21,6 +21,7 @@ from rplctl.errors import TargetError
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, plan_ddl
+from rplctl.schema.row_key import key_of
 from rplctl.target import dialect_of, mapped_errors, open_engine, open_target, statement_target
 from rplctl.target.base import (
     ChangeKind,
@@ -31,7 +32,6 @@ from rplctl.target.base import (
     RowSet,
     TableChunk,
     Target,
-    key_of,
 )
 from rplctl.target.column_rows import ColumnRows
 from rplctl.target.registry import KINDS, TargetKind, is_local_file, value_form

@@ -18,7 +18,7 @@ from rplctl.event.images import NOT_IN_IMAGE, Images, walk_images
 from rplctl.event.rows import INSERT
 from rplctl.event.table_map import COUNTED, ColumnType, TableMap, of_trait
 from rplctl.schema.model import TableModel
-from rplctl.target.base import key_of
+from rplctl.schema.row_key import key_of
 
 _NOT_HASHED = of_trait(COUNTED)
 

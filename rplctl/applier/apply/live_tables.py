@@ -37,11 +37,12 @@ from rplctl.schema.affected import Affected, affected_by
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog
+from rplctl.schema.row_key import key_of
 from rplctl.schema.statement import Move, TableName
 from rplctl.schema.updated_names import UpdatedNames, updated_names
 from rplctl.sql_run import run
 from rplctl.sql_text import written
-from rplctl.target.base import SourceStatement, StatementTarget, key_of
+from rplctl.target.base import SourceStatement, StatementTarget
 
 _ROWS_FLAGS = 25  # offset of the flags in a rows event, after the header and the table id
 # errors for text that is invalid in its character set

@@ -18,10 +18,11 @@ from rplctl.config import Config
 from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
 from rplctl.event.json import text_of_57
 from rplctl.schema.model import TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.sql_run import run
 from rplctl.sql_text import written
 from rplctl.target import dialect_of
-from rplctl.target.base import ChangeKind, RowChange, RowSet, Target, key_of
+from rplctl.target.base import ChangeKind, RowChange, RowSet, Target
 
 # A changed record, duplicate keys, a missing row, foreign keys in both directions, and duplicates by foreign keys
 IDEMPOTENT_ERRORS = frozenset(

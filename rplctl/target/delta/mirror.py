@@ -15,6 +15,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import OR_EXCLUDE, RplError, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.schema.row_key import key_of
 from rplctl.target.base import (
     ChangeKind,
     CountMismatch,
@@ -25,7 +26,6 @@ from rplctl.target.base import (
     Value,
     chunk_model,
     describe_key,
-    key_of,
     no_record,
 )
 from rplctl.target.delta.columns import row_schema

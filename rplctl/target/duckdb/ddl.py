@@ -24,6 +24,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import BINARY_TYPES, Column, Key, TableModel
 from rplctl.schema.naming import fold, index_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
+from rplctl.schema.row_key import is_by_time_zone
 from rplctl.schema.value import Value
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.computed_columns import Arithmetic
@@ -214,7 +215,7 @@ def _indexes(model: TableModel) -> dict[str, Sql]:
     types = {column.name: column.type for column in model.columns}
     for key in model.keys:
         is_primary = key.kind == "primary" and _has_interval(model, key)
-        if is_primary or (key.kind == "unique" and not key.has_expression):
+        if is_primary or (key.kind == "unique" and not key.has_expression and not is_by_time_zone(key, model)):
             names = (quote(part.column) for part in key.parts)
             parts = (
                 written("(epoch_us({}))", name) if types[part.column] == "time" else name

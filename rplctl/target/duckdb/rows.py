@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rplctl.schema.model import Column, TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.sql_text import NOTHING, Sql, joined, written
-from rplctl.target.base import key_of
 from rplctl.target.ddl_parts import computed_values, quote
 from rplctl.target.duckdb.conversion import shown
 from rplctl.target.duckdb.ddl_type import table

@@ -18,6 +18,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import AlterStep, Catalog, CreateStep, DdlPlan
+from rplctl.schema.row_key import key_of
 from rplctl.sql_text import NOTHING, Sql, written
 from rplctl.target.base import (
     COPIES,
@@ -32,7 +33,6 @@ from rplctl.target.base import (
     check_columns,
     expect_rows,
     inserts_together,
-    key_of,
     keyless_mismatch,
     no_record,
 )

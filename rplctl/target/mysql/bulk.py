@@ -30,6 +30,7 @@ from pymysql import err
 from rplctl import mysql_errors as er
 from rplctl.event.cells import LARGE_CELL
 from rplctl.schema.model import Column, TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.sql_text import NO_BYTES, SqlBytes, joined_bytes, written_bytes
 from rplctl.target.base import (
     COPIES,
@@ -39,7 +40,6 @@ from rplctl.target.base import (
     TableChunk,
     expect_rows,
     has_one_unique_key,
-    key_of,
 )
 from rplctl.target.mysql.bulk_execute import BulkCounts, execute_length_prefixed
 from rplctl.target.mysql.connection import LoadingConnection

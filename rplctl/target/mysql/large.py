@@ -19,8 +19,9 @@ from rplctl.event.cells import LARGE_CELL
 from rplctl.event.fields import EncodedText, Fields
 from rplctl.event.jit import byte_view
 from rplctl.schema.model import TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.sql_text import SqlBytes, joined_bytes, written_bytes
-from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Value, expect_rows, key_of
+from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, Value, expect_rows
 from rplctl.target.mysql.bulk import load_local
 from rplctl.target.mysql.bulk_execute import BulkCounts
 from rplctl.target.mysql.connection import LARGE_PACKETS, LoadingConnection

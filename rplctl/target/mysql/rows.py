@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, TEXT_BYTES, Column, TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.sql_text import NO_BYTES, SqlBytes, joined_bytes, row_bytes, written_bytes
-from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, key_of, no_record
+from rplctl.target.base import ChangeKind, Row, RowChange, RowSet, TableChunk, Value, no_record
 from rplctl.target.mysql.values import comparand, is_empty_enum, is_equal, literal, quote
 
 STATEMENT_BYTES = 1 << 20  # a statement that has reached this size gets no more rows

@@ -26,6 +26,7 @@ from rplctl.schema.affected import ServerObject
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.schema.row_key import key_of
 from rplctl.sql_run import run
 from rplctl.sql_text import Sql, SqlBytes, as_bytes, word, written, written_bytes
 from rplctl.target.base import (
@@ -40,7 +41,6 @@ from rplctl.target.base import (
     chunk_model,
     expect_rows,
     inserts_together,
-    key_of,
     keyless_mismatch,
     no_record,
 )

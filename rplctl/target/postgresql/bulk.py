@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import psycopg
 
 from rplctl.schema.model import TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.sql_text import Sql, joined, written
-from rplctl.target.base import ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, expect_rows, key_of
+from rplctl.target.base import ChangeKind, CountMismatch, EncodedRows, Row, RowChange, RowSet, expect_rows
 from rplctl.target.ddl_parts import quote
 from rplctl.target.dialect import OWN_SCHEMA
 from rplctl.target.postgresql import rows as rows_sql

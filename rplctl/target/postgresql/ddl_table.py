@@ -13,6 +13,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
 from rplctl.schema.model import Column, ForeignKey, Key, TableModel
 from rplctl.schema.plan import Catalog
+from rplctl.schema.row_key import is_by_time_zone
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, percent_doubled, written
 from rplctl.target.ddl_parts import actions, column_line, constant_default, is_enforceable, is_indexed, quote
 from rplctl.target.dialect import OWN_SCHEMA
@@ -132,7 +133,7 @@ def indexes(model: TableModel) -> dict[str, Sql]:
                 text = written("left({}, {})", text, part.length)
             parts.append(written("({})", text) if part.length else text)
             parts[-1] = written("{} DESC", parts[-1]) if part.descending else parts[-1]
-        unique = written("UNIQUE ") if key.is_unique else NOTHING
+        unique = written("UNIQUE ") if key.is_unique and not is_by_time_zone(key, model) else NOTHING
         name = index_of(model, key)
         found[name] = written("CREATE {}INDEX {} ON {} ({})", unique, quote(name), table(model), joined(", ", parts))
     return found

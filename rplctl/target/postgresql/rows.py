@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rplctl.schema.model import TableModel
+from rplctl.schema.row_key import key_of
 from rplctl.sql_text import NOTHING, Sql, joined, percent_doubled, written
-from rplctl.target.base import COPIES, key_of
+from rplctl.target.base import COPIES
 from rplctl.target.ddl_parts import computed_values, quote
 from rplctl.target.postgresql.ddl_type import declared, table
 

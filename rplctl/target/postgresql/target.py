@@ -22,6 +22,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import COPY_ALL, LOSES_CHANNEL, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.schema.row_key import key_of
 from rplctl.sql_run import run
 from rplctl.sql_text import standard_literal, written
 from rplctl.target.aborted import is_aborted
@@ -34,7 +35,6 @@ from rplctl.target.base import (
     another_applier,
     check_columns,
     inserts_together,
-    key_of,
     keyless_mismatch,
     no_record,
 )

@@ -28,6 +28,7 @@ from rplctl.schema.context import DdlContext
 from rplctl.schema.model import INTEGER_BITS, Column, ForeignKey, TableModel
 from rplctl.schema.naming import fold, index_name, physical_name
 from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, Step
+from rplctl.schema.row_key import is_by_time_zone
 from rplctl.schema.value import Value
 from rplctl.sql_text import NOTHING, NULL, Sql, joined, written
 from rplctl.target.computed_columns import Arithmetic
@@ -206,7 +207,7 @@ def _indexes(model: TableModel) -> dict[str, Sql]:
                     for part in key.parts
                 ),
             )
-            unique = written("UNIQUE ") if key.kind == "unique" else NOTHING
+            unique = written("UNIQUE ") if key.kind == "unique" and not is_by_time_zone(key, model) else NOTHING
             name = index_name(model, key)
             found[name] = written("CREATE {}INDEX {} ON {} ({})", unique, quote(name), table(model), parts)
     return found

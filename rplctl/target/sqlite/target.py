@@ -26,6 +26,7 @@ from rplctl.errors import TargetError, target_gone
 from rplctl.schema.model import TableModel
 from rplctl.schema.naming import physical_name
 from rplctl.schema.plan import Catalog, DdlPlan
+from rplctl.schema.row_key import key_of
 from rplctl.sql_run import run
 from rplctl.sql_text import Sql, joined, written
 from rplctl.target.base import (
@@ -40,7 +41,6 @@ from rplctl.target.base import (
     expect_rows,
     has_one_unique_key,
     inserts_together,
-    key_of,
     keyless_mismatch,
     no_record,
 )
