@@ -50,11 +50,13 @@ def calculated_anew(step: AlterStep, context: DdlContext) -> set[str]:
 
     These columns have a new expression or a new type, or they read a column that changes, which may be another one of
     them. A VIRTUAL column may read an added column with the name of a dropped one. (Then MariaDB 10.11 keeps the values
-    of a STORED column, and MySQL 9.7 refuses the statement.)
+    of a STORED column, and MySQL 9.7 refuses the statement.) If a STORED column reads a TIMESTAMP, a statement that
+    copies the table computes it again, in the time zone of its session.
     """
     pairs = list(_pairs(step))
     changed, found = _read_otherwise(step, context), set[str]()
     added = {new.name.casefold() for new, origin in zip(step.new.columns, step.origins, strict=True) if origin is None}
+    moments = {new.name.casefold() for new, _ in pairs if new.type == "timestamp"} if _copies(step) else set()
     while True:
         more = {
             new.name.casefold()
@@ -65,12 +67,23 @@ def calculated_anew(step: AlterStep, context: DdlContext) -> set[str]:
                 or _normal(old.generated) != _normal(new.generated)
                 or _changes(old, new, context)
                 or any(name in new.generated.casefold() for name in changed | found)
-                or (not new.stored and names_in(new.generated) & added)
+                or names_in(new.generated) & (moments if new.stored else added)
             )
         }
         if more == found:
             return found
         found = more
+
+
+def _copies(step: AlterStep) -> bool:
+    """True if the statement changes a type, a character set, the engine or the kind of partitions.
+
+    MariaDB 10.11 and MySQL 9.7 copy the table for such changes. For most others, they change the table in place.
+    """
+    old, new = step.old, step.new
+    ways = [(p.method, p.expression) if (p := model.partitioning) is not None else None for model in (old, new)]
+    types_change = any((one.type, one.charset) != (other.type, other.charset) for one, other in _pairs(step))
+    return types_change or old.engine != new.engine or ways[0] != ways[1]
 
 
 def computed(  # noqa: PLR0913 - the context of an expression, by keyword
