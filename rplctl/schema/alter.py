@@ -21,6 +21,7 @@ from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import DdlContext
 from rplctl.schema.converted_value import stored_labels
 from rplctl.schema.data_type import BYTES_OF_A_CHARACTER, normalize, takes_charset
+from rplctl.schema.generated import with_renamed
 from rplctl.schema.model import TEXT_BYTES, Column, ForeignKey, Key, KeyPart, Partitioning, TableModel
 from rplctl.schema.naming import index_name
 
@@ -69,7 +70,7 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
         operations = _promote_first_timestamp(operations)
     if context.has_binary_literals:
         operations = tuple(_read_literals(model, op, database_charset) for op in operations)
-    draft = _place_columns(model, operations)
+    draft = _place_columns(model, operations, context)
     columns = tuple(structure.resolve_column(c, model.charset or database_charset, model.collation)
                     for c, _ in draft.columns)  # fmt: skip
     for conversion in converting:  # the conversion also applies to columns that the statement itself defines
@@ -80,6 +81,8 @@ def alter(model: TableModel, operations: tuple[ddl.Operation, ...], context: Ddl
     drops_primary = any(isinstance(op, ddl.DropConstraint) and op.name == "PRIMARY" for op in operations)
     new = _carry_keys(replace(model, columns=columns), draft, keeps_primary=not drops_primary)
     new, notes = _constraints(new, operations, context)
+    if new.system_versioned:
+        new = structure.versioned_keys(new, structure.row_end(new) or structure.ROW_END)
     for operation in operations:
         new = _table_level(new, operation)
     if len(new.columns) != len(origins):  # system versioning was added or dropped
@@ -146,22 +149,28 @@ def _unknown_column(model: TableModel, name: str) -> RplError:
     return error
 
 
-def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> _Draft:
+def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...], context: DdlContext) -> _Draft:
     """Return the draft of the altered table, with its columns in their new order.
 
-    A moved column keeps its old position until its clause is processed.
+    A moved column keeps its old position until its clause is processed. Expressions of the other columns get the new
+    names of renamed columns, as in MariaDB. (MySQL refuses such a rename.)
     """
     operations = tuple(_effective(model, operations))
     dropped = frozenset(op.name.casefold() for op in operations if isinstance(op, ddl.DropColumn))
     draft = _Draft(old=model, columns=[], dropped=dropped)
     changes = _changes_by_column(draft, operations)
+    names = {
+        old.casefold(): change.new_name if isinstance(change, ddl.RenameColumn) else change.column.name
+        for old, change in changes.items()
+        if not isinstance(change, ddl.DropColumn)
+    }
     for column in model.columns:
         change = changes.get(column.name)
         if isinstance(change, ddl.DropColumn):
             continue
-        new = column
+        new = _with_renamed(column, names, context) if names else column
         if isinstance(change, ddl.RenameColumn):
-            new = replace(column, name=change.new_name)
+            new = replace(new, name=change.new_name)
         elif isinstance(change, ddl.ChangeColumn):
             new = change.column
         if change is not None:
@@ -178,6 +187,15 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...]) -> 
             else:
                 _alter_column(draft, operation)
     return draft
+
+
+def _with_renamed(column: Column, names: dict[str, str], context: DdlContext) -> Column:
+    """Return the column with the new names of other columns in its expression. `names`: see generated.with_renamed."""
+    if column.generated is not None:
+        return replace(column, generated=with_renamed(column.generated, names, context))
+    if column.default is not None and column.default.startswith("("):
+        return replace(column, default=with_renamed(column.default, names, context))
+    return column
 
 
 def _effective(model: TableModel, operations: tuple[ddl.Operation, ...]) -> Iterator[ddl.Operation]:
@@ -298,7 +316,9 @@ def _follow_rename(foreign_key: ForeignKey, parent: TableModel, renamed: dict[st
     """
     if (foreign_key.ref_database, foreign_key.ref_table) != (parent.database, parent.name) or not renamed:
         return foreign_key
-    return replace(foreign_key, ref_columns=tuple(renamed.get(name, name) for name in foreign_key.ref_columns))
+    folded = {old.casefold(): new for old, new in renamed.items()}
+    names = tuple(folded.get(name.casefold(), name) for name in foreign_key.ref_columns)
+    return replace(foreign_key, ref_columns=names)
 
 
 def renamed_columns(altered: Altered) -> dict[str, str]:

@@ -35,12 +35,15 @@ def parse_alter_table(tokens: TokenStream, database: str) -> ddl.AlterTable:
     name = tokens.table_name(database)
     operations: list[ddl.Operation] = []
     while not tokens.at_end:
-        operations.extend(_clause(tokens, name[0]))
+        operations.extend(_clause(tokens, name[0], database or name[0]))
         tokens.accept_symbol(",")  # optional between table options
     return ddl.AlterTable(name=name, operations=tuple(operations), if_exists=if_exists)
 
 
-def _clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
+def _clause(tokens: TokenStream, database: str, default: str) -> tuple[ddl.Operation, ...]:
+    """Parse one clause. `database`: of the table, and of tables that REFERENCES names. `default`: the default database,
+    to which RENAME TO moves the table, and in which EXCHANGE PARTITION finds the other table.
+    """
     if tokens.is_word("ADD"):
         return _add(tokens, database)
     if tokens.accept("DROP PERIOD FOR"):
@@ -54,13 +57,13 @@ def _clause(tokens: TokenStream, database: str) -> tuple[ddl.Operation, ...]:
     if tokens.accept("ALTER"):
         return _alter_item(tokens)
     if tokens.accept("RENAME"):
-        return (_rename(tokens, database),)
+        return (_rename(tokens, default),)
     if tokens.accept("CONVERT TO"):
         return (_convert(tokens),)
     if tokens.accept("ORDER BY"):  # only the order of rows in the file; its commas do not separate clauses
         tokens.rest()
         return ()
-    if (partition := _partition_clause(tokens, database)) is not None:
+    if (partition := _partition_clause(tokens, default)) is not None:
         return partition
     if tokens.accept_any("ALGORITHM", "LOCK"):
         tokens.skip_value()

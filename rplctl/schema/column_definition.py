@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rplctl.schema.context import DdlContext
 from rplctl.schema.data_type import accept_collation, charset_of, normalize, parse_data_type
+from rplctl.schema.default_value import implicit_default
 from rplctl.schema.model import BLOB_BYTES, TEXT_BYTES, Check, Column, ForeignKey, Key, KeyPart
 from rplctl.schema.statement import AddCheck, AddForeignKey, AddKey
 from rplctl.schema.token_stream import TokenStream
@@ -27,11 +28,17 @@ def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column,
         constraints.append(_key(column, "unique"))
     if parsed.is_mariadb_json:
         constraints.append(AddCheck(Check(name, f"json_valid(`{name}`)")))
-    said_null = False
+    said_null = has_on_update = False
     while True:
         if tokens.accept("NULL"):
             said_null = True
             column = replace(column, nullable=True)  # the last of NULL and NOT NULL wins, also after AUTO_INCREMENT
+        elif tokens.accept("ON UPDATE"):  # the row images contain its result
+            parse_default(tokens)
+            has_on_update = True
+        elif tokens.accept("SERIAL DEFAULT VALUE"):
+            column = replace(column, auto_increment=True, nullable=False)
+            constraints.append(_key(column, "unique"))
         elif (changed := _attribute(tokens, column)) is not None:
             column = changed
         elif (constraint := _inline_constraint(tokens, database, column)) is not None:
@@ -42,6 +49,8 @@ def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column,
         column = replace(column, nullable=False)
     if column.type == "timestamp" and not said_null and not tokens.context.explicit_defaults_for_timestamp:
         column = replace(column, nullable=False)
+        if has_on_update and column.default is None:  # the server does not give it CURRENT_TIMESTAMP, too
+            column = replace(column, default=f"'{implicit_default(column)!s}'")
     if _takes_no_default(column, tokens.context):
         column = replace(column, default=None)
     return column, tuple(constraints)
@@ -77,9 +86,6 @@ def _attribute(tokens: TokenStream, column: Column) -> Column | None:
         return replace(column, invisible=True)
     if tokens.accept("VISIBLE"):
         return replace(column, invisible=False)
-    if tokens.accept("ON UPDATE"):  # this has no effect on a replica, because the row images contain its result
-        parse_default(tokens)
-        return column
     if tokens.accept("GENERATED ALWAYS AS") or tokens.accept("AS"):
         return _generated(tokens, column)
     if any(tokens.accept(phrase) for phrase in _WITHOUT_VALUE):
@@ -103,8 +109,6 @@ def _generated(tokens: TokenStream, column: Column) -> Column:
 
 def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Constraint | None:
     """Parse a key, check or reference in the column's definition, or return None if none of them comes next."""
-    if tokens.accept("SERIAL DEFAULT VALUE"):
-        return _key(column, "unique")
     if tokens.accept("PRIMARY KEY") or tokens.accept("PRIMARY"):
         return _key(column, "primary")
     if tokens.accept("UNIQUE"):

@@ -10,9 +10,12 @@ every target: integer columns, integer literals, + - * and parentheses. An overf
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
+from rplctl.schema.context import DdlContext
 from rplctl.schema.model import INTEGER_BITS, TableModel
+from rplctl.schema.token_stream import TokenStream
 
 Expression = tuple[str | int, ...]  # parts: SQL text, or the number of a column
 
@@ -53,6 +56,18 @@ def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, 
         else:
             return ()
     return tuple(parts)
+
+
+def with_renamed(expression: str, names: Mapping[str, str], context: DdlContext) -> str:
+    """Return the expression with the new names of columns. `names`: the new name by the case-folded old name."""
+    tokens, parts, start = TokenStream(expression, context), list[str](), 0
+    while tokens.token.kind != "end":
+        token = tokens.next()
+        is_name = token.kind == "quoted" or (token.kind == "word" and not tokens.is_symbol("("))
+        if is_name and (new := names.get(token.value.casefold())) is not None:
+            parts += [tokens.text[start : token.start], "`", new.replace("`", "``"), "`"]
+            start = token.end
+    return "".join([*parts, tokens.text[start:]])
 
 
 @lru_cache(maxsize=1024)

@@ -7,6 +7,7 @@ not rebuild an index. So the index then keeps its old name in the target (`Key.s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -33,6 +34,18 @@ def keep_index_names(model: TableModel) -> TableModel:
     """Return the model with the current names of its indexes in `Key.stored_as`, before the table gets a new name."""
     keys = (k if k.kind == "primary" else replace(k, stored_as=index_name(model, k)) for k in model.keys)
     return replace(model, keys=tuple(keys))
+
+
+def renamed(model: TableModel, database: str, name: str) -> TableModel:
+    """Return the model of a table that gets a new name. Names such as `old_ibfk_1`, which servers have generated for
+    foreign keys, follow the table's name. The indexes keep their names in the target.
+    """
+    generated = re.compile(re.escape(model.name) + r"_ibfk_\d+", re.ASCII)
+    foreign_keys = tuple(
+        replace(key, name=name + key.name[len(model.name) :]) if generated.fullmatch(key.name) else key
+        for key in model.foreign_keys
+    )
+    return replace(keep_index_names(model), database=database, name=name, foreign_keys=foreign_keys)
 
 
 def choose_index_names(model: TableModel, others: Iterable[TableModel]) -> TableModel:

@@ -18,7 +18,7 @@ from rplctl.schema.binary_literal import read_literals
 from rplctl.schema.context import STRICT_ALL_TABLES, STRICT_TRANS_TABLES, DdlContext
 from rplctl.schema.converted_value import stored_labels
 from rplctl.schema.model import ForeignKey, TableModel
-from rplctl.schema.naming import choose_index_names, keep_index_names
+from rplctl.schema.naming import choose_index_names, renamed
 from rplctl.schema.parse import parse_create_table, parse_ddl
 from rplctl.schema.value import Value
 
@@ -461,7 +461,7 @@ class _Planner:
         old = self.get(old_name)
         if self.find(new_name) is not None:
             raise RplError(f"Table '{new_name[0]}.{new_name[1]}' already exists", errno=er.TABLE_EXISTS_ERROR)
-        new = replace(keep_index_names(old), database=new_name[0], name=new_name[1])
+        new = renamed(old, *new_name)
         self.models[old_name] = None
         self.models[new_name] = new
         self.steps.append(RenameStep(old, new))

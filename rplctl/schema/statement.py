@@ -178,6 +178,7 @@ class RenameKey:
 class AddForeignKey:
     foreign_key: ForeignKey
     key_name: str = ""
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ END_OF_TIME = "2038-01-19 03:14:07.999999"  # MariaDB's row_end of a current row
 LATER_END_OF_TIME = "2106-02-07 06:28:15.999999"  # since 11.5
 ROW_START, ROW_END = "row_start", "row_end"
 
+_WITHOUT_FOREIGN_KEYS = frozenset({"MYISAM", "ARIA", "MEMORY", "HEAP", "CSV", "ARCHIVE", "BLACKHOLE", "ROCKSDB"})
 _BEYOND_UTF8MB3 = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
 
 
@@ -82,13 +83,13 @@ def is_compared_by_collation(key: ForeignKey, model: TableModel) -> bool:
 
 
 def promote_first_timestamp(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Give the first plain TIMESTAMP column the default CURRENT_TIMESTAMP.
+    """Give the first TIMESTAMP column the default CURRENT_TIMESTAMP, if it has no default, ON UPDATE or NULL.
 
     Servers do this if explicit_defaults_for_timestamp is off.
     """
     for index, column in enumerate(columns):
-        if column.type == "timestamp" and not column.nullable:
-            if column.default is None and column.generated is None:
+        if column.type == "timestamp":
+            if not column.nullable and column.default is None and column.generated is None:
                 digits = f"({column.fraction_digits})" if column.fraction_digits else ""
                 promoted = replace(column, default=f"CURRENT_TIMESTAMP{digits}")
                 return (*columns[:index], promoted, *columns[index + 1 :])
@@ -170,9 +171,12 @@ def _key_name(model: TableModel, parts: tuple[KeyPart, ...]) -> str:
 def add_foreign_key(model: TableModel, operation: AddForeignKey) -> TableModel:
     """Add a foreign key, and the index that the server creates if no key begins with the foreign key's columns.
 
-    A foreign key without a name is named `<table>_ibfk_<n>`.
+    A foreign key without a name is named `<table>_ibfk_<n>`. An engine without foreign keys ignores the foreign key,
+    but not the index.
     """
     foreign_key = operation.foreign_key
+    if operation.if_not_exists and any(fk.name.casefold() == foreign_key.name.casefold() for fk in model.foreign_keys):
+        return model
     columns = tuple(_own_name(model, name) for name in foreign_key.columns)
     served = any(key.columns[: len(columns)] == columns for key in model.keys)
     key_name = operation.key_name or foreign_key.name
@@ -185,6 +189,8 @@ def add_foreign_key(model: TableModel, operation: AddForeignKey) -> TableModel:
         parts = tuple(KeyPart(name) for name in columns)
         taken = any(key.name.casefold() == key_name.casefold() for key in model.keys)
         model = add_key(model, Key(name="" if taken else key_name, kind="index", parts=parts, implicit=True))
+    if model.engine.upper() in _WITHOUT_FOREIGN_KEYS:
+        return model
     kept = tuple(fk for fk in model.foreign_keys if fk.name.casefold() != foreign_key.name.casefold())
     return replace(model, foreign_keys=(*kept, replace(foreign_key, columns=columns)))
 

@@ -68,13 +68,12 @@ def parse_constraint(tokens: TokenStream, database: str) -> Constraint:
     if tokens.is_word("CHECK"):
         return parse_check(tokens, symbol)
     if tokens.accept("FOREIGN KEY"):
-        tokens.accept("IF NOT EXISTS")
+        if_not_exists = tokens.accept("IF NOT EXISTS")
         key_name = "" if tokens.is_symbol("(") else tokens.identifier()
+        name = symbol or (key_name if tokens.context.is_mariadb else "")  # MySQL ignores this name
         columns = tokens.in_parentheses(tokens.identifier)
-        key = parse_references(
-            tokens, database, ForeignKey(name=symbol, columns=columns, ref_database="", ref_table="", ref_columns=())
-        )
-        return AddForeignKey(key, key_name)
+        key = ForeignKey(name=name, columns=columns, ref_database="", ref_table="", ref_columns=())
+        return AddForeignKey(parse_references(tokens, database, key), key_name, if_not_exists)
     kind: KeyKind = "index"
     if tokens.accept("PRIMARY KEY"):
         kind, symbol = "primary", "PRIMARY"

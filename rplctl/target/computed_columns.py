@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from rplctl.errors import RplError
 from rplctl.schema.context import DdlContext
-from rplctl.schema.generated import columns_by_time_zone, integer_terms, names_in
+from rplctl.schema.generated import columns_by_time_zone, integer_terms, names_in, with_renamed
 from rplctl.schema.model import BLOB_BYTES, INTEGER_BITS, TEXT_BYTES, Column
 from rplctl.schema.plan import AlterStep
 from rplctl.schema.token_stream import TokenStream
@@ -54,6 +54,7 @@ def calculated_anew(step: AlterStep, context: DdlContext) -> set[str]:
     copies the table computes it again, in the time zone of its session.
     """
     pairs = list(_pairs(step))
+    names = {old.name.casefold(): new.name for new, old in pairs if old.name != new.name}
     changed, found = _read_otherwise(step, context), set[str]()
     added = {new.name.casefold() for new, origin in zip(step.new.columns, step.origins, strict=True) if origin is None}
     moments = {new.name.casefold() for new, _ in pairs if new.type == "timestamp"} if _copies(step) else set()
@@ -64,7 +65,7 @@ def calculated_anew(step: AlterStep, context: DdlContext) -> set[str]:
             if new.generated is not None
             and (
                 old.generated is None
-                or _normal(old.generated) != _normal(new.generated)
+                or _normal(with_renamed(old.generated, names, context)) != _normal(new.generated)
                 or _changes(old, new, context)
                 or any(name in new.generated.casefold() for name in changed | found)
                 or names_in(new.generated) & (moments if new.stored else added)

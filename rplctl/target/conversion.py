@@ -301,7 +301,8 @@ class Modify(ABC):
         if self._has_wide_labels():
             return self.impossible()
         kept, changed = [], []
-        by_case = {label.casefold(): label for label in self.new.labels}
+        is_exact = (self.new.collation or "").endswith(("_bin", "_cs")) or self.new.charset == "binary"
+        by_case = {} if is_exact else {label.casefold(): label for label in self.new.labels}
         for label in self.old.labels:
             if label in self.new.labels:
                 kept.append(label)

@@ -217,9 +217,15 @@ class Ddl(ABC):
                 column, text, step, context, original_names=original_names, arithmetic=how, functions=self.functions
             )
             if made is not None:
-                said = f"column '{column.name}': {error}"
+                doubts = [made.impossible] if made.impossible else []
+                if not column.nullable:  # without strict mode, the source stores another value for NULL
+                    doubts.append(written("({}) IS NULL", made.expression))
                 return FilledColumn(
-                    column=column, origin=None, expression=made.expression, impossible=made.impossible, why=said
+                    column=column,
+                    origin=None,
+                    expression=made.expression,
+                    impossible=joined(" OR ", doubts),
+                    why=f"column '{column.name}': {error}",
                 )
             why = f"existing rows get values that only the source knows: {error}"
             return FilledColumn(

@@ -127,7 +127,8 @@ def state_of(server: MariadbServer, databases: list[str]) -> Iterator[str]:
             )
             rows = f"`{database}`.`{table}`"
             if kind == "SYSTEM VERSIONED":
-                columns += [(name, "timestamp", None) for name in ("row_start", "row_end")]
+                if "PERIOD FOR SYSTEM_TIME" not in server.sql(f"SHOW CREATE TABLE {rows}")[0][1]:
+                    columns += [(name, "timestamp", None) for name in ("row_start", "row_end")]
                 rows += " FOR SYSTEM_TIME ALL"
             classes = [neutral_class(row[1], row[2]) for row in columns]
             yield f"#TABLE\t{database}\t{table}\n"

@@ -60,7 +60,7 @@ def altered(alter: str, rows: list[tuple[object, ...]]) -> list[tuple[object, ..
         ("MODIFY g BIGINT GENERATED ALWAYS AS (`a`*2) STORED", [(1, 5, "q", 10), (2, None, None, None)]),
         ("MODIFY g INT", [(1, 5, "q", 10), (2, None, None, None)]),
         ("MODIFY a BIGINT", [(1, 5, "q", 10), (2, None, None, None)]),
-        ("MODIFY id BIGINT AS (a * 7) STORED", [(35, 5, "q", 10), (None, None, None, None)]),
+        ("MODIFY s VARCHAR(9) AS (CONCAT(a)) STORED", [(1, 5, "5", 10), (2, None, None, None)]),
         ("CONVERT TO CHARACTER SET utf8mb4", [(1, 5, "q", 10), (2, None, None, None)]),
     ],
 )  # fmt: skip

@@ -5,6 +5,8 @@ There are two cases:
 * If ON UPDATE CASCADE or SET NULL changes a column, the source recomputes the virtual columns that use it. Only MySQL
   9.6 and later log the new value. On the target, the virtual column is a plain column, so rplctl computes its value.
 * InnoDB permits foreign keys to columns that are not a unique key. Other targets cannot have these foreign keys.
+* In a system-versioned table, MariaDB logs a DELETE as an UPDATE of row_end, and does not log the versions that an
+  action makes. The target's foreign keys do not know this.
 
 Invariant: after a change of a parent row, its child rows are equal to those of the source. If this is not possible, the
 applier refuses the change of the parent row, and changes nothing.
@@ -20,6 +22,7 @@ from rplctl.errors import EXCLUDE, OR_EXCLUDE, OR_SKIP, SKIP_AND_REPAIR, RplErro
 from rplctl.schema.generated import integer_expressions, names_in
 from rplctl.schema.model import ForeignKey, TableModel
 from rplctl.schema.plan import Catalog
+from rplctl.schema.structure import ROW_END, row_end
 from rplctl.sql_run import run
 from rplctl.sql_text import Grammar, backticked, joined, matched, written
 from rplctl.target import dialect_of
@@ -28,25 +31,26 @@ from rplctl.target.ddl import Ddl
 from rplctl.target.ddl_parts import is_enforceable, quote
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade:
     """The foreign key actions that follow changes of one parent table.
 
     `referenced`: indexes of the parent's columns to which foreign keys with actions refer. `stale`: for each child
     table, the indexes of generated columns whose values the actions may make wrong. `lost`: foreign keys with actions
-    that the source has, and the target lacks.
+    that the source has, and the target lacks. `versioned`: foreign keys with actions of system-versioned tables.
     """
 
     referenced: frozenset[int]
-    stale: tuple[tuple[TableModel, tuple[int, ...]], ...]
+    stale: tuple[tuple[TableModel, tuple[int, ...]], ...] = ()
     lost: tuple[tuple[TableModel, ForeignKey], ...] = ()
+    versioned: tuple[tuple[TableModel, ForeignKey], ...] = ()
 
     def follows(self, change: RowChange) -> bool:
         """True if the change starts foreign key actions.
 
         If the row image lacks the old value of a column, the column counts as changed.
         """
-        if not (self.stale or self.lost) or change.before is None:
+        if not (self.stale or self.lost or self.versioned) or change.before is None:
             return False
         if change.kind is ChangeKind.DELETE or change.after is None:
             return True
@@ -60,6 +64,10 @@ class Cascade:
         The error is 1364 if these rows have a generated column whose expression rplctl cannot compute. It is 1451 if a
         foreign key that the target lacks may act on rows.
         """
+        for model, key in self.versioned:
+            if _has_rows(target, model, key.columns):
+                why = "one of the tables is system-versioned, so the log lacks a part of the changes"
+                raise _lost(model, key, position, why, f"{SKIP_AND_REPAIR}{OR_EXCLUDE}")
         for model, key in self.lost:
             if not dialect_of(target.kind).follows_foreign_keys:
                 raise _lost(model, key, position, "the target has no foreign keys", f"{EXCLUDE}{OR_SKIP}")
@@ -128,10 +136,20 @@ def cascade_of(catalog: Catalog, parent: TableModel, *, are_followed: bool = Tru
     stale = tuple((model, found) for model in models if (found := tuple(_made_of_keys(model, reached))))
     followed = [(model, key) for model in models for key in model.foreign_keys if _points(key, reached)]
     lost = tuple((model, key) for model, key in followed if not (are_followed and is_enforceable(key, model, catalog)))
+    versioned = tuple((model, key) for model, key in followed if _keeps_versions(model, key, catalog))
     keys = [key for _, key in followed if _points(key, {(parent.database, parent.name)})]
     names = {name.casefold() for key in keys for name in key.ref_columns}
+    if parent.system_versioned:  # a DELETE only sets row_end
+        names.add((row_end(parent) or ROW_END).casefold())
     referenced = frozenset(n for n, column in enumerate(parent.columns) if column.name.casefold() in names)
-    return Cascade(referenced, stale, lost) if keys else Cascade(referenced, ())
+    if not keys:
+        return Cascade(referenced=referenced)
+    return Cascade(referenced=referenced, stale=stale, lost=lost, versioned=versioned)
+
+
+def _keeps_versions(model: TableModel, key: ForeignKey, catalog: Catalog) -> bool:
+    parent = catalog.tables.get((key.ref_database, key.ref_table))
+    return model.system_versioned or (parent is not None and parent.system_versioned)
 
 
 def _points(key: ForeignKey, tables: set[tuple[str, str]]) -> bool:

@@ -244,6 +244,11 @@ def rename_table(old: TableModel, new: TableModel) -> list[Sql]:
     if (key := old.primary_key) is not None and has_prefix(key):  # all other indexes keep their names
         name = written("{}.{}", quote(old.database), quote(index_of(old, key)))
         found.append(written("ALTER INDEX IF EXISTS {} RENAME TO {}", name, quote(index_of(new, key))))
+    found += [
+        _rename_constraint(old, before, after)
+        for before, after in zip(old.foreign_keys, new.foreign_keys, strict=True)
+        if before.name != after.name
+    ]
     if old.database == new.database:
         return [*found, written("ALTER TABLE {} RENAME TO {}", table(old), quote(new.name))]
     return [
@@ -254,6 +259,21 @@ def rename_table(old: TableModel, new: TableModel) -> list[Sql]:
         written("ALTER TABLE {}.{} SET SCHEMA {}", quote(old.database), quote(_PARKED), quote(new.database)),
         written("ALTER TABLE {}.{} RENAME TO {}", quote(new.database), quote(_PARKED), quote(new.name)),
     ]
+
+
+def _rename_constraint(model: TableModel, before: ForeignKey, after: ForeignKey) -> Sql:
+    """Return a statement that gives the foreign key the name of `after`, if the target has the foreign key."""
+    return _do(
+        written(
+            "BEGIN IF EXISTS (SELECT FROM pg_constraint WHERE conrelid = {}::regclass AND conname = {}) THEN "
+            "ALTER TABLE {} RENAME CONSTRAINT {} TO {}; END IF; END",
+            text_literal(table(model)),
+            text_literal(short_name(before.name)),
+            table(model),
+            constraint_of(before),
+            constraint_of(after),
+        )
+    )
 
 
 def each_primary_key(model: TableModel, action: Sql, *, but_ours: bool = False) -> Sql:

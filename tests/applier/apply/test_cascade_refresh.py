@@ -77,18 +77,18 @@ def test_it_follows_what_may_have_changed_a_column_that_is_pointed_at(target: Sq
     assert not found.follows(update({0: 1, 1: 5, 2: 1}, {0: 1, 1: 5, 2: 2}))
     assert found.follows(update({0: 1}, {1: 5}))  # the old value is not known
     assert not found.follows(update({0: 1, 1: 5}, {2: 2}))
-    assert not Cascade(frozenset({1}), ()).follows(update({0: 1, 1: 5}, {0: 1, 1: 6}))
+    assert not Cascade(referenced=frozenset({1})).follows(update({0: 1, 1: 5}, {0: 1, 1: 6}))
 
 
 @pytest.mark.parametrize("rule", ["", "ON DELETE RESTRICT"])
 def test_a_foreign_key_without_an_action_changes_nothing(target: SqliteTarget, rule: str) -> None:
     found = cascade(made(target, PARENT, CHILD.format(rule)))
-    assert found == Cascade(frozenset(), ())
+    assert found == Cascade(referenced=frozenset())
 
 
 def test_a_table_that_nothing_points_at_has_no_cascade(target: SqliteTarget) -> None:
     catalog = made(target, PARENT, CHILD.format(ACTS))
-    assert cascade(catalog, "child") == Cascade(frozenset(), ())
+    assert cascade(catalog, "child") == Cascade(referenced=frozenset())
 
 
 def test_grandchildren_are_reached(target: SqliteTarget) -> None:
@@ -124,5 +124,18 @@ def test_a_foreign_key_that_the_target_does_not_have_is_refused_where_rows_hang_
     found.refuse_unknown(target, "p")
     run(target, "INSERT INTO d__child VALUES (2, 5)")
     with pytest.raises(RplError, match="not a unique key") as caught:
+        found.refuse_unknown(target, "p")
+    assert (caught.value.errno, caught.value.position) == (1451, "p")
+
+
+def test_the_action_of_a_deleted_row_that_keeps_its_versions_is_refused(target: SqliteTarget) -> None:
+    """MariaDB logs the DELETE as an UPDATE of row_end, the last column of the parent."""
+    found = cascade(made(target, f"{PARENT} WITH SYSTEM VERSIONING", CHILD.format(ACTS)))
+    assert found.referenced == {1, 4}
+    assert found.follows(update({0: 1, 1: 5, 4: 2038}, {0: 1, 1: 5, 4: 2026}))
+    assert not found.follows(update({0: 1, 1: 5, 2: 1, 4: 2038}, {0: 1, 1: 5, 2: 2, 4: 2038}))
+    found.refuse_unknown(target, "p")
+    run(target, "INSERT INTO d__child VALUES (1, 5, 10)")
+    with pytest.raises(RplError, match="system-versioned") as caught:
         found.refuse_unknown(target, "p")
     assert (caught.value.errno, caught.value.position) == (1451, "p")
