@@ -20,7 +20,7 @@ def skip(
     options: Globals,
     number: int | None = argument("N", "Number of transactions to skip; default: 1; 0 = none."),
     count: int | None = option("--count", "N", "Same as N."),
-    gtid: str = option("--gtid", "GTID,...", "Skip the transactions with these GTIDs.", ""),
+    gtid: str | None = option("--gtid", "GTID,...", "Skip the transactions with these GTIDs."),
     channel: str | None = CHANNEL,
     dry_run: bool = DRY_RUN,
     yes: bool = YES,
@@ -31,9 +31,12 @@ def skip(
     """
     from rplctl.command.skip import skip as run
 
-    if (number is not None) + (count is not None) + bool(gtid) > 1:
+    if (number is not None) + (count is not None) + (gtid is not None) > 1:
         raise UsageError("N, --count and --gtid are mutually exclusive")
+    if gtid is not None and not gtid.strip():
+        raise UsageError("--gtid requires a GTID", hint="to cancel all pending skips, run: rplctl skip 0")
     wanted = None if gtid else next((n for n in (number, count) if n is not None), 1)
+    gtid = gtid or ""
     name, config = _channel_to_skip(options, channel, wanted)
     if wanted != 0 and not dry_run:
         asked = run(config, name, wanted, gtid, dry_run=True)  # refuses an invalid request before the question

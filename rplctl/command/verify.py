@@ -229,7 +229,8 @@ class _Verify:
 
     def run(self) -> VerifyResult:
         request, channel = self._request, self._channel
-        asked = json.dumps([asdict(request.choice), str(request.offline or ""), str(request.at or "")], default=str)
+        places = [str(request.offline or ""), str(request.at or ""), str(self._config.target or "")]
+        asked = json.dumps([asdict(request.choice), *places], default=str)
         self._progress = progress = Progress(channel, asked)
         found = self._tables(progress, restart=request.restart)
         if not found and not self._not_copied:
@@ -310,9 +311,10 @@ class _Verify:
                 hint = "to see the tables of a copy and the filters, run: rplctl show-clone; rplctl show-status"
                 raise SourceError(text, errno=er.NO_SUCH_TABLE, hint=hint)
         names = tuple(".".join(name) for name in found)
-        if restart or progress.header is None or progress.header.tables != names:
-            with self._open_source() as one:
-                server_id, uuid = one.server_id, one.uuid
+        with self._open_source() as one:
+            server_id, uuid = one.server_id, one.uuid
+        was = progress.header
+        if restart or was is None or (was.tables, was.server_id, was.uuid) != (names, server_id, uuid):
             place, gtids = (str(source.end or ""), source.gtids) if one.at is None else (str(one.at), "")
             progress.begin(
                 Header(

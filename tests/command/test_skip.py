@@ -45,3 +45,13 @@ def test_a_dry_run_by_gtid_shows_those_transactions(program: Program) -> None:
     rows = found(program, "--gtid", f"{SOURCE_UUID}:2-3")
     assert [row["Gtid"] for row in rows] == [f"{SOURCE_UUID}:2", f"{SOURCE_UUID}:3"]
     assert found(program, "--gtid", f"{SOURCE_UUID}:9") == []
+
+
+def test_pending_gtids_are_cancelled_by_skip_0_and_an_empty_list_is_refused(program: Program) -> None:
+    assert program("skip", "--gtid", f"{SOURCE_UUID}:3", "--yes").code == 0
+    for empty in ("", " "):
+        refused = program("skip", "--gtid", empty, "--yes")
+        assert refused.code == 2 and "--gtid requires a GTID" in refused.err and "run: rplctl skip 0" in refused.err
+    assert found(program, "1") != []
+    assert program("skip", "0").code == 0
+    assert not (program.datadir / "run" / "@" / "skip_gtids").read_text()

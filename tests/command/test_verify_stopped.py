@@ -176,3 +176,23 @@ def test_a_duckdb_target_is_verified_while_its_source_is_written_to(
     replica.wait_synced(source)
     replica.run("wait", "--state", "synced", "--timeout", "30")
     assert hint
+
+
+def test_an_unfinished_comparison_with_another_server_is_not_resumed(replica: Replica, source: MariadbServer) -> None:
+    set_up(replica, source)
+    progress = replica.channel.verify_folder / "progress.json"
+    replica.run("start", "--until-synced")
+    replica.run("verify", "--report", str(replica.datadir), expect=None)  # all tables are done, but no report
+    left = progress.read_text()
+    resumed = "2 tables were compared before the interruption"
+    assert resumed in replica.run("verify").stderr
+
+    with closing(sqlite3.connect(replica.datadir / "target.db")) as target:
+        target.execute("DELETE FROM shop__t WHERE id = 7")
+        target.commit()
+    progress.parent.mkdir(mode=0o700, exist_ok=True)
+    stored = json.loads(left)
+    stored["header"]["server_id"] += 1
+    progress.write_text(json.dumps(stored))
+    again = replica.run("verify", expect=1)
+    assert resumed not in again.stderr and "199 equal, 1 differ" in again.stderr

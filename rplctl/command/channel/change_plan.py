@@ -85,7 +85,9 @@ def check_dependencies(changes: MasterChanges, master: MasterInfo, relay: RelayL
         )
     if changes.network_namespace:
         check_network_namespace(changes.network_namespace)
-    if not (master.is_configured or changes.master_host or changes.master_binlog_dir):
+    host = master.host if changes.master_host is None else changes.master_host
+    folder = master.master_binlog_dir if changes.master_binlog_dir is None else changes.master_binlog_dir
+    if not (host or folder):
         raise UsageError(
             "Incorrect arguments to MASTER_HOST",
             errno=er.WRONG_ARGUMENTS,

@@ -88,7 +88,7 @@ def check_skips(status: SlaveStatus) -> Iterator[Finding]:
         yield found("skip_pending", text, "rplctl skip 0 (cancels this)")
     if status.Skip_Gtids:
         text = f"{status.Skip_Gtids} will be skipped: its changes will be missing"
-        yield found("skip_pending", text, 'rplctl skip --gtid "" (see man rplctl)')
+        yield found("skip_pending", text, "rplctl skip 0 (cancels this)")
 
 
 def _thread(thread: ThreadReport) -> Iterator[Finding]:

@@ -228,3 +228,12 @@ def test_notes_have_mysqls_numbers(tmp_path: Path) -> None:
     assert notes(MasterChanges(password="x")) == [1759]
     assert notes(MasterChanges(master_use_gtid="current_pos", master_log_pos=4)) == [1618]
     assert notes(MasterChanges(master_connect_retry=5)) == []
+
+
+def test_a_channel_cannot_lose_its_only_source(tmp_path: Path) -> None:
+    of_folder = MasterInfo(master_binlog_dir=str(tmp_path))
+    with pytest.raises(UsageError, match="MASTER_HOST") as caught:
+        check_dependencies(MasterChanges(master_binlog_dir=""), of_folder, RelayLogInfo())
+    assert caught.value.errno == 1210
+    check_dependencies(MasterChanges(master_binlog_dir="", master_host="db1"), of_folder, RelayLogInfo())
+    check_dependencies(MasterChanges(master_binlog_dir=""), MASTER, RELAY)
