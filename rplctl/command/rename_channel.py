@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from rplctl import renaming
 from rplctl.channel import Channel, check_channel_name
+from rplctl.command.channel.both_places import after_interrupted_switch
 from rplctl.command.channel.change_store import after_pending_change, resolve_position
 from rplctl.command.channel.context import (
     Repositories,
@@ -23,11 +24,11 @@ from rplctl.command.channel.context import (
     refuse_lake,
     refuse_while_running,
 )
-from rplctl.config import INSTANCE_FILE, Config, channel_sections, load_config, read_file
+from rplctl.config import INSTANCE_FILE, Config, channel_sections, read_file
 from rplctl.errors import UsageError
 from rplctl.history import note_event
 from rplctl.relay_log.index import RelayLogIndex
-from rplctl.repository.switch import may_have_target, resume_switch
+from rplctl.repository.switch import may_have_target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +84,7 @@ def _resolve(repositories: Repositories) -> None:
 
     config, channel = repositories.config, repositories.channel
     after_pending_change(repositories, dry_run=False)
-    resume_switch(config, channel, repositories.engine)
-    repositories = open_repositories(
-        load_config(config.datadir, channel.name, config_file=config.config_file), channel.name
-    )
+    repositories = after_interrupted_switch(repositories)
     resolve_position(repositories, dry_run=False)
     if may_have_target(config):
         finish_prepared(repositories.config, channel, repositories.engine)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from rplctl import mysql_errors as er, skip_list
 from rplctl.command.change_filter import FILTERS
-from rplctl.command.channel.both_places import refuse_both_places
+from rplctl.command.channel.both_places import after_interrupted_switch, refuse_both_places
 from rplctl.command.channel.change_plan import first_place
 from rplctl.command.channel.change_store import after_pending_change, keep_models, resolve_position
 from rplctl.command.channel.context import ROLES, Note, Repositories, administer, not_configured, refuse_while_running
@@ -52,9 +52,10 @@ def reset(
     from rplctl.commit.resolve import finish_prepared
 
     with administer(config, channel_name, dry_run=dry_run) as repositories:
-        config, channel = repositories.config, repositories.channel
-        refuse_while_running(channel)
+        refuse_while_running(repositories.channel)
         repositories, finished = after_pending_change(repositories, dry_run=dry_run)
+        repositories = after_interrupted_switch(repositories, dry_run=dry_run)
+        config, channel = repositories.config, repositories.channel
         refuse_both_places(repositories)
         if not (repositories.master_info.exists() or repositories.relay_log_info.exists()):
             if channel_name:

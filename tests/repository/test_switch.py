@@ -19,6 +19,7 @@ import pytest
 
 from rplctl import failpoint
 from rplctl.channel import Channel, hold_lock
+from rplctl.command.reset import reset
 from rplctl.config import Config, load_config
 from rplctl.durable import replace_file
 from rplctl.errors import LockBusy, RepositoryConflict, RplError, UsageError
@@ -269,6 +270,19 @@ def test_what_a_file_alone_remembers_does_not_keep_a_killed_switch_from_its_end(
     resume_switch(load_config(channel.datadir, channel.name), channel, target.engine)
     table, file = contents(RELAY_LOG_INFO, channel, target)
     assert (table or replace(file, left_at="")) == info and (table is None) != (file is None)
+
+
+@pytest.mark.parametrize("point", CRASH_POINTS)
+@pytest.mark.parametrize("to", [TABLE, FILE])
+def test_reset_after_a_killed_switch_leaves_no_old_position(
+    point: str, to: RepositoryKind, tmp_path: Path, empty_target: Path
+) -> None:
+    channel, target, info = fresh_instance(RELAY_LOG_INFO, to, tmp_path / "i", empty_target)
+    in_child(lambda: armed_switch(RELAY_LOG_INFO, to, channel, target, point))
+    reset(load_config(channel.datadir, channel.name), channel.name)
+    resume_switch(load_config(channel.datadir, channel.name), channel, target.engine)
+    left = [one for one in contents(RELAY_LOG_INFO, channel, target) if one is not None]
+    assert all(one.place != info.place for one in left), left
 
 
 @pytest.mark.parametrize("point", CRASH_POINTS[:3])
