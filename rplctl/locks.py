@@ -11,6 +11,7 @@ a lock above it in the list:
     CHAN/admin       held by one command per channel (channel.py)
     CHAN/data        held while the receiver makes a new MasterInfo visible, or begins a new relay log
     gtids            appliers share it while they commit a position, log-status holds it exclusively
+    options          held while a command changes rplctl.toml
 
 The lock `read` (FLUSH TABLES WITH READ LOCK) is not in this order. Appliers share it during a batch, and its exclusive
 holder takes no other lock. A process that holds `gtids` never waits for a lock of the target.
@@ -266,6 +267,10 @@ def gtid_map(datadir: Path) -> RwLock:
 
 def read_lock(datadir: Path) -> RwLock:
     return RwLock(datadir, "read")
+
+
+def options_lock(datadir: Path) -> FileLock:
+    return FileLock(datadir / "run" / "options.lock")
 
 
 def collector_lock(datadir: Path) -> FileLock:

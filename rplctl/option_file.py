@@ -1,6 +1,7 @@
 """Sets and removes options in an option file. The operator's comments and the order of the options are unchanged.
 
-Invariant: a value is checked before it is written, and `config.read_file` returns exactly the written value.
+Invariants: a value is checked before it is written, and `config.read_file` returns exactly the written value. A change
+is based on the file that it replaces, because each change holds a lock.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rplctl.config import INSTANCE_FILE, Value, check_value, read_file
 from rplctl.durable import private_folder, replace_file
+from rplctl.locks import options_lock
 from rplctl.plain_file import read_plain
 
 if TYPE_CHECKING:
@@ -56,11 +58,12 @@ def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, o
     not valid.
     """
     path = private_folder(datadir) / INSTANCE_FILE
-    document = read_document(path)
-    section = section_of(document, channel) if channel or only_this_channel else document
-    for name, value in values.items():
-        section[name] = check_value(name, value, "command line")
-    replace_file(path, to_bytes(document))
+    with options_lock(datadir).held():
+        document = read_document(path)
+        section = section_of(document, channel) if channel or only_this_channel else document
+        for name, value in values.items():
+            section[name] = check_value(name, value, "command line")
+        replace_file(path, to_bytes(document))
     return path
 
 
@@ -70,14 +73,15 @@ def forget_options(datadir: Path, channel: str, names: Collection[str]) -> None:
     Raises ConfigError if the file is not valid.
     """
     path = datadir / INSTANCE_FILE
-    document = read_document(path)
-    sections = document.get("channel", {})
-    section = sections.get(channel, {})
-    given = section.keys() & set(names)
-    if not given:
-        return
-    for name in given:
-        del section[name]
-    if not section:
-        del sections[channel]
-    replace_file(path, to_bytes(document))
+    with options_lock(datadir).held():
+        document = read_document(path)
+        sections = document.get("channel", {})
+        section = sections.get(channel, {})
+        given = section.keys() & set(names)
+        if not given:
+            return
+        for name in given:
+            del section[name]
+        if not section:
+            del sections[channel]
+        replace_file(path, to_bytes(document))

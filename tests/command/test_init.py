@@ -67,7 +67,7 @@ def test_the_targets_password_is_stored_unreadable_and_never_taken_from_the_url(
         init(tmp_path / "new", {"target": "mysql://u:C4nary@h/"})
     assert "--target-password-file" in caught.value.hint and "C4nary" not in str(caught.value)
     init(tmp_path / "new", {"target": "mysql://u@h/"}, "C4nary")
-    for path in (tmp_path / "new").iterdir():
+    for path in filter(Path.is_file, (tmp_path / "new").rglob("*")):
         assert b"C4nary" not in path.read_bytes()
     assert "C4nary" in load_config(tmp_path / "new").target_url
 
