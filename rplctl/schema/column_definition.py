@@ -13,6 +13,7 @@ from rplctl.schema.token_stream import TokenStream
 
 Constraint = AddKey | AddForeignKey | AddCheck
 
+_REFERENCES_SINCE = 90000  # MySQL 9.0
 _WITHOUT_VALUE = ("COMPRESSED", "WITHOUT SYSTEM VERSIONING", "WITH SYSTEM VERSIONING", "NOT SECONDARY", "VIRTUAL")
 _WITH_VALUE = ("COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE", "SRID", "REF_SYSTEM_ID")
 
@@ -41,7 +42,9 @@ def parse_column(tokens: TokenStream, database: str, name: str) -> tuple[Column,
             constraints.append(_key(column, "unique"))
         elif (changed := _attribute(tokens, column)) is not None:
             column = changed
-        elif (constraint := _inline_constraint(tokens, database, column)) is not None:
+        elif tokens.is_word("REFERENCES"):
+            constraints += _reference(tokens, database, column)
+        elif (constraint := _inline_constraint(tokens, column)) is not None:
             constraints.append(constraint)
         else:
             break
@@ -107,8 +110,8 @@ def _generated(tokens: TokenStream, column: Column) -> Column:
     return replace(column, generated=expression, stored=stored)
 
 
-def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Constraint | None:
-    """Parse a key, check or reference in the column's definition, or return None if none of them comes next."""
+def _inline_constraint(tokens: TokenStream, column: Column) -> Constraint | None:
+    """Parse a key or check in the column's definition, or return None if none of them comes next."""
     if tokens.accept("PRIMARY KEY") or tokens.accept("PRIMARY"):
         return _key(column, "primary")
     if tokens.accept("UNIQUE"):
@@ -121,15 +124,20 @@ def _inline_constraint(tokens: TokenStream, database: str, column: Column) -> Co
         if tokens.accept("CONSTRAINT") and not tokens.is_word("CHECK"):
             symbol = tokens.identifier()
         return parse_check(tokens, symbol or (column.name if tokens.context.is_mariadb else ""))
-    if tokens.is_word("REFERENCES"):
-        return AddForeignKey(
-            parse_references(
-                tokens,
-                database,
-                ForeignKey(name="", columns=(column.name,), ref_database="", ref_table="", ref_columns=()),
-            )
-        )
     return None
+
+
+def _reference(tokens: TokenStream, database: str, column: Column) -> list[Constraint]:
+    """Parse REFERENCES in a column's definition, and return the foreign key if the source obeys it."""
+    empty = ForeignKey(name="", columns=(column.name,), ref_database="", ref_table="", ref_columns=())
+    key = AddForeignKey(parse_references(tokens, database, empty))
+    return [key] if has_references(tokens.context) else []
+
+
+def has_references(context: DdlContext) -> bool:
+    """True if the source obeys REFERENCES in a column's definition. MySQL 5.7, 8.0 and 8.4 ignore it."""
+    is_mysql = bool(context.server_version) and not context.is_mariadb
+    return not is_mysql or context.version_number >= _REFERENCES_SINCE
 
 
 def parse_check(tokens: TokenStream, name: str) -> AddCheck:

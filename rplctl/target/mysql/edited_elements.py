@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from rplctl.schema.column_definition import has_references
 from rplctl.target.mysql.collations import COLLATION_NUMBERS, UTF8MB4_GENERAL, near_collation
 from rplctl.target.mysql.edited_statement import EditedStatement, Gone
 
@@ -144,6 +145,8 @@ class EditedElements(EditedStatement):
         for at in outline[2:]:
             if self.is_word(at, "CHECK"):
                 self._move_check(first, at)
+            elif self.is_word(at, "REFERENCES") and not has_references(self.context):
+                self.cut(at, self._end_of_reference(at))
             elif self.is_word(at, "SRID") and self.to_mariadb:
                 self.put(at, at + 1, "REF_SYSTEM_ID=")
             elif self.is_word(at, "INVISIBLE") and self.to_mariadb:
@@ -163,6 +166,17 @@ class EditedElements(EditedStatement):
             self.put(first + 1, first + 2, "GEOMETRYCOLLECTION")
         self._cut_options(first + 2, end, _ATTRIBUTES[self.to_mariadb])
         self._expressions(first + 1, end)
+
+    def _end_of_reference(self, at: int) -> int:
+        """Return the index after the clause REFERENCES that begins at `at`."""
+        end = at + (4 if self.is_symbol(at + 2, ".") else 2)
+        if self.is_symbol(end, "("):
+            end = self.behind(end)
+        while self.is_word(end, "MATCH", "ON"):
+            end += 2
+            if self.is_word(end - 2, "ON"):
+                end += 2 if self.is_word(end, "SET", "NO") else 1
+        return end
 
     def _plain(self, first: int, at: int) -> None:
         """Turn a generated column into a plain column if MariaDB cannot compute its expression. The logged rows contain
