@@ -119,8 +119,10 @@ class Ddl(ABC):
         ]
         table, known = self.table(step.old), {}
         for filled in guarded:
-            # PostgreSQL fills an added column after it has changed the types of other columns
-            readable = operands(step, context, converts=filled.origin is not None)
+            readable: dict[str, tuple[Column, Column]] = {}
+            if filled.column.generated is not None:
+                # PostgreSQL fills an added column after it has changed the types of other columns
+                readable = operands(step, context, converts=filled.origin is not None)
             found = known_rows(self.values, step, filled, readable, table, context, execute)
             if found is not None:
                 known[filled.column.name] = found
@@ -142,6 +144,11 @@ class Ddl(ABC):
     def partition_condition(self, model: TableModel, names: tuple[str, ...], context: DdlContext) -> Sql:
         return partition_condition(model, names, context, self.partition_functions, self.literal)
 
+    @property
+    def ends(self) -> Sql:
+        """The values of row_end, as a list, that current rows of a system-versioned table have."""
+        return joined(", ", (text_literal(end + self.zone) for end in (END_OF_TIME, LATER_END_OF_TIME)))
+
     def rows_gone(
         self, step: DeletePartitionsStep | DeleteHistoryStep | MoveRowsStep, context: DdlContext
     ) -> list[Sql]:
@@ -150,12 +157,8 @@ class Ddl(ABC):
         """
         model = model_of(step)
         if isinstance(step, DeleteHistoryStep):
-            ends = joined(", ", (text_literal(end + self.zone) for end in (END_OF_TIME, LATER_END_OF_TIME)))
-            return [
-                written(
-                    "DELETE FROM {} WHERE {} NOT IN ({})", self.table(model), quote(row_end(model) or ROW_END), ends
-                )
-            ]
+            end = quote(row_end(model) or ROW_END)
+            return [written("DELETE FROM {} WHERE {} NOT IN ({})", self.table(model), end, self.ends)]
         found = self.partition_condition(model, step.names, context)
         rows = written("FROM {} WHERE {}", self.table(model), found) if found else written("FROM {}", self.table(model))
         if isinstance(step, DeletePartitionsStep):

@@ -173,9 +173,10 @@ def model_of(step: Step) -> TableModel:
 def is_enforceable(key: ForeignKey, model: TableModel, catalog: Catalog) -> bool:
     """True if the target can check the foreign key. Targets require a unique key on the parent's columns, but InnoDB
     accepts any index. An unknown parent table counts as suitable, because it may be created later. A key without an
-    action is not enforceable if the source compares its text by a collation, because 'abc' may refer to 'ABC'.
+    action is not enforceable if the source compares its text by a collation, because 'abc' may refer to 'ABC'. Nor is a
+    key of a system-versioned table, because its old versions may refer to parent rows that are gone.
     """
-    if not key.ref_columns or (is_compared_by_collation(key, model) and not key.acts):
+    if not key.ref_columns or model.system_versioned or (is_compared_by_collation(key, model) and not key.acts):
         return False
     same = (key.ref_database, key.ref_table) == (model.database, model.name)
     parent = model if same else catalog.tables.get((key.ref_database, key.ref_table))

@@ -5,14 +5,11 @@ Each case once gave other rows than on the source, or a stop at each start.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
-from tests.kit.postgresql_state import new_database
-from tests.kit.servers import MariadbServer
-from tests.stories.test_ddl_over_rows import Outcome
+from tests.stories.test_ddl_over_rows import KINDS, LONG, VENDORS, Outcome, ddl, outcomes, source
+
+__all__ = ["ddl", "source"]  # fixtures
 
 pytestmark = pytest.mark.slow
 PARENT = "CREATE TABLE p (id INT PRIMARY KEY)"
@@ -50,6 +47,12 @@ OF_MARIADB = {
     "a key of a table with versions": "CREATE TABLE t (id INT PRIMARY KEY, a INT) WITH SYSTEM VERSIONING;"
     "INSERT INTO t VALUES (1,1),(2,2);UPDATE t SET id=id+10;SET SESSION system_versioning_alter_history=KEEP\0"
     "ALTER TABLE t ADD UNIQUE KEY ua (a);UPDATE t SET id=id+10;UPDATE t SET id=id+10",
+    "a version that refers to a row that is gone": f"{PARENT};CREATE TABLE t (id INT PRIMARY KEY, pid INT, "
+    f"FOREIGN KEY (pid) REFERENCES p (id)) WITH SYSTEM VERSIONING;{ROWS};DELETE FROM t WHERE id=1;"
+    "DELETE FROM p WHERE id=1",
+    "an action without a row of a table with versions": f"{PARENT};CREATE TABLE t (id INT PRIMARY KEY, pid INT, "
+    f"FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE) WITH SYSTEM VERSIONING;{ROWS};INSERT INTO p VALUES (3);"
+    "DELETE FROM t WHERE id=1;DELETE FROM p WHERE id<>2",
     "a column that an expression reads": "CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT AS (a + 1) STORED);"
     "INSERT INTO t (id, a) VALUES (1,10),(2,20);ALTER TABLE t CHANGE a b INT, ADD a INT NOT NULL DEFAULT 100",
 }
@@ -64,29 +67,15 @@ STOPPED = {  # MariaDB has no NOT NULL for computed columns
     "NULL in a computed default": "CREATE TABLE t (id INT PRIMARY KEY, a INT);INSERT INTO t VALUES (1,5),(2,NULL);"
     f"{LAX}ALTER TABLE t ADD c INT NOT NULL DEFAULT (a)",
 }
-VENDORS = [pytest.param(vendor, marks=getattr(pytest.mark, vendor)) for vendor in ("mariadb", "mysql")]
-KINDS = ["sqlite", "duckdb", pytest.param("postgresql", marks=pytest.mark.postgresql)]
 
 
-@pytest.fixture
-def ddl(request: pytest.FixtureRequest, vendor: str, kind: str, tmp_path: Path) -> Callable[[str], str]:
-    """A function that returns the outcome of statements."""
-    source: MariadbServer = request.getfixturevalue(vendor)
-
-    def of(statements: str) -> str:
-        url = new_database(request.getfixturevalue("postgresql")) if kind == "postgresql" else kind
-        folder = tmp_path / str(len([*tmp_path.iterdir()]))
-        folder.mkdir()
-        return Outcome(source, "" if kind == "sqlite" else url, folder).of(*statements.split(";"))
-
-    return of
-
-
-@pytest.mark.long("Other targets and the other vendor repeat the same model.", keeps=r"^sqlite-mariadb$")
-@pytest.mark.parametrize("vendor", VENDORS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_names_and_rules_of_the_server_give_the_sources_rows(ddl: Callable[[str], str], vendor: str) -> None:
+@LONG
+@VENDORS
+@KINDS
+def test_names_and_rules_of_the_server_give_the_sources_rows(
+    ddl: Outcome, vendor: str, request: pytest.FixtureRequest
+) -> None:
     cases = {**BOTH, **(OF_MARIADB if vendor == "mariadb" else OF_MYSQL)}
-    assert {name: ddl(text) for name, text in cases.items()} == dict.fromkeys(cases, "equal")
+    assert outcomes(ddl, request, cases) == dict.fromkeys(cases, "equal")
     stopped = STOPPED if vendor == "mysql" else {"NULL in a computed default": STOPPED["NULL in a computed default"]}
-    assert {name: ddl(text) for name, text in stopped.items()} == dict.fromkeys(stopped, "stopped")
+    assert outcomes(ddl, request, stopped) == dict.fromkeys(stopped, "stopped")

@@ -295,7 +295,7 @@ class OrderedRange:
         for change in rows.changes:
             try:
                 if cascade is not None and cascade.follows(change):
-                    cascade.refuse_unknown(self._target, run.end_position(number))
+                    cascade.refuse_unknown(self._target, run.end_position(number), change)
                     follows = True
                 misfit = self._tolerance.apply_row(self._target, change, rows.model)
             except TargetError as error:

@@ -139,3 +139,15 @@ def test_the_action_of_a_deleted_row_that_keeps_its_versions_is_refused(target: 
     with pytest.raises(RplError, match="system-versioned") as caught:
         found.refuse_unknown(target, "p")
     assert (caught.value.errno, caught.value.position) == (1451, "p")
+
+
+def test_only_a_current_row_that_refers_to_the_changed_one_is_in_the_way(target: SqliteTarget) -> None:
+    """Old versions refer to parents that are gone, so the target has no foreign key."""
+    catalog = made(target, PARENT, f"{CHILD.format(ACTS)} WITH SYSTEM VERSIONING")
+    found = cascade(catalog)
+    rows = "(1, 5, 10, '2026-01-01', '2026-01-02'), (2, 6, 12, '2026-01-01', '2038-01-19 03:14:07.999999')"
+    run(target, f"INSERT INTO d__child VALUES {rows}")
+    found.refuse_unknown(target, "p", update({0: 1, 1: 5}, {0: 1, 1: 9}))
+    for change in (update({0: 2, 1: 6}, {0: 2, 1: 9}), update({0: 2}, {0: 2, 1: 9}), None):
+        with pytest.raises(RplError, match="system-versioned"):
+            found.refuse_unknown(target, "p", change)
