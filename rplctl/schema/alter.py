@@ -159,16 +159,12 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...], con
     dropped = frozenset(op.name.casefold() for op in operations if isinstance(op, ddl.DropColumn))
     draft = _Draft(old=model, columns=[], dropped=dropped)
     changes = _changes_by_column(draft, operations)
-    names = {
-        old.casefold(): change.new_name if isinstance(change, ddl.RenameColumn) else change.column.name
-        for old, change in changes.items()
-        if not isinstance(change, ddl.DropColumn)
-    }
+    names = {old.casefold(): new for old, new in _new_names(changes) if old != new}
     for column in model.columns:
         change = changes.get(column.name)
         if isinstance(change, ddl.DropColumn):
             continue
-        new = _with_renamed(column, names, context) if names else column
+        new = _with_renamed(column, names, context)
         if isinstance(change, ddl.RenameColumn):
             new = replace(new, name=change.new_name)
         elif isinstance(change, ddl.ChangeColumn):
@@ -187,6 +183,15 @@ def _place_columns(model: TableModel, operations: tuple[ddl.Operation, ...], con
             else:
                 _alter_column(draft, operation)
     return draft
+
+
+def _new_names(changes: dict[str, ddl.DropColumn | ddl.RenameColumn | ddl.ChangeColumn]) -> Iterator[tuple[str, str]]:
+    """Yield the old and the new name of each changed column, which may be the same."""
+    for old, change in changes.items():
+        if isinstance(change, ddl.RenameColumn):
+            yield old, change.new_name
+        elif isinstance(change, ddl.ChangeColumn):
+            yield old, change.column.name
 
 
 def _with_renamed(column: Column, names: dict[str, str], context: DdlContext) -> Column:

@@ -41,8 +41,10 @@ def parse_alter_table(tokens: TokenStream, database: str) -> ddl.AlterTable:
 
 
 def _clause(tokens: TokenStream, database: str, default: str) -> tuple[ddl.Operation, ...]:
-    """Parse one clause. `database`: of the table, and of tables that REFERENCES names. `default`: the default database,
-    to which RENAME TO moves the table, and in which EXCHANGE PARTITION finds the other table.
+    """Parse one clause of ALTER TABLE into operations.
+
+    `database`: the table's database, in which REFERENCES finds its table. `default`: the default database, to which
+    RENAME TO moves the table, and in which EXCHANGE PARTITION finds the other table.
     """
     if tokens.is_word("ADD"):
         return _add(tokens, database)

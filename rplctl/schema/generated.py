@@ -60,6 +60,8 @@ def _over_plain_integers(model: TableModel, terms: Expression, known: dict[int, 
 
 def with_renamed(expression: str, names: Mapping[str, str], context: DdlContext) -> str:
     """Return the expression with the new names of columns. `names`: the new name by the case-folded old name."""
+    if not names:
+        return expression
     tokens, parts, start = TokenStream(expression, context), list[str](), 0
     while tokens.token.kind != "end":
         token = tokens.next()

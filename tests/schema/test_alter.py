@@ -66,6 +66,21 @@ def test_keys_follow_their_columns_and_lose_those_that_went() -> None:
     assert altered(model, "DROP PRIMARY KEY, DROP KEY K").model.primary_key is None
 
 
+@pytest.mark.parametrize(
+    ("clauses", "expressions"),
+    [
+        ("MODIFY a BIGINT, ADD c INT", ["a + 1", "CONCAT(a,'a',b)"]),
+        ("CHANGE a `n``` INT", ["`n``` + 1", "CONCAT(`n```,'a',b)"]),
+        ("RENAME COLUMN a TO b, RENAME COLUMN b TO a", ["`b` + 1", "CONCAT(`b`,'a',`a`)"]),
+        ("RENAME COLUMN A TO concat", ["`concat` + 1", "CONCAT(`concat`,'a',b)"]),
+    ],
+)
+def test_expressions_change_only_by_the_new_names_of_columns(clauses: str, expressions: list[str]) -> None:
+    model = table("(a INT, b INT, g INT AS (a + 1), t VARCHAR(9) AS (CONCAT(a,'a',b)) STORED)")
+    found = altered(model, clauses).model
+    assert [column.generated for column in found.columns if column.generated] == expressions
+
+
 def test_what_is_dropped_and_not_known_is_noted() -> None:
     found = altered(table("(a INT, KEY k (a))"), "DROP KEY x, DROP FOREIGN KEY y, DROP CHECK k")
     assert [note.split("'")[1] for note in found.notes] == ["x", "y", "k"]

@@ -95,7 +95,9 @@ def test_foreign_keys_bring_a_key_until_another_serves() -> None:
 
 
 def test_references_without_columns_mean_the_parents_primary_key() -> None:
-    table = model("CREATE TABLE p (x INT, y INT, PRIMARY KEY (y))", "CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES p)")
+    table = model(
+        "CREATE TABLE p (x INT, y INT, PRIMARY KEY (y))", "CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES p)"
+    )
     assert table.foreign_keys[0].ref_columns == ("y",)
 
 
