@@ -6,13 +6,14 @@ is based on the file that it replaces, because each change holds a lock.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rplctl.config import INSTANCE_FILE, Value, check_value, read_file
 from rplctl.durable import private_folder, replace_file
-from rplctl.locks import options_lock
+from rplctl.locks import PATIENCE_S, lock_wait_timeout, options_lock
 from rplctl.plain_file import read_plain
 
 if TYPE_CHECKING:
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
     from tomlkit.items import Table
 
 _HEAD = "Options of this instance; see rplctl.toml(5). Changed by `rplctl init`."
+
+
+@contextmanager
+def options_held(datadir: Path) -> Iterator[None]:
+    """Prevent other commands from changing the option file within the block.
+
+    Raises LockBusy 1205 if another command does not release the lock in time, for example because it is frozen.
+    """
+    with closing(options_lock(datadir)) as lock:
+        if not lock.acquire(patience_s=PATIENCE_S):
+            raise lock_wait_timeout("another command changes rplctl.toml", "run the same command again")
+        yield
 
 
 def read_document(path: Path) -> TOMLDocument:
@@ -58,7 +71,7 @@ def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, o
     not valid.
     """
     path = private_folder(datadir) / INSTANCE_FILE
-    with options_lock(datadir).held():
+    with options_held(datadir):
         document = read_document(path)
         section = section_of(document, channel) if channel or only_this_channel else document
         for name, value in values.items():
@@ -73,7 +86,7 @@ def forget_options(datadir: Path, channel: str, names: Collection[str]) -> None:
     Raises ConfigError if the file is not valid.
     """
     path = datadir / INSTANCE_FILE
-    with options_lock(datadir).held():
+    with options_held(datadir):
         document = read_document(path)
         sections = document.get("channel", {})
         section = sections.get(channel, {})

@@ -30,8 +30,7 @@ from rplctl.durable import private_folder, remove_file, rename, replace_file, sy
 from rplctl.errors import RplError, UsageError
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.locks import options_lock
-from rplctl.option_file import read_document, to_bytes
+from rplctl.option_file import options_held, read_document, to_bytes
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import finish_purge
@@ -228,7 +227,7 @@ class _Renaming:
 
     def options(self) -> None:
         path = self.old.datadir / INSTANCE_FILE
-        with options_lock(self.old.datadir).held():
+        with options_held(self.old.datadir):
             document = read_document(path)
             sections = document.get("channel", {})
             if names := [name for name in sections if name.lower() == self.old.name.lower()]:
