@@ -115,8 +115,11 @@ def without_session_values(images: Images, model: TableModel, target_kind: str) 
     unstable = [number for number in columns_by_time_zone(model) if number < images.column_count]
     if not unstable or key_of(model) or value_form(target_kind).knows_defaults:
         return images
+    before = images.before[images.before >= 0]
+    if not before.size:  # inserted rows stay complete, so that they are loaded in bulk
+        return images
     starts = images.cell_start.copy()
-    starts[np.ix_(images.before[images.before >= 0], np.array(unstable))] = NOT_IN_IMAGE
+    starts[np.ix_(before, np.array(unstable))] = NOT_IN_IMAGE
     return replace(images, cell_start=starts)
 
 

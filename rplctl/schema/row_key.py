@@ -17,8 +17,9 @@ def key_of(model: TableModel) -> tuple[int, ...]:
             if key.kind != kind or key.has_expression or any(part.length for part in key.parts):
                 continue
             columns = tuple(index[name] for name in key.columns)
-            is_sure = not any(model.columns[i].nullable for i in columns) and not is_by_time_zone(key, model)
-            if kind == "primary" or is_sure:
+            if kind == "primary":
+                return columns
+            if not any(model.columns[i].nullable for i in columns) and not is_by_time_zone(key, model):
                 return columns
     return ()
 
@@ -26,7 +27,6 @@ def key_of(model: TableModel) -> tuple[int, ...]:
 def is_by_time_zone(key: Key, model: TableModel) -> bool:
     """True if a column of the key has another value in each time zone, so that a target cannot check that it is unique.
 
-    Such a column is always generated (`columns_by_time_zone`).
+    Such columns are those of `columns_by_time_zone`.
     """
-    generated = [i for i, column in enumerate(model.columns) if column.generated and column.name in key.columns]
-    return bool(generated) and not set(generated).isdisjoint(columns_by_time_zone(model))
+    return not {model.columns[i].name for i in columns_by_time_zone(model)}.isdisjoint(key.columns)

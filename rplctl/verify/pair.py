@@ -60,7 +60,7 @@ class Pair:
         pair = cls(source=source, target=target, kind=kind, width=width, key=key, why_keyless=why)
         if pair.is_of_servers:  # both servers compute the column, in the same time zone
             return pair
-        return replace(pair, ignored=tuple(c for c in columns_by_time_zone(source) if c < width and c not in key))
+        return replace(pair, ignored=tuple(c for c in columns_by_time_zone(source) if c < width))
 
     @property
     def is_of_servers(self) -> bool:
