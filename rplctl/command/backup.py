@@ -58,7 +58,7 @@ from rplctl.target import open_engine
 TARGET_FILE = "target.db"  # the target of the default channel
 OUTSIDE = "binary-log"  # folder for binary logs that are not in the instance folder
 _INSTANCE_FILES = (INSTANCE_FILE, INSTANCE_ID_FILE, KEY_FILE, HISTORY)
-# what the next start does first, and facts about the relay logs
+# The next start uses or finishes the first four. The last one has the source's time zone for each relay log.
 _RUN_FILES = ("skip_counter", "skip_gtids", "change_master.pending", "switch-*.json", "source-zones.json")
 _PIECE = 4 << 20
 

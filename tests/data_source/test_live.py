@@ -105,7 +105,7 @@ def test_a_copy_is_the_servers_logs_byte_for_byte_also_after_it_was_cut_anywhere
         assert logs(folder) == logs(own)
         time.sleep(1.1)  # a log's time has whole seconds
         with pytest.raises(SourceError) as refused:
-            server.sql("RESET MASTER" if kind is MariadbServer else "RESET BINARY LOGS AND GTIDS")
+            server.reset_binary_log()
             prepare(server)
             for number in range(3):
                 write(server, 100 * number)

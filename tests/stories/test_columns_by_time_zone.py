@@ -9,6 +9,9 @@ import pytest
 from tests.kit.postgresql_state import new_database
 from tests.kit.replica import Replica
 from tests.kit.servers import MariadbServer, PostgresqlServer
+from tests.stories.test_ddl_over_rows import KINDS, VENDORS, source
+
+__all__ = ["source"]  # a fixture
 
 pytestmark = pytest.mark.slow
 DAY = "day DATE AS (DATE(created)) VIRTUAL"
@@ -22,12 +25,6 @@ INSERT INTO keyless (id, created) SELECT id + 10, created FROM keyless;
 INSERT INTO plain SELECT * FROM keyed"""
 IN_UTC = """SET time_zone = '+00:00'; UPDATE keyed SET id = 5 WHERE id = 1; DELETE FROM keyed WHERE id = 2;
 UPDATE keyless SET id = 5 WHERE id = 1; DELETE FROM keyless WHERE id = 2; DELETE FROM keyless WHERE id > 10"""
-
-
-@pytest.fixture
-def source(request: pytest.FixtureRequest, vendor: str) -> MariadbServer:
-    server: MariadbServer = request.getfixturevalue(vendor)
-    return server
 
 
 @pytest.fixture
@@ -45,13 +42,9 @@ def target(request: pytest.FixtureRequest, kind: str, replica: Replica) -> tuple
     return ("--target", f"duckdb:///{folder}/target.duckdb") if kind == "duckdb" else ()
 
 
-VENDORS = [pytest.param(vendor, marks=getattr(pytest.mark, vendor)) for vendor in ("mariadb", "mysql")]
-KINDS = ["sqlite", "duckdb", pytest.param("postgresql", marks=pytest.mark.postgresql)]
-
-
 @pytest.mark.long("The rows reach every target without these values, by the same code.", keeps=r"^sqlite-")
-@pytest.mark.parametrize("vendor", VENDORS)
-@pytest.mark.parametrize("kind", KINDS)
+@VENDORS
+@KINDS
 def test_rows_are_found_and_verified_in_whichever_time_zone_they_change(
     replica: Replica, source: MariadbServer, target: tuple[str, ...]
 ) -> None:
@@ -79,8 +72,8 @@ def test_rows_are_found_and_verified_in_whichever_time_zone_they_change(
 @pytest.mark.long(
     "The target has no unique index over such a column, by the same rule for each target.", keeps="^sqlite-mysql"
 )
-@pytest.mark.parametrize("vendor", VENDORS)
-@pytest.mark.parametrize("kind", KINDS)
+@VENDORS
+@KINDS
 def test_rows_that_are_unique_in_another_time_zone_are_copied_and_found(
     replica: Replica, source: MariadbServer, target: tuple[str, ...]
 ) -> None:

@@ -57,7 +57,7 @@ def make(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Make]:
 
 def fresh(source: MariadbServer) -> Position:
     """One table in an otherwise empty log; the position behind it."""
-    source.sql("RESET BINARY LOGS AND GTIDS" if source.kind == "mysql" else "RESET MASTER")
+    source.reset_binary_log()
     source.sql("DROP DATABASE IF EXISTS d; CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(60))")
     return source.master_status()
 

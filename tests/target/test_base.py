@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from rplctl.errors import TargetError
-from rplctl.schema.model import Column, Key, KeyKind, KeyPart, TableModel
+from rplctl.schema.model import TableModel
 from rplctl.target.base import (
     ChangeKind,
     CountMismatch,
@@ -22,17 +22,7 @@ from rplctl.target.base import (
     inserts_together,
     keyless_mismatch,
 )
-
-COLUMNS = (
-    Column(name="a", type="int", nullable=False),
-    Column(name="b", type="int"),
-    Column(name="c", type="varchar", length=9, nullable=False),
-)
-
-
-def model(*keys: tuple[KeyKind, str]) -> TableModel:
-    made = tuple(Key(name=f"k{n}", kind=kind, parts=tuple(map(KeyPart, names))) for n, (kind, names) in enumerate(keys))
-    return TableModel(database="d", name="t", columns=COLUMNS, keys=made)
+from tests.schema.test_row_key import model
 
 
 def chunk(**parts: object) -> TableChunk:

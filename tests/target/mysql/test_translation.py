@@ -61,3 +61,13 @@ def test_the_name_of_a_check_of_the_target_is_quoted() -> None:
     model = replace(model, checks=(Check("x`, DROP COLUMN b, DROP CONSTRAINT `t_chk_1", "a > 0"),))
     found = edited("ALTER TABLE t DROP CHECK u_chk_1", context, model)
     assert found == "ALTER TABLE t DROP CONSTRAINT `x``, DROP COLUMN b, DROP CONSTRAINT ``t_chk_1`"
+
+
+@pytest.mark.parametrize(("version", "is_kept"), [("5.7.21", False), ("8.4.6", False), ("9.7.4", True)])
+@pytest.mark.parametrize(
+    "clause", ["REFERENCES p", "REFERENCES `e`.`p` (id, b) MATCH FULL ON UPDATE SET NULL ON DELETE NO ACTION"]
+)
+def test_a_reference_that_the_source_ignores_is_not_passed_on(clause: str, version: str, is_kept: bool) -> None:
+    for text in ("CREATE TABLE t (a INT NOT NULL COMMENT 'x' {}, b INT)", "ALTER TABLE t ADD a INT UNIQUE {} FIRST"):
+        made = edited(text.format(clause), DdlContext(server_version=version))
+        assert made == text.format(clause if is_kept else "")
