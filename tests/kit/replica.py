@@ -118,12 +118,17 @@ class Replica:
         return lock_holder(self.channel, role)
 
     def kill(self, role: str) -> bool:
-        """kill -9 the receiver or the applier; False when it does not run."""
+        """kill -9 the receiver or the applier; False when it does not run, or has just ended by itself."""
         pid = self.pid(role)
-        if pid:
+        if not pid:
+            return False
+        try:
             os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        finally:
             wait_until(lambda: self.pid(role) != pid)
-        return bool(pid)
+        return True
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         connection = sqlite3.connect(f"file:{self.datadir / 'target.db'}?mode=ro", uri=True, timeout=30)
