@@ -366,6 +366,7 @@ class _Run:
 
     def remove(self) -> None:
         from rplctl.commit.marker import remove_marker
+        from rplctl.own_tables.owner import disown_channel
 
         self.target.rollback()
         if self.repository is not None:
@@ -375,6 +376,7 @@ class _Run:
             self.store.log.close()
         with self.target.engine.begin() as connection:
             run(connection, written("DROP TABLE {}", self.table))
+            disown_channel(connection, CHANNEL)
             if self.engine_before:
                 run(connection, written("ALTER TABLE {} ENGINE={}", _POSITIONS, word(self.engine_before)))
         self.target.close()

@@ -67,6 +67,9 @@ def test_mariadb_adds_what_the_worklog_says_and_nothing_is_left_behind(
     assert server.sql("SELECT COUNT(*) FROM rplctl.slave_relay_log_info")[0][0] == 0
     assert server.sql("SELECT COUNT(*) FROM rplctl.rplctl_commit_marker")[0][0] == 0
     assert "rplctl_fsync_probe" not in server.tables("rplctl")
+    assert server.sql("SELECT COUNT(*) FROM rplctl.rplctl_channel_owner")[0][0] == 0
+    again = fsync_report(Config(tmp_path, target=server.url()), 5, on_target=True)
+    assert [line.Counted is None for line in again] == [line.Counted is None for line in lines]
 
 
 @pytest.mark.long("It measures a disk; no promise of the replica depends on it.")
