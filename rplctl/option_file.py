@@ -54,12 +54,17 @@ def to_bytes(document: TOMLDocument) -> bytes:
     return document.as_string().encode()
 
 
+def sections_of(document: TOMLDocument, channel: str) -> list[str]:
+    """Return the names of the channel's sections, which may differ in letter case. A later section has priority."""
+    return [name for name in document.get("channel", {}) if name.lower() == channel.lower()]
+
+
 def section_of(document: TOMLDocument, channel: str) -> Table:
     """Return the channel's section of the document, and create the section if it is missing."""
     import tomlkit
 
     sections = document.setdefault("channel", tomlkit.table(is_super_table=True))
-    found: Table = sections.setdefault(channel, tomlkit.table())
+    found: Table = sections.setdefault([channel, *sections_of(document, channel)][-1], tomlkit.table())
     return found
 
 
@@ -81,7 +86,7 @@ def store_options(datadir: Path, channel: str, values: Mapping[str, Value], *, o
 
 
 def forget_options(datadir: Path, channel: str, names: Collection[str]) -> None:
-    """Remove these options from the channel's own section of `<datadir>/rplctl.toml`.
+    """Remove these options from the channel's own sections of `<datadir>/rplctl.toml`.
 
     Raises ConfigError if the file is not valid.
     """
@@ -89,12 +94,12 @@ def forget_options(datadir: Path, channel: str, names: Collection[str]) -> None:
     with options_held(datadir):
         document = read_document(path)
         sections = document.get("channel", {})
-        section = sections.get(channel, {})
-        given = section.keys() & set(names)
-        if not given:
+        found = {name: sections[name].keys() & set(names) for name in sections_of(document, channel)}
+        if not any(found.values()):
             return
-        for name in given:
-            del section[name]
-        if not section:
-            del sections[channel]
+        for name, given in found.items():
+            for option in given:
+                del sections[name][option]
+            if not sections[name]:
+                del sections[name]
         replace_file(path, to_bytes(document))

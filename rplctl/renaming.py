@@ -30,7 +30,7 @@ from rplctl.durable import private_folder, remove_file, rename, replace_file, sy
 from rplctl.errors import RplError, UsageError
 from rplctl.failpoint import crash_point
 from rplctl.info import MasterInfo, RelayLogInfo
-from rplctl.option_file import options_held, read_document, to_bytes
+from rplctl.option_file import options_held, read_document, sections_of, to_bytes
 from rplctl.plain_file import parsed_json, read_plain
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.purge import finish_purge
@@ -230,9 +230,11 @@ class _Renaming:
         with options_held(self.old.datadir):
             document = read_document(path)
             sections = document.get("channel", {})
-            if names := [name for name in sections if name.lower() == self.old.name.lower()]:
-                for name in names:
-                    sections[self.new.name] = sections.pop(name)
+            if names := sections_of(document, self.old.name):
+                first, *others = [sections.pop(name) for name in names]
+                for section in others:
+                    first.update(section)
+                sections[self.new.name] = first
                 replace_file(path, to_bytes(document))
         crash_point("rename_after_options")
 

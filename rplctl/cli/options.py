@@ -73,10 +73,10 @@ def names_of(options: Globals, given: str | Sequence[str] | None, *, every: bool
         raise UsageError("--all and --channel are mutually exclusive", hint="remove one of them")
     if not given and not isinstance(given, str):
         return known_channels(options.config(), lambda note: _say_unless_late(options, note)) or [""]
-    names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
+    names = [given] if isinstance(given, str) else given
     for name in names:
         check_channel_name(name)
-    return names
+    return list(dict.fromkeys(one_channel(options.config(), name) for name in names))
 
 
 def _say_unless_late(options: Globals, note: Note) -> None:

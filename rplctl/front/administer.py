@@ -51,7 +51,7 @@ def channel_after(words: ClientStatement, front: Front, *, named: str | None = N
     if words.accept("FOR CHANNEL"):
         given = words.string() if words.token.kind == "string" else words.name()
     words.expect_end()
-    return given
+    return front.looks.spelled(given) if given else given
 
 
 def connection_name(words: ClientStatement, front: Front) -> str | None:

@@ -75,6 +75,10 @@ class Looks:
         at, names = self._names
         return names if time.monotonic() - at < SHARED_S else self._ask(self._list)
 
+    def spelled(self, name: str) -> str:
+        """Return the channel's name in the letter case of its records. Return an unknown name as it is."""
+        return next((known for known in self.names() if known.casefold() == name.casefold()), name)
+
     def channel(self, name: str) -> Look:
         """Return the state of one channel, which is at most SHARED_S seconds old.
 

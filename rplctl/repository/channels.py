@@ -148,6 +148,27 @@ def list_channels(config: Config, engine_of: EngineOf) -> list[str]:
     return found.names
 
 
+def stored_name(config: Config, channel: str, engine_of: EngineOf) -> str:
+    """Return the channel's name in the letter case of its records, or the given name if no record can be read.
+
+    For an operator, `East` and `east` are one channel, as on a MySQL or MariaDB server. In SQLite and PostgreSQL, they
+    are the keys of two rows.
+    """
+    if channel.lower() == channel.upper():
+        return channel
+    written = _written_name(Channel(channel, config.datadir).master_info_path)
+    names = [written] if written else []
+    options = channel_options(config)
+    place = options.of(channel)
+    for record in _RECORDS:
+        if not names and options.uses_table(target_key(place), record):
+            from rplctl.repository.table import stored_channels  # SQLAlchemy only for TABLE
+
+            with suppress(RplError):
+                names = stored_channels(engine_of(place)(), record)
+    return next((name for name in names if name.casefold() == channel.casefold()), channel)
+
+
 def ids_in_tables(options: ChannelOptions, engine_of: EngineOf) -> Iterator[int]:
     """Yield every Master_id in the repository tables of all targets. A target that cannot be read is skipped.
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any, Generic
 
-from sqlalchemy import Connection, Engine, Select, Table, Update, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Select, Table, Update, bindparam, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from rplctl import mysql_errors as er
@@ -45,6 +45,7 @@ _MOVING = {
     name: _FIELDS[name]
     for name in ("Relay_log_name", "Relay_log_pos", "Master_log_name", "Master_log_pos", "Gtid_executed")
 }
+_INSERTS_AT_MOST = 10  # several new channels may insert their rows at the same time
 _EXPECTED = [_FIELDS[name] for name in (KEY, "Relay_log_name", "Relay_log_pos")]
 
 
@@ -104,10 +105,19 @@ class TableRepository(Generic[Info]):
         due = force or 0 < self._sync_period <= self._events_since_write
         if not due and not self._is_always_written:
             return
-        with self._connect(write=True) as connection:
-            self._check(connection)
-            self._upsert(connection, replace(info, channel_name=self._channel))
+        self._write(replace(info, channel_name=self._channel))
         self._events_since_write = 0
+
+    def _write(self, info: Info) -> None:
+        """Write the row. Start again if another channel's new row has taken the chosen Master_id in the meantime."""
+        for attempt in range(1, _INSERTS_AT_MOST + 1):
+            with self._connect(write=True) as connection:
+                self._check(connection)
+                try:
+                    return self._upsert(connection, info)
+                except IntegrityError:
+                    if attempt == _INSERTS_AT_MOST:
+                        raise
 
     def remove(self) -> None:
         if is_file_missing(self._open_engine()):
@@ -157,11 +167,12 @@ class TableRepository(Generic[Info]):
     def _upsert(self, connection: Connection, info: Info) -> None:
         table = self._table(connection)
         values = self._values(info)
-        if info.master_id == 0:
-            del values["Master_id"]
-        changed = connection.execute(update(table).where(table.c[KEY] == self._channel).values(values)).rowcount
-        if changed == 0:
-            values.setdefault("Master_id", _next_master_id(connection, table))
+        del values["Master_id"]  # an existing row keeps its own
+        mine = table.c[KEY] == self._channel
+        is_there = connection.execute(select(table.c[KEY]).where(mine)).first() is not None
+        # an UPDATE without a row would lock the gap for other channels' new rows (InnoDB)
+        if not is_there or connection.execute(update(table).where(mine).values(values)).rowcount == 0:
+            values["Master_id"] = _free_master_id(connection, table, info.master_id)
             connection.execute(insert(table).values(values))
 
     def _values(self, info: Info) -> dict[str, Any]:
@@ -300,8 +311,7 @@ def compare_and_swap(connection: Connection, expected: RelayLogInfo, new: RelayL
     if connection.execute(select(table.c[KEY]).where(table.c[KEY] == expected.channel_name)).first():
         return False
     fresh = {f.column: f.notation.to_column(getattr(new, f.name)) for f in RELAY_LOG_INFO.fields}
-    if new.master_id == 0:
-        fresh["Master_id"] = _next_master_id(connection, table)
+    fresh["Master_id"] = _free_master_id(connection, table, new.master_id)
     try:
         connection.execute(insert(table).values({NUMBER_OF_LINES: RELAY_LOG_INFO.number_of_lines, **fresh}))
     except IntegrityError:  # another committer inserted first
@@ -427,6 +437,11 @@ def _may_pass(error: DBAPIError, errno: int) -> bool:
     return isinstance(error, OperationalError) and (not is_sqlite or "locked" in reason or "busy" in reason)
 
 
-def _next_master_id(connection: Connection, table: Table) -> int:
-    """Return the Master_id for a new row, which is 1 above the highest one in the table (WL#2775 REQ-2)."""
-    return int(connection.execute(select(func.coalesce(func.max(table.c.Master_id), 0))).scalar_one()) + 1
+def _free_master_id(connection: Connection, table: Table, wanted: int) -> int:
+    """Return the Master_id for a new row: the wanted one, or 1 above the highest one in the table (WL#2775 REQ-2).
+
+    The wanted one is 0 for a record that has none. Another channel's row may have it if the record comes from a file:
+    the channels of another instance with the same target are not known to this instance.
+    """
+    found = connection.execute(select(table.c.Master_id)).scalars().all()
+    return wanted if wanted and wanted not in found else max(found, default=0) + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+import tomllib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -48,6 +49,24 @@ def several(program: Program) -> Program:
 
 def first_line(done: Outcome) -> tuple[int, str]:
     return done.code, done.err.splitlines(keepends=True)[0]
+
+
+@pytest.mark.parametrize("kind", ["FILE", "TABLE"])
+def test_a_channel_is_the_same_in_any_letter_case(program: Program, kind: str) -> None:
+    """MariaDB and MySQL ignore the letter case of a channel's name. For SQLite, it makes two rows."""
+    program("init", "--master-info-repository", kind, "--relay-log-info-repository", kind)
+    make(program, "East")
+    done = program("change-master", "--channel", "eAST", "--master-port", "3307")
+    assert done.code == 0 and "channel 'East' reads from db1:3307" in done.out, done.out + done.err
+    assert program("stop", "--channel", "east").code == 0
+    for name, table in (("east", "a.b"), ("EAST", ""), ("East", "a.c"), ("east", "a.d")):
+        assert program("change-filter", "--channel", name, "--replicate-ignore-table", table).code == 0
+    shown = program("show-status", "--channel", "EAST", "--field", "Replicate_Ignore_Table")
+    assert shown.out == "a.d\n"
+    assert [row["Channel_Name"] for row in json.loads(program("show-channels", "--json").out)] == ["East"]
+    assert program("reset", "--all", "--channel", "eaST", "--yes").code == 0
+    assert program("show-channels", "--json").out == "[]\n"
+    assert "channel" not in tomllib.loads((program.datadir / "rplctl.toml").read_text())
 
 
 def test_each_error_of_channels_has_the_servers_number_text_and_one_exit_code(several: Program) -> None:

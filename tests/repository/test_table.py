@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -205,18 +206,40 @@ def test_column_defaults_do_not_change_what_is_written(ready: Target, channel: C
 
 @pytest.mark.long("SQLite stays; each target has the same key.", keeps=r"^sqlite$")
 @LONG
-def test_a_second_row_with_the_same_master_id_is_refused(ready: Target, channel: Channel) -> None:
-    master_info(ready, channel).flush(MASTER, force=True)
+def test_a_record_whose_master_id_another_row_has_gets_the_next_one(ready: Target, channel: Channel) -> None:
+    """Two instances with one target give their first channels the same Master_id, while their records are files."""
     other = Channel("other", channel.datadir)
-    with pytest.raises(TargetError):
-        master_info(ready, other).flush(MASTER, force=True)
-    master_info(ready, other).flush(replace(MASTER, master_id=0), force=True)
-    assert master_info(ready, other).read().master_id == MASTER.master_id + 1
+    master_info(ready, channel).flush(MASTER, force=True)
+    master_info(ready, other).flush(MASTER, force=True)
+    assert master_info(ready, other).read() == replace(MASTER, channel_name="other", master_id=MASTER.master_id + 1)
+    relay_log_info(ready, channel).flush(RELAY, force=True)
+    assert swap(ready, RelayLogInfo(channel_name="other"), replace(RELAY, channel_name="other"))
+    assert relay_log_info(ready, other).read().master_id == RELAY.master_id + 1
+
+
+@LONG
+def test_the_records_of_new_channels_that_are_written_at_once_get_different_master_ids(
+    ready: Target, channel: Channel
+) -> None:
+    names = [f"channel{n}" for n in range(4)]
+    barrier = threading.Barrier(len(names))
+
+    def write(name: str) -> None:
+        repository = master_info(ready, Channel(name, channel.datadir))
+        assert not repository.exists()  # its connection is ready
+        barrier.wait()
+        repository.flush(replace(MASTER, channel_name=name, master_id=1), force=True)
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(write, names))
+    ids = [master_info(ready, Channel(name, channel.datadir)).read().master_id for name in names]
+    assert sorted(ids) == [1, 2, 3, 4]
 
 
 @LONG
 def test_an_error_of_the_target_shows_no_parameter(ready: Target, channel: Channel) -> None:
     master_info(ready, channel).flush(MASTER, force=True)
+    ready.execute(f"CREATE UNIQUE INDEX one_port ON {ready.table('slave_master_info')} (Port)")
     with pytest.raises(TargetError) as error:
         master_info(ready, Channel("other", channel.datadir)).flush(MASTER, force=True)
     assert MASTER.user_password not in str(error.value)

@@ -37,7 +37,7 @@ from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.locks import PATIENCE_S, InstanceLock, channel_map, lock_wait_timeout
 from rplctl.repository import open_master_info, open_relay_log_info
 from rplctl.repository.base import InfoRepository, RepositoryKind
-from rplctl.repository.channels import channels_of_folder, find_channels
+from rplctl.repository.channels import channels_of_folder, find_channels, stored_name
 from rplctl.repository.switch import may_have_table
 from rplctl.secret import reveal
 from rplctl.sql_run import run
@@ -391,12 +391,12 @@ def _has_applied(config: Config, name: str) -> bool:
 
 def one_channel(config: Config, given: str | None) -> str:
     """Return the name of the channel that a command means: the `given` name, or else the only channel ('' if none
-    exists).
+    exists). The letter case is that of the channel's records.
 
     Raises UsageError 3079 if there are several channels and no name is given.
     """
     if given is not None:
-        return given
+        return stored_name(config, given, engine_of)
     channels = known_channels(config)
     if len(channels) > 1:
         raise UsageError(
