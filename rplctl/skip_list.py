@@ -3,7 +3,7 @@
     skip_counter   N                    number of transactions that the next start skips (sql_slave_skip_counter)
     skip_gtids     one GTID per line    the applier skips the transaction with this GTID
 
-Invariant: the applier removes the number N before it skips transactions, so it never uses N twice. After a crash
+Invariant: the applier itself removes the number N before it skips transactions, so N is never used twice. After a crash
 between these two steps, the applier stops at the same error again, and skips no transaction that it should apply. GTIDs
 need no such rule, because a GTID always means the same transaction.
 """

@@ -60,7 +60,6 @@ class StartOptions:
     spark_conf: str = ""  # added to the option `spark_conf` of the configuration
     insecure_cluster: bool = False
     until_source: BinlogPosition | None = None  # stop with exit code 0 once all transactions before it are applied
-    skip_count: int = 0  # the number of source transactions to skip (sql_slave_skip_counter)
     until_source_gtids: str = ""  # instead of `until_source`, with GTIDs: the position may be of another source
 
     @classmethod
@@ -81,7 +80,6 @@ class StartOptions:
             insecure_cluster=stored.get("insecure_cluster", False),
             until_source=BinlogPosition.parse(source) if source else None,
             until_source_gtids=stored.get("until_source_gtids", ""),
-            skip_count=int(stored.get("skip_count", 0)),
         )
 
     def on(self, config: Config) -> Config:

@@ -57,7 +57,6 @@ class Run:
         report = Report.open(channel, options.until, config)
         skips = SkipList(
             channel.run_folder,
-            options.skip_count,
             lambda text, at: note_event(config.datadir, channel.name, "skip", text, thread="applier", position=at),
         )
         skips.open()

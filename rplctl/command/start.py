@@ -140,7 +140,6 @@ def bring_up(
         except BaseException:
             for child in started:
                 terminate(child)
-            ready.take_back()
             raise
     note_started(ready.config, ready.channel, request, [child.role for child in started])
     if started and ready.config.channel_group:

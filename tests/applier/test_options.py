@@ -16,13 +16,13 @@ def test_nothing_said_means_run_until_stopped() -> None:
 def test_every_field_is_read() -> None:
     text = (
         '{"until": {"kind": "master_pos", "log_name": "b.000002", "log_pos": 9}, "spark_master": "local[1]",'
-        ' "until_source": "b.000003:44", "skip_count": 2}'
+        ' "until_source": "b.000003:44", "insecure_cluster": true}'
     )
     expected = StartOptions(
         until=Until(kind="master_pos", log_name="b.000002", log_pos=9),
         spark_master="local[1]",
         until_source=BinlogPosition("b.000003", 44),
-        skip_count=2,
+        insecure_cluster=True,
     )
     assert StartOptions.from_json(text) == expected
 

@@ -22,7 +22,7 @@ from rplctl.durable import private_folder
 from rplctl.log_file import logging_as
 from rplctl.status import read_status
 
-TOLD = json.dumps({"skip_count": 2})
+TOLD = json.dumps({"spark_master": "local[1]"})
 WRONG = json.dumps({"until": {"kind": "tomorrow"}})
 
 

@@ -17,7 +17,7 @@ from rplctl.event.gtid import MysqlGtidSet, is_executed
 from rplctl.event.gtid_arrays import is_within, numbers_by_source, unsigned
 from rplctl.info import RelayLogInfo
 from rplctl.relay_log.reader import RelayGroups
-from rplctl.skip_list import read_gtids, write_count, write_gtids
+from rplctl.skip_list import read_count, read_gtids, write_count, write_gtids
 
 log = logging.getLogger(__name__)
 
@@ -29,10 +29,8 @@ class SkipList:
     transactions came again, with a text and the position after them.
     """
 
-    def __init__(
-        self, run_folder: Path, count: int, note: Callable[[str, str], None] = lambda _text, _at: None
-    ) -> None:
-        self.count = count
+    def __init__(self, run_folder: Path, note: Callable[[str, str], None] = lambda _text, _at: None) -> None:
+        self.count = 0
         self._folder = run_folder
         self._note = note
         self._gtids: tuple[str, ...] = ()
@@ -40,8 +38,11 @@ class SkipList:
         self._passed, self._passed_to = 0, ""
 
     def open(self) -> None:
-        """Read the operator's list of GTIDs from the channel's run folder."""
+        """Take the operator's number of transactions and read the list of GTIDs from the channel's run folder."""
         self._gtids = read_gtids(self._folder)
+        self.count = read_count(self._folder)
+        if self.count:
+            write_count(self._folder, 0)  # `keep_rest` writes the remaining number
 
     def groups(self, groups: RelayGroups, stop: int, executed: str = "") -> list[int]:
         """Return the indexes of those of the first `stop` groups that must be skipped, in ascending order.

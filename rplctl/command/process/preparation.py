@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rplctl import mysql_errors as er, skip_list
+from rplctl import mysql_errors as er
 from rplctl.applier.options import StartOptions
 from rplctl.applier.spark.cluster import given_settings, protection
 from rplctl.channel import Channel
@@ -61,7 +61,6 @@ class PreparedChannel:
     wanted: SourceEnd | None
     notes: tuple[Note, ...]
     keeps_password: bool  # True: MasterInfo names the environment variable with the password, so the threads need it
-    skip_count: int  # the transactions that this start will skip
     argument: str  # the options of the applier in JSON, as an argument of its process
 
     @property
@@ -73,11 +72,6 @@ class PreparedChannel:
         arguments = [self.argument] if role == APPLIER else []
         environment = environment_of(self.config, self.request, keeps_password=self.keeps_password)
         return spawn(self.channel, role, arguments, environment)
-
-    def take_back(self) -> None:
-        """Write the skip counter back to its file, because no applier was started that would use the counter."""
-        if self.skip_count:
-            skip_list.write_count(self.channel.run_folder, self.skip_count)
 
     def result(self, started: Sequence[Child]) -> StartResult:
         already = tuple(role for role in self.request.roles if role in self.already)
@@ -112,7 +106,6 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
     fetched_again = _note_useless(config, channel, request, master)
     end = source_end(config, master, relay.read()) if request.until_synced else None
     already = running(channel)
-    skip = skip_list.read_count(channel.run_folder) if APPLIER in request.roles and APPLIER not in already else 0
     options = {
         "until": until,
         "spark_master": request.spark_master,
@@ -120,12 +113,9 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         "insecure_cluster": request.insecure_cluster,
         "until_source": str(end.position) if end and end.is_comparable and end.position.log_name else "",
         "until_source_gtids": end.gtids if end else "",
-        "skip_count": skip,
     }
     if APPLIER in request.roles and not (request.until_synced or request.is_passing):
         note_stays(channel)
-    if skip:
-        skip_list.write_count(channel.run_folder, 0)  # the applier writes the remaining count when it stops
     return PreparedChannel(
         config,
         channel,
@@ -134,7 +124,6 @@ def prepare(config: Config, channel: Channel, request: StartRequest) -> Prepared
         end,
         (*taken, *gone_back, *fetched_again, *_notes(channel.name, request, already, until)),
         master.user_password == f"env:{PASSWORD_VARIABLE}",
-        skip,
         json.dumps(options),
     )
 

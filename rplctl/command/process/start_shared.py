@@ -151,7 +151,6 @@ def _end(one: PreparedChannel, children: Sequence[Child]) -> None:
     for child in children:
         if child.role == RECEIVER and child.exit_code() is None:
             stop_running(child.channel, RECEIVER, STOP_TIMEOUT_S)
-    one.take_back()
 
 
 @contextmanager

@@ -10,14 +10,14 @@ from rplctl.applier.feed.skip import SkipList
 from rplctl.event.events import MariadbGtid, parse_gtid
 from rplctl.event.gtid import is_executed
 from rplctl.event.scan import GroupKind
-from rplctl.skip_list import clear, read_count, read_gtids, write_gtids
+from rplctl.skip_list import clear, read_count, read_gtids, write_count, write_gtids
 from tests.applier.demo_log import demo_groups
 from tests.applier.feed.test_gtids import gtid_groups, mariadb_event, mysql_event
 from tests.applier.instance import Instance
 
 
 def opened(folder: Path) -> SkipList:
-    skips = SkipList(folder, 0)
+    skips = SkipList(folder)
     skips.open()
     return skips
 
@@ -59,11 +59,16 @@ def test_of_either_vendor_only_what_is_listed_is_passed_over(tmp_path: Path) -> 
     assert opened(tmp_path).groups(groups, 5) == [0, 3]
 
 
-def test_what_was_not_reached_is_still_to_be_skipped(tmp_path: Path) -> None:
-    SkipList(tmp_path, 3).keep_rest()
-    assert read_count(tmp_path) == 3
-    SkipList(tmp_path, 0).keep_rest()
-    assert read_count(tmp_path) == 3
+def test_the_number_is_taken_before_anything_is_skipped_and_the_rest_is_kept(tmp_path: Path) -> None:
+    """A number that were still there after a kill would skip good transactions."""
+    write_count(tmp_path, 3)
+    skips = opened(tmp_path)
+    assert (skips.count, read_count(tmp_path)) == (3, 0)
+    skips.count = 2
+    skips.keep_rest()
+    assert read_count(tmp_path) == 2
+    opened(tmp_path).count = 0
+    assert read_count(tmp_path) == 0
     clear(tmp_path)
     assert (read_count(tmp_path), read_gtids(tmp_path)) == (0, ())
 
