@@ -50,7 +50,8 @@ class Observer:
                 status_of.relay_disk_full_at = self._disk_full_at()
                 if status_of.connected and self._config.source_poll and time.monotonic() >= self._next:
                     self._look(status_of)
-            except (RplError, OSError, ValueError, LookupError, TypeError) as error:  # a source may send any value
+            except (RplError, OSError, ValueError, ArithmeticError, LookupError, TypeError) as error:
+                # a source may send any value
                 self._next = time.monotonic() + REFUSED_S
                 log.info("the source is not polled for an hour: %s", error)
 

@@ -381,7 +381,7 @@ def map_errors(prefix: str) -> Iterator[None]:
     except OSError as error:  # also ssl.SSLError
         number = er.CR_SSL_CONNECTION_ERROR if type(error).__module__ == "ssl" else er.CR_CONN_HOST_ERROR
         raise SourceError(f"{prefix}: {error}", errno=number, transient=True) from None
-    except (RuntimeError, ValueError, LookupError, struct.error, AssertionError, TypeError) as error:
+    except (RuntimeError, ValueError, ArithmeticError, LookupError, struct.error, AssertionError, TypeError) as error:
         # PyMySQL raises these errors for bytes that are not MySQL's protocol, and for a request for a local file
         reason = (
             "the server asks for a local file (LOAD DATA LOCAL)"

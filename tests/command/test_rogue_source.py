@@ -137,6 +137,23 @@ def _clone_error(replica: Replica) -> str:
     return str([row.get("Last_Error", "") for row in json.loads(replica.run("show-clone", "--json").stdout)])
 
 
+@pytest.mark.parametrize("command", ["check --online", "doctor", "heartbeat", "start --until-synced"])
+def test_an_answer_that_is_no_number_is_an_error_of_the_source(
+    replica: Replica, source: MariadbServer, rogue: RogueSource, target: MariadbServer, command: str
+) -> None:
+    set_up(replica, source, rogue, target)
+    rogue.lies += [
+        Lie("UNIX_TIMESTAMP(NOW(6))", r"[0-9.]+", "soon"),
+        Lie("SHOW BINARY LOGS", r"[0-9]+", "long"),
+        Lie("SHOW MASTER STATUS", r"[0-9]+", "far"),
+        Lie("SHOW BINLOG STATUS", r"[0-9]+", "far"),
+    ]
+    done = replica.run(*command.split(), expect=None)
+    output = done.stdout + done.stderr
+    assert done.returncode in (2, 6) and "Traceback" not in output and "bug" not in output, output
+    assert "rplctl doctor" in output and ("ConversionSyntax" in output or "far" in output), output
+
+
 def test_verify_and_repair_execute_nothing_of_source_and_files(
     replica: Replica, source: MariadbServer, rogue: RogueSource, target: MariadbServer
 ) -> None:

@@ -276,7 +276,8 @@ def reach_engine(engine: Engine) -> None:
 def ask_source(config: Config, master: MasterInfo) -> Iterator[Ask]:
     """Yield a function that runs queries on the source, with the channel's account.
 
-    Opening the session and each query raise SourceError if the source does not answer, or refuses the request.
+    Opening the session and each query raise SourceError if the source does not answer, or refuses the request. The
+    block raises SourceError, too, if it cannot use an answer. A rogue source or a proxy may send any value.
     """
     from rplctl.source.survey import survey
 
@@ -284,7 +285,14 @@ def ask_source(config: Config, master: MasterInfo) -> Iterator[Ask]:
     with ExitStack() as opened:
         query = first_answer(source_shown(master), SourceError, session.__enter__)
         opened.push(session)
-        yield query
+        try:
+            yield query
+        except (ValueError, ArithmeticError, LookupError, TypeError) as error:
+            raise SourceError(
+                f"cannot use an answer of {source_shown(master)}: {error!r}",
+                errno=er.CR_MALFORMED_PACKET,
+                hint="to check what answers at this address, run: rplctl doctor",
+            ) from error
 
 
 def refuse_lake(config: Config, hint: str, text: str = "a lake accepts rows only from the binary log") -> None:
