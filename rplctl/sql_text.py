@@ -207,6 +207,11 @@ def utf8_literal(text: str) -> Sql:
     return Sql(f"_utf8mb4 x'{text.encode('utf-8', 'surrogateescape').hex()}'")
 
 
+def charset_literal(raw: bytes, charset: str) -> Sql:
+    """Return a text literal for MySQL and MariaDB from the codes of the text in this charset."""
+    return written("_{} {}", word(charset), hex_literal(raw))
+
+
 def utf8_number(text: str) -> Sql:
     """Return a text literal like `utf8_literal`, but in hexadecimal form without quotes: `_utf8mb4 0x6162`.
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from typing import Final
 
@@ -78,6 +79,7 @@ _CODECS: Final = {
     "gb2312": "gb2312",
     "gbk": "gbk",
 }
+_UNICODE: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "utf16", "utf16le", "utf32", "ucs2", "gb18030"})
 _SINGLE_BYTE: Final[dict[str, tuple[str, dict[int, str]]]] = {
     "cp1250": ("cp1250", {}),
     "cp1251": ("cp1251", {}),
@@ -238,6 +240,29 @@ def decoder(charset: str) -> Decoder:
     if charset == "eucjpms":
         return partial(_decode_with_exceptions, "euc_jp", _EUC, _eucjpms_exceptions())
     raise BinlogFormatError(f"Unknown character set: '{charset}'", errno=er.UNKNOWN_CHARACTER_SET, hint=UNKNOWN_FORM)
+
+
+@cache
+def codes_by_character(charset: str) -> Mapping[str, Sequence[bytes]]:
+    """Return the codes of each character of a charset. Some charsets have several codes for a character.
+
+    The result is empty for a charset that has all characters of Unicode, or those up to U+FFFF. Raises
+    BinlogFormatError if the charset is unknown.
+    """
+    decode = decoder(charset)
+    found: dict[str, list[bytes]] = {}
+    for code in [] if charset in _UNICODE else _possible_codes(charset):
+        with suppress(UnicodeDecodeError):
+            found.setdefault(decode(code), []).append(code)
+    return found
+
+
+def _possible_codes(charset: str) -> Iterator[bytes]:
+    yield from (bytes([code]) for code in range(256))
+    if not is_single_byte(charset) and charset != "ascii":
+        yield from (bytes([one, two]) for one in range(0x80, 0xFF) for two in range(0x40, 0xFF))
+    if charset in ("ujis", "eucjpms"):
+        yield from (bytes([0x8F, one, two]) for one in range(0xA1, 0xFF) for two in range(0xA1, 0xFF))
 
 
 def _decode_by_table(table: str, raw: bytes) -> str:

@@ -8,13 +8,15 @@ column types, it is not certain that a literal finds the row. A key with such a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice, product
 from typing import Any, Final
 
 from rplctl.errors import RplError
+from rplctl.event.charset import codes_by_character
 from rplctl.schema.bounds import grammar_of
 from rplctl.schema.model import BINARY_TYPES, CHARACTER_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column
 from rplctl.schema.source_catalog import quote
-from rplctl.sql_text import Sql, hex_literal, joined, matched, utf8_literal, written
+from rplctl.sql_text import Sql, charset_literal, hex_literal, joined, matched, utf8_literal, written
 from rplctl.target.registry import value_form
 from rplctl.verify.report_file import KeyValue
 
@@ -22,6 +24,7 @@ Plain = int | float | str | bytes | None
 Key = tuple[Plain, ...]
 _NUMBERS: Final = frozenset({*INTEGER_BITS, "bit", "year"})
 _BYTES: Final = BINARY_TYPES | GEOMETRY_TYPES | {"vector"}
+_MOST_FORMS: Final = 64
 _ZERO_DATE: Final = "-infinity"  # the zero date on PostgreSQL and DuckDB targets
 
 
@@ -82,17 +85,40 @@ def literal(value: Plain, column: Column) -> Sql:
     return found if column.type in _NUMBERS or column.type == "decimal" else written("'{}'", found)
 
 
+def _literals(value: Plain, column: Column) -> list[Sql]:
+    """Return the literals that find all rows with this value in the column. Return [] if the column cannot have the
+    value, for example the key of a row that another program has inserted on the target.
+
+    A text may have several forms in the column's charset: cp932 has two codes for the character U+2252.
+    """
+    if column.type not in CHARACTER_TYPES or isinstance(value, bytes):
+        try:
+            return [literal(value, column)]
+        except RplError:
+            return []
+    text, charset = str(value), column.charset or "utf8mb4"
+    codes = codes_by_character(charset)
+    if not codes:
+        return [] if any(0xD800 <= ord(c) < 0xE000 for c in text) else [utf8_literal(text)]
+    forms = product(*(codes.get(character, ()) for character in text))
+    return [charset_literal(b"".join(form), charset) for form in islice(forms, _MOST_FORMS)]
+
+
 def where_keys(columns: Sequence[Column], keys: Sequence[Key]) -> Sql:
     """Return the text ` WHERE …` that selects the rows with these keys, for MySQL and MariaDB.
 
-    It may also select rows with other keys, which the column's collation treats as equal.
+    It may also select rows with other keys, which the column's collation treats as equal. A key that the columns cannot
+    have selects no row.
     """
-    if len(columns) == 1:
-        found = joined(", ", [literal(value, columns[0]) for (value,) in keys])
-        return written(" WHERE {} IN ({})", quote(columns[0].name), found)
-    terms = []
-    for key in keys:
-        pairs = zip(columns, key, strict=True)
-        term = [written("{} = {}", quote(column.name), literal(value, column)) for column, value in pairs]
-        terms.append(written("({})", joined(" AND ", term)))
-    return written(" WHERE {}", joined(" OR ", terms))
+    names = [quote(column.name) for column in columns]
+    found = [[_literals(value, column) for value, column in zip(key, columns, strict=True)] for key in keys]
+    if len(columns) == 1:  # one list for all keys
+        found = [[[form for key in found for form in key[0]]]]
+    terms = [
+        joined(
+            " AND ", [written("{} IN ({})", name, joined(", ", forms)) for name, forms in zip(names, key, strict=True)]
+        )
+        for key in found
+        if all(key)
+    ]
+    return written(" WHERE ({})", joined(") OR (", terms)) if terms else written(" WHERE FALSE")

@@ -196,3 +196,34 @@ def test_an_unfinished_comparison_with_another_server_is_not_resumed(replica: Re
     progress.write_text(json.dumps(stored))
     again = replica.run("verify", expect=1)
     assert resumed not in again.stderr and "199 equal, 1 differ" in again.stderr
+
+
+def test_a_key_that_the_source_cannot_have_or_writes_in_two_ways_ends_no_comparison(
+    replica: Replica, source: MariadbServer
+) -> None:
+    """Another program wrote these keys to the target: no number, no latin1 text. cp932 has two codes for U+2252."""
+    set_up(replica, source)
+    source.sql(
+        "CREATE TABLE latin (k VARCHAR(9) CHARACTER SET latin1 PRIMARY KEY, v INT);"
+        "CREATE TABLE japan (k VARCHAR(9) CHARACTER SET cp932 COLLATE cp932_bin PRIMARY KEY, v INT);"
+        "INSERT INTO latin VALUES ('é', 1); INSERT INTO japan VALUES (x'8790', 1), ('a', 1)",
+        "shop",
+    )
+    replica.run("start", "--until-synced")
+    with closing(sqlite3.connect(replica.datadir / "target.db")) as target:
+        for statement in (
+            "INSERT INTO shop__t VALUES ('abc', 1), (1.5, 1)",
+            "INSERT INTO shop__latin VALUES ('☺', 1)",
+            "UPDATE shop__latin SET v = 2 WHERE k = 'é'",
+            "UPDATE shop__japan SET v = 2 WHERE k = '≒'",
+        ):
+            target.execute(statement)
+        target.commit()
+    found = verified(replica, expect=1)
+    counts = {name: (row["Missing"], row["Extra"], row["Different"]) for name, row in found.items()}
+    assert counts == {"t": (0, 2, 0), "u": (0, 0, 0), "latin": (0, 1, 1), "japan": (0, 0, 1)}
+    replica.run("repair", expect=1)
+    counts = {
+        name: (row["Missing"], row["Extra"], row["Different"]) for name, row in verified(replica, expect=1).items()
+    }
+    assert counts == {"t": (0, 2, 0), "u": (0, 0, 0), "latin": (0, 0, 0), "japan": (0, 0, 0)}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.errors import BinlogFormatError
-from rplctl.event.charset import charset_of, decode_text, is_utf8
+from rplctl.event.charset import charset_of, codes_by_character, decode_text, is_utf8
 
 RECORDED: dict[str, dict[str, str]] = json.loads(
     lzma.decompress((Path(__file__).parents[1] / "data" / "charsets.xz").read_bytes())
@@ -23,6 +23,13 @@ def test_every_code_decodes_to_the_servers_text(charset: str) -> None:
     assert wrong == []
     joined = bytes.fromhex("".join(codes))
     assert decode_text(joined, charset) == "".join(codes.values())
+
+
+@pytest.mark.parametrize("charset", sorted(RECORDED))
+def test_each_code_of_a_character_is_known(charset: str) -> None:
+    known = codes_by_character(charset)
+    wrong = [(code, text) for code, text in RECORDED[charset].items() if bytes.fromhex(code) not in known.get(text, ())]
+    assert not wrong or not known
 
 
 @pytest.mark.parametrize(

@@ -55,5 +55,16 @@ def test_keys_go_into_a_report_and_back_and_are_looked_up_by_literals() -> None:
     assert from_json("5", COLUMNS[0], "sqlite") == 5
     assert from_json("1", ENUM, "mysql") == "1"  # a label
     assert where_keys(COLUMNS, [key]) == (
-        " WHERE (`id` = 18446744073709551615 AND `w` = _utf8mb4 x'c3a9275c' AND `b` = x'0100')"
+        " WHERE (`id` IN (18446744073709551615) AND `w` IN (_latin1 x'e9275c') AND `b` IN (x'0100'))"
     )
+
+
+def test_a_key_that_the_columns_cannot_have_finds_no_row() -> None:
+    """It is the key of a row that another program has inserted on the target."""
+    assert where_keys(COLUMNS[:1], [("abc",), (7,), (1.5,)]) == " WHERE (`id` IN (7))"
+    assert where_keys(COLUMNS[:2], [(1, "☺"), (2, "\udcff")]) == " WHERE FALSE"
+
+
+def test_a_text_with_two_forms_in_its_charset_is_looked_up_by_both() -> None:
+    column = Column(name="k", type="varchar", length=9, charset="cp932")
+    assert where_keys([column], [("a≒",)]) == " WHERE (`k` IN (_cp932 x'6181e0', _cp932 x'618790'))"
