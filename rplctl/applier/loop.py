@@ -139,7 +139,7 @@ class Loop:
         """
         delay, receiver = self._work.info.sql_delay, self._run.channel.status_path("receiver")
         now = time.time() + (read_status(receiver).clock_difference if delay else 0.0)
-        return groups_due(groups.scan, count, delay, now)
+        return groups_due(groups, count, delay, now)
 
     def _carry_out(self, batch: Batch, groups: RelayGroups | None) -> bool:
         """Apply a batch of the groups. Return False if a stop was requested while the tables were locked.

@@ -1,6 +1,7 @@
 """Read the GTIDs of many events at once into arrays. A part of a log may have a hundred thousand transactions.
 
-The body of a GTID event (33) begins with u8 flags, 16 bytes UUID, i64 number. The body of a MARIADB_GTID event (162)
+The body of a GTID event (33) begins with u8 flags, 16 bytes UUID, i64 number, and since MySQL 8.0 has the time of the
+commit at byte 42. The body of a MARIADB_GTID event (162)
 begins with u64 sequence number, u32 domain.
 
 Invariant: the run time grows with the number of events, not with the number of sources or domains.
@@ -62,6 +63,27 @@ def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dic
     return found
 
 
+def commit_times(data: ByteArray, offsets: Ints, describe: Describe) -> Ints:
+    """Return the times at which the source committed the transactions of these GTID events, in microseconds since 1970.
+
+    A time is 0 if the event has none, as on MySQL 5.7 and MariaDB.
+    """
+    times = np.zeros(len(offsets), np.int64)
+    kinds, lengths = data[offsets + 4], unsigned(data, offsets + 9, 4)
+    has_time = np.isin(kinds, [EventType.GTID, EventType.ANONYMOUS_GTID]) & (lengths >= _COMMIT_TIME + 8)
+    times[has_time] = unsigned(data, offsets[has_time] + _COMMIT_TIME, 8) & _TIME_BITS
+    for number in np.flatnonzero(kinds == EventType.GTID_TAGGED).tolist():
+        at = int(offsets[number])
+        description = describe(at)
+        assert description is not None
+        gtid = parse_gtid(data[at : at + int(lengths[number])].tobytes(), description)
+        assert isinstance(gtid, MysqlGtid)
+        times[number] = gtid.immediate_commit_time
+    return times
+
+
+_COMMIT_TIME: Final = HEADER_LENGTH + 42  # the offset of 7 bytes, whose highest bit says that another time follows
+_TIME_BITS: Final = (1 << 55) - 1
 _LEAST: Final = {EventType.GTID: NUMBER.stop, EventType.MARIADB_GTID: HEADER_LENGTH + 12}  # shortest event in bytes
 
 

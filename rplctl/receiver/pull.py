@@ -122,6 +122,11 @@ class Pull:
                 self.rotate()
         self._reporter.received(self._position, self._gtids, _last_timestamp(batch), self._writer.end)
 
+    @property
+    def can_rotate(self) -> bool:
+        """True if there is an open relay log that ends with a complete transaction, or with a small part of one."""
+        return self._is_open and self._writer.can_rotate
+
     def rotate(self) -> None:
         """Begin the next relay log, and write MasterInfo (REQ-3 (i)).
 

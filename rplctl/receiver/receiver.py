@@ -45,11 +45,14 @@ from rplctl.source.dump import LiveStream, open_stream
 from rplctl.source.interruption import Interruption
 from rplctl.source.replica_id import replica_identity
 from rplctl.source_zones import SourceZones
+from rplctl.status import read_status
 from rplctl.target import open_engine
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+_IDLE: Final = "Slave has read all relay log"  # the applier's state (applier/report.py)
+_LOOK_S: Final = 0.5  # seconds after which the applier's status includes all received events
 TICK_S: Final = 0.2  # most seconds until a signal takes effect
 QUIET_S: Final = 1.0  # between checks while the source sends nothing; STOP ends the wait
 TARGET_PAUSE_S: Final = 1.0  # between attempts while the target, which stores the repositories, is unreachable
@@ -79,6 +82,7 @@ class Receiver:
         self._stopping = False
         self._ended = threading.Event()
         self._flush_logs = False
+        self._beyond_limit = -1  # the number of transactions in relay logs that may exceed the space limit
         self._interruption = Interruption()
         self._connecting = False
         self._connections = 0
@@ -264,17 +268,27 @@ class Receiver:
         return replace(start, zones=zones)
 
     def _between_batches(self, pull: Pull) -> None:
-        if self._flush_logs:
+        if self._flush_logs and pull.can_rotate:
             self._flush_logs = False
             pull.rotate()
-        if not pull.is_over_space_limit():
+        if pull.transactions == self._beyond_limit or not pull.is_over_space_limit():
             return
         self._reporter.state("Waiting for the slave SQL thread to free enough relay log space")
-        pull.rotate()  # the applier can purge only relay logs that are complete
-        while not self._stopping and pull.is_over_space_limit() and not pull.holds_all_space():
+        if pull.can_rotate:
+            pull.rotate()  # the applier can purge only relay logs that are complete
+        begun, is_idle = time.time(), False
+        while not (self._stopping or is_idle) and pull.is_over_space_limit() and not pull.holds_all_space():
             self._reporter.tick()
             time.sleep(TICK_S)
+            is_idle = self._is_applier_idle_since(begun)
+        if is_idle:  # as on a server: the applier can free nothing before it has the rest of this transaction
+            self._beyond_limit = pull.transactions
         self._reporter.state(WAITING)
+
+    def _is_applier_idle_since(self, begun: float) -> bool:
+        """True if the applier has looked at the relay logs after the time `begun`, and has found no transaction."""
+        status = read_status(self._channel.status_path("applier"))
+        return status.state.startswith(_IDLE) and status.worked > begun + _LOOK_S
 
     def pause(self, seconds: float) -> None:
         """Wait before the next attempt to connect. STOP ends the wait."""

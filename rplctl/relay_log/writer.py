@@ -148,6 +148,11 @@ class RelayLogWriter:
         return tail <= min(MAX_MOVED_TAIL, self._max_size // 2)
 
     @property
+    def can_rotate(self) -> bool:
+        """True if the unfinished transaction at the end of the file is small enough to move."""
+        return self._descriptor >= 0 and self._size - self._last_boundary().offset <= MAX_MOVED_TAIL
+
+    @property
     def room(self) -> int:
         """The number of bytes that may be appended before the next check of `should_rotate`.
 
@@ -160,11 +165,12 @@ class RelayLogWriter:
         """Begin the next relay log, and return the position of its end.
 
         The new file begins at the last transaction end of the old one. If an unfinished transaction follows this end,
-        its events are moved into the new file.
+        its events are moved into the new file. The caller has asked `should_rotate` or `can_rotate`.
         """
         self._check_usable()
         boundary, old_name, old_size = self._last_boundary(), self._name, self._size
-        tail = os.pread(self._descriptor, old_size - boundary.offset, boundary.offset)
+        with mapped_file(self._index.path(old_name)) as data:
+            tail = data[boundary.offset : old_size].tobytes()
         self._begin(boundary, tail, CHECKSUM_CRC32)
         if tail:
             self._cut(old_name, boundary.offset)

@@ -10,7 +10,7 @@ import pytest
 from rplctl.errors import BinlogFormatError
 from rplctl.event.format_description import parse_format_description
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
-from rplctl.event.gtid_arrays import gtids_at, numbers_by_source
+from rplctl.event.gtid_arrays import commit_times, gtids_at, numbers_by_source
 from rplctl.event.gtid_event import MariadbGtid, parse_gtid
 from rplctl.event.scan import event_offsets
 from rplctl.event.types import EventType
@@ -36,6 +36,10 @@ def test_they_are_those_of_the_events_one_by_one(case: str) -> None:
         count += 1
     data = np.frombuffer(raw, np.uint8)
     assert gtids_at(data, offsets, lambda _: description) == (mysql, mariadb)
+    times = [
+        getattr(parse_gtid(next(events(raw, at)), description), "immediate_commit_time", 0) for at in offsets.tolist()
+    ]
+    assert commit_times(data, offsets, lambda _: description).tolist() == times and any(times) == case.startswith("my")
     found = numbers_by_source(data, offsets, lambda _: description)
     assert sum(len(numbers) for _, numbers in found.values()) == count
     for source, (which, numbers) in found.items():

@@ -265,6 +265,23 @@ def test_until_gtids_of_mysql_and_a_skipped_gtid_become_part_of_the_executed_set
     assert replica.status()["Executed_Gtid_Set"] == str(mysql.sql("SELECT @@gtid_executed")[0][0])
 
 
+@pytest.mark.mysql
+def test_a_delay_begins_at_the_commit_on_mysql_whatever_timestamp_the_session_sets(
+    mysql: MysqlServer, make: Make
+) -> None:
+    fresh(mysql)
+    replica = make(mysql)
+    replica.run("start", "--until-synced")
+    replica.run("change-master", "--master-delay", "3")
+    replica.run("start")
+    wait_until(lambda: "has read all relay log" in replica.status()["Slave_SQL_Running_State"])
+    for number, moment in ((1, "1"), (2, "UNIX_TIMESTAMP() + 86400")):
+        begun = time.time()
+        mysql.sql(f"SET TIMESTAMP = {moment}; INSERT INTO d.t VALUES ({number}, 0)")
+        wait_until(lambda n=number: n in ids(replica), 60)  # type: ignore[misc]
+        assert time.time() - begun >= 3
+
+
 @pytest.mark.long(
     "tests/applier/feed/test_plan.py::test_a_delay_lets_through_only_what_is_old_enough stays in make test."
 )

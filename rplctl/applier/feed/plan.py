@@ -20,6 +20,7 @@ from rplctl import mysql_errors as er
 from rplctl.decode.row_stream import intact_events
 from rplctl.errors import OR_SKIP, UPGRADE, BinlogFormatError, RplError
 from rplctl.event.format_description import CHECKSUM_OFF, FormatDescription
+from rplctl.event.gtid_arrays import commit_times
 from rplctl.event.query import parse_query
 from rplctl.event.scan import GroupKind, GroupScan
 from rplctl.event.types import GTIDS, EventType
@@ -259,19 +260,26 @@ def _rolls_back_changes(groups: RelayGroups, number: int) -> bool:
     return True
 
 
-def groups_due(scan: GroupScan, stop: int, delay: int, now: float) -> tuple[int, float]:
+def groups_due(groups: RelayGroups, stop: int, delay: int, now: float) -> tuple[int, float]:
     """Return how many of the first `stop` groups are at least `delay` seconds old at the time `now`.
 
-    The second value is the number of seconds until the next group is so old.
+    The second value is the number of seconds until the next group is so old. As on a server, the age begins with the
+    commit on the direct source, in whole seconds rounded up, if the source logs this time (MySQL 8.0). Otherwise, it
+    begins with the timestamp of the group's events, which SET TIMESTAMP changes.
     """
     if delay <= 0 or not stop:
         return stop, 0.0
-    real = (scan.kind[:stop] != GroupKind.CONTROL) & (scan.timestamp[:stop] > 0)
-    early = np.flatnonzero(real & (scan.timestamp[:stop].astype(np.float64) + delay > now))
+    scan = groups.scan
+    begun = scan.timestamp[:stop].astype(np.float64)
+    with_gtid = np.flatnonzero(scan.gtid_offset[:stop] >= 0)
+    times = commit_times(groups.data, scan.gtid_offset[with_gtid], scan.description_at)
+    begun[with_gtid[times > 0]] = np.ceil(times[times > 0] / 1e6)
+    real = (scan.kind[:stop] != GroupKind.CONTROL) & (begun > 0)
+    early = np.flatnonzero(real & (begun + delay > now))
     if not len(early):
         return stop, 0.0
     first = int(early[0])
-    return first, float(scan.timestamp[first]) + delay - now
+    return first, float(begun[first]) + delay - now
 
 
 def check_passed_over(batch: Batch) -> None:

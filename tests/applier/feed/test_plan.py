@@ -63,9 +63,9 @@ def test_skipped_transactions_are_passed_over_whatever_they_hold(skip: int) -> N
 
 def test_a_delay_lets_through_only_what_is_old_enough() -> None:
     newest = int(GROUPS.scan.timestamp.max())
-    assert groups_due(GROUPS.scan, COUNT, 0, newest) == (COUNT, 0.0)
-    assert groups_due(GROUPS.scan, COUNT, 10, newest + 10) == (COUNT, 0.0)
-    count, wait = groups_due(GROUPS.scan, COUNT, 3600, float(newest))
+    assert groups_due(GROUPS, COUNT, 0, newest) == (COUNT, 0.0)
+    assert groups_due(GROUPS, COUNT, 10, newest + 10) == (COUNT, 0.0)
+    count, wait = groups_due(GROUPS, COUNT, 3600, float(newest))
     assert count < COUNT
     assert 0 < wait <= 3600
 
