@@ -26,7 +26,7 @@ from rplctl.applier.spark.failure import TasksFailed
 from rplctl.applier.spark.splits import SMALLEST_SPLIT
 from rplctl.commit.position_store import name_source
 from rplctl.errors import BinlogFormatError, RelayLogError, RplError
-from rplctl.event.gtid import is_executed
+from rplctl.event.gtid import has_reached
 from rplctl.info import MasterInfo
 from rplctl.locks import InstanceLock
 from rplctl.relay_log.purge import purge_applied
@@ -222,7 +222,7 @@ class Loop:
         """
         options, info = self._run.options, self._work.info
         wanted, gtids = options.until_source, options.until_source_gtids
-        synced = bool(gtids) and is_executed(gtids, info.gtid_executed)
+        synced = bool(gtids) and has_reached(gtids, info.gtid_executed)
         if not gtids and wanted is not None:
             synced = not info.exec_position.is_before(wanted)
         synced = synced and not self._copying.is_open

@@ -17,7 +17,7 @@ from rplctl.event.checksum_trailer import append_checksum
 from rplctl.event.cursor import EventCursor, open_event
 from rplctl.event.event_classes import NEUTRAL
 from rplctl.event.format_description import CHECKSUM_CRC32, FormatDescription, encrypted_error, parse_format_description
-from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.event.gtid import GtidHistory, MariadbGtidState, MysqlGtidSet
 from rplctl.event.gtid_event import MariadbGtid, MysqlGtid, Xid, decode_gtid_set, parse_gtid
 from rplctl.event.header import (
     CHECKSUM_LENGTH,
@@ -82,6 +82,10 @@ class GtidList:
 
     gtids: tuple[tuple[int, int, int], ...]
     flags: int
+
+    @property
+    def history(self) -> GtidHistory:
+        return GtidHistory.of(self.gtids)
 
     @property
     def state(self) -> MariadbGtidState:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import uuid
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -210,17 +210,11 @@ class MariadbGtidState:
         domain, the error has ER_DUPLICATE_GTID_DOMAIN.
         """
         domains: dict[int, tuple[int, int]] = {}
-        for part in text.split(",") if text.strip() else []:
-            numbers = part.strip().split("-")
-            if len(numbers) != 3 or not all(re.fullmatch(r"[0-9]{1,20}", number) for number in numbers):
-                raise _not_a_list(part.strip())
-            domain, server_id, sequence = map(int, numbers)
-            if domain >= 1 << 32 or server_id >= 1 << 32 or sequence >= 1 << 64:
-                raise _not_a_list(part.strip())
+        for domain, server_id, sequence in _mariadb_gtids(text):
             if domain in domains:
                 raise UsageError(
-                    f"GTID {part.strip()} and {domain}-{domains[domain][0]}-{domains[domain][1]} conflict "
-                    f"(duplicate domain id {domain})",
+                    f"GTID {domain}-{server_id}-{sequence} and {domain}-{domains[domain][0]}-{domains[domain][1]} "
+                    f"conflict (duplicate domain id {domain})",
                     errno=er.DUPLICATE_GTID_DOMAIN,
                     hint=f"write only one GTID of domain {domain}",
                 )
@@ -266,6 +260,80 @@ class MariadbGtidState:
         return all(other.contains(domain, sequence) for domain, (_, sequence) in self.domains.items())
 
 
+def _mariadb_gtids(text: str) -> Iterator[tuple[int, int, int]]:
+    for part in text.split(",") if text.strip() else []:
+        numbers = part.strip().split("-")
+        if len(numbers) != 3 or not all(re.fullmatch(r"[0-9]{1,20}", number) for number in numbers):
+            raise _not_a_list(part.strip())
+        domain, server_id, sequence = map(int, numbers)
+        if domain >= 1 << 32 or server_id >= 1 << 32 or sequence >= 1 << 64:
+            raise _not_a_list(part.strip())
+        yield domain, server_id, sequence
+
+
+@dataclass(frozen=True, slots=True)
+class GtidHistory:
+    """The last transaction of each server in each domain of a MariaDB log: domain → server id → sequence number.
+
+    The last server of a domain wrote the domain's last transaction. Without gtid_strict_mode, the numbers of a domain
+    may fall where another server writes, so that only the numbers of one server show an order.
+    """
+
+    domains: Mapping[int, Mapping[int, int]]
+
+    @classmethod
+    def of(cls, gtids: Iterable[tuple[int, int, int]]) -> GtidHistory:
+        domains: dict[int, dict[int, int]] = {}
+        for domain, server_id, sequence in gtids:
+            domains.setdefault(domain, {})[server_id] = sequence
+        return cls(domains)
+
+    @classmethod
+    def parse(cls, text: str) -> GtidHistory:
+        """Parse the value of @@gtid_binlog_state. Raises UsageError with ER_INCORRECT_GTID_STATE for another text."""
+        return cls.of(_mariadb_gtids(text))
+
+    def is_reached_by(self, *states: MariadbGtidState) -> bool:
+        """True if one of these states, for each domain, has all transactions of this log (as gtid_slave_pos)."""
+        return all(any(self._is_reached(domain, state) for state in states) for domain in self.domains)
+
+    def is_surely_ahead_of(self, *states: MariadbGtidState) -> bool:
+        """True if this log has transactions that none of the states has, whichever server of a domain wrote last.
+
+        SHOW BINLOG EVENTS sorts the GTIDs of GTID_LIST, so that the last server is unknown there.
+        """
+        return any(
+            all(
+                domain not in state.domains or state.domains[domain][1] < servers.get(state.domains[domain][0], 0)
+                for state in states
+            )
+            for domain, servers in self.domains.items()
+        )
+
+    def _is_reached(self, domain: int, state: MariadbGtidState) -> bool:
+        if domain not in state.domains:
+            return False
+        servers, (server_id, sequence) = self.domains[domain], state.domains[domain]
+        last = next(reversed(servers))
+        if server_id in servers and server_id != last:
+            return sequence > servers[server_id]
+        return sequence >= servers[last]
+
+
+def has_reached(end: str, *executed: str) -> bool:
+    """True if a channel that has executed or received these GTIDs has all transactions of a source's log.
+
+    `end`: the set of MySQL, or the text of a GtidHistory, at the end of this log.
+    """
+    known = [text for text in executed if (":" in text) == (":" in end)]
+    if ":" not in end:
+        return GtidHistory.parse(end).is_reached_by(*map(MariadbGtidState.parse, known))
+    have = MysqlGtidSet()
+    for text in known:
+        have = have.union(MysqlGtidSet.parse(text))
+    return MysqlGtidSet.parse(end).is_subset_of(have)
+
+
 def is_executed(gtid: str, executed: str) -> bool:
     """True if the set `executed` contains `gtid`, which is one GTID or, for MySQL, a set.
 
@@ -290,7 +358,9 @@ def as_far_as(retrieved: str, executed: str) -> str:
         return retrieved
     if ":" not in retrieved:
         here, there = MariadbGtidState.parse(retrieved), MariadbGtidState.parse(executed)
-        later = {domain: last for domain, last in there.domains.items() if domain in here.domains}
+        later = {  # only the numbers of one server show what is newer
+            domain: last for domain, last in there.domains.items() if here.domains.get(domain, (None,))[0] == last[0]
+        }
         return str(here.union(MariadbGtidState(later)))
     known, done = MysqlGtidSet.parse(retrieved), MysqlGtidSet.parse(executed)
     newer = {

@@ -63,6 +63,20 @@ def numbers_by_source(data: ByteArray, offsets: Ints, describe: Describe) -> dic
     return found
 
 
+def mariadb_gtids_at(data: ByteArray, offsets: Ints) -> set[tuple[int, int, int]]:
+    """Return MariaDB's GTIDs (domain, server id, sequence number) among the GTID events at these offsets.
+
+    Raises BinlogFormatError if an event is cut short.
+    """
+    at = offsets[_of_type(data, offsets, EventType.MARIADB_GTID)]
+    numbers = (
+        unsigned(data, at + HEADER_LENGTH + 8, 4),
+        unsigned(data, at + 5, 4),
+        unsigned(data, at + HEADER_LENGTH, 8),
+    )
+    return set(zip(*(values.tolist() for values in numbers), strict=True))
+
+
 def commit_times(data: ByteArray, offsets: Ints, describe: Describe) -> Ints:
     """Return the times at which the source committed the transactions of these GTID events, in microseconds since 1970.
 

@@ -115,7 +115,11 @@ def _shown(value: object) -> object:
 def live_names(version: str) -> tuple[str, ...]:
     """Return the names of the variables whose values are read from the channels and their targets at each query."""
     is_mariadb = "mariadb" in version.lower()
-    return ("gtid_slave_pos", "gtid_current_pos", "gtid_binlog_pos") if is_mariadb else ("gtid_executed",)
+    return (
+        ("gtid_slave_pos", "gtid_current_pos", "gtid_binlog_pos", "gtid_binlog_state")
+        if is_mariadb
+        else ("gtid_executed",)
+    )
 
 
 def executed(looks: Looks) -> str:

@@ -335,9 +335,10 @@ def dump_start(info: MasterInfo, recovered: RecoveryResult, executed: RelayLogIn
         fetched = MysqlGtidSet.parse(recovered.retrieved_gtid_set)
         return DumpStart(recovered.next_event, mysql_gtid_set=fetched.union(MysqlGtidSet.parse(executed.gtid_executed)))
     if info.using_gtid:
-        state = MariadbGtidState.parse(executed.gtid_executed).union(
-            MariadbGtidState.parse(recovered.retrieved_gtid_set)
-        )
+        done, received = map(MariadbGtidState.parse, (executed.gtid_executed, recovered.retrieved_gtid_set))
+        # the number of a domain's last received GTID may be lower than that of its last executed one (GtidHistory)
+        has_lost = bool(executed.master_log_name) and recovered.next_event.is_before(executed.exec_position)
+        state = done.union(received) if has_lost else done.add_last(received.domains)
         return DumpStart(recovered.next_event, mariadb_gtid=str(state))
     return DumpStart(recovered.next_event)
 

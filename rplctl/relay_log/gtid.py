@@ -8,19 +8,21 @@ again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.errors import BinlogFormatError, RelayLogError
-from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
-from rplctl.event.gtid_arrays import gtids_at
-from rplctl.event.gtid_event import MysqlGtid, parse_gtid
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.event.gtid_arrays import gtids_at, mariadb_gtids_at
+from rplctl.event.gtid_event import MariadbGtid, MysqlGtid, parse_gtid
 from rplctl.event.jit import ByteArray
 from rplctl.event.scan import GroupScan
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import RelayLogPlace, follows
 from rplctl.relay_log.log_file import Boundary, boundary_after, event_at, first_groups, mapped_file, read_start, walk
+from rplctl.relay_log.origin import read_origin
 
 
 def retrieved_gtids(index: RelayLogIndex, names: Sequence[str], last_size: int) -> str:
@@ -49,16 +51,20 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> RelayLogPlace | N
     If there is no such transaction, return the end of the last relay log. Return None if there is no relay log. Raises
     RelayLogError 1594 if a relay log is damaged. This error is transient, because recovery repairs the relay log or
     fetches it again.
+
+    In MariaDB's log, the executed GTID of a domain shows the place, because the numbers of a domain may fall. Numbers
+    decide only if the relay logs neither contain this GTID nor were begun directly after it.
     """
     found: RelayLogPlace | None = None
     place: RelayLogPlace | None = None
     before: Boundary | None = None
     try:
+        known = _Known.of(index, executed)
         for name in index.names():
             with mapped_file(index.path(name)) as data:
                 before = _check_follows(before, name, read_start(data).boundary)
                 for scan, after in walk(data, before):
-                    number = _first_not_in(executed, data, scan) if found is None else None
+                    number = _first_not_in(known, data, scan) if found is None else None
                     if number is not None:
                         at = boundary_after(data, before, first_groups(scan, number)) if number else before
                         found = RelayLogPlace(name, at)
@@ -75,6 +81,56 @@ def find_place_by_gtid(index: RelayLogIndex, executed: str) -> RelayLogPlace | N
     return found or place
 
 
+@dataclass(slots=True, kw_only=True)
+class _Known:
+    """The executed transactions, for a walk through the relay logs.
+
+    `ahead`: the domains whose executed GTID follows in the relay logs; all their transactions up to it are executed.
+    `behind`: the domains whose executed GTID is before the relay logs, or was met; all their transactions are new.
+    """
+
+    mysql: MysqlGtidSet
+    mariadb: MariadbGtidState
+    ahead: set[int]
+    behind: set[int]
+
+    @classmethod
+    def of(cls, index: RelayLogIndex, executed: str) -> _Known:
+        if ":" in executed:
+            return cls(mysql=MysqlGtidSet.parse(executed), mariadb=MariadbGtidState(), ahead=set(), behind=set())
+        state, origin = MariadbGtidState.parse(executed), read_origin(index.channel)
+        begun = {} if origin is None or ":" in origin.gtids else MariadbGtidState.parse(origin.gtids).domains
+        ahead = domains_in_relay_logs(index, state)
+        behind = {domain for domain, last in state.domains.items() if domain not in ahead and begun.get(domain) == last}
+        return cls(mysql=MysqlGtidSet(), mariadb=state, ahead=ahead, behind=behind)
+
+    def has(self, gtid: MysqlGtid | MariadbGtid) -> bool:
+        """True if the transaction is executed. The caller asks for each transaction, in the order of the relay logs."""
+        if isinstance(gtid, MysqlGtid):
+            return gtid.is_anonymous or self.mysql.contains(gtid.server_uuid, gtid.number, gtid.tag)
+        if gtid.domain in self.ahead:
+            if self.mariadb.domains[gtid.domain] == (gtid.server_id, gtid.sequence):
+                self.ahead.discard(gtid.domain)
+                self.behind.add(gtid.domain)
+            return True
+        return gtid.domain not in self.behind and self.mariadb.contains(gtid.domain, gtid.sequence)
+
+
+def domains_in_relay_logs(index: RelayLogIndex, state: MariadbGtidState) -> set[int]:
+    """Return the domains whose last executed GTID is in the relay logs."""
+    wanted = {(domain, *last) for domain, last in state.domains.items()}
+    found: set[int] = set()
+    before: Boundary | None = None
+    for name in index.names():
+        with mapped_file(index.path(name)) as data:
+            before = _check_follows(before, name, read_start(data).boundary)
+            for scan, after in walk(data, before):
+                offsets = scan.gtid_offset[scan.gtid_offset >= 0]
+                found |= {gtid[0] for gtid in mariadb_gtids_at(data, offsets) & wanted}
+                before = after
+    return found
+
+
 def _check_follows(end: Boundary | None, name: str, start: Boundary) -> Boundary:
     """Return `start`, the boundary (file offset and source position) at which the relay log `name` begins.
 
@@ -86,25 +142,19 @@ def _check_follows(end: Boundary | None, name: str, start: Boundary) -> Boundary
     return start
 
 
-def _first_not_in(executed: str, data: ByteArray, scan: GroupScan) -> int | None:
-    """Return the index of the first event group (transaction) in the scan whose GTID is not in `executed`.
+def _first_not_in(known: _Known, data: ByteArray, scan: GroupScan) -> int | None:
+    """Return the index of the first event group (transaction) in the scan that is not executed.
 
-    Return None if the GTIDs of all event groups in the scan are in `executed`.
+    Return None if all event groups in the scan are executed.
     """
-    found, last = gtids_at(data, scan.gtid_offset[scan.gtid_offset >= 0], scan.description_at)
-    if not (found or last) or is_executed(str(last or found), executed):
+    found, _ = gtids_at(data, scan.gtid_offset[scan.gtid_offset >= 0], scan.description_at)
+    if found and found.is_subset_of(known.mysql):
         return None
-    mysql = MysqlGtidSet.parse(executed if ":" in executed else "")
-    mariadb = MariadbGtidState.parse("" if ":" in executed else executed)
     for number in np.flatnonzero(scan.gtid_offset >= 0).tolist():
         offset = int(scan.gtid_offset[number])
         description = scan.description_at(offset)
         assert description is not None
         gtid = parse_gtid(event_at(data, offset), description)
-        if isinstance(gtid, MysqlGtid):
-            is_known = gtid.is_anonymous or mysql.contains(gtid.server_uuid, gtid.number, gtid.tag)
-        else:
-            is_known = mariadb.contains(gtid.domain, gtid.sequence)
-        if not is_known:
+        if not known.has(gtid):
             return int(number)
     return None

@@ -18,7 +18,7 @@ from rplctl.errors import BinlogFormatError, UsageError
 from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
 from rplctl.info import RelayLogInfo
 from rplctl.plain_file import size_of
-from rplctl.relay_log.gtid import retrieved_gtids
+from rplctl.relay_log.gtid import domains_in_relay_logs, retrieved_gtids
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.relay_log.locate import boundary_at
 from rplctl.relay_log.log_file import start_of
@@ -44,10 +44,28 @@ def reason_not_to_apply(
         (MysqlGtidSet if ":" in found.gtids else MariadbGtidState).parse(found.gtids)
     except UsageError:  # the record is damaged
         return ""
-    is_executed_before = not found.gtids or is_executed(found.gtids, executed.gtid_executed)
-    if is_executed_before and (found.is_whole or _holds_place(index, names, executed)):
+    if _has_executed(index, names, found.gtids, executed) and (found.is_whole or _holds_place(index, names, executed)):
         return ""
     return f"the relay logs begin after the executed GTIDs {executed.gtid_executed or '(none)'}"
+
+
+def _has_executed(index: RelayLogIndex, names: Sequence[str], gtids: str, executed: RelayLogInfo) -> bool:
+    """True if the record has the GTIDs with which the relay logs begin."""
+    if not gtids or ":" in gtids or ":" in executed.gtid_executed:
+        return not gtids or is_executed(gtids, executed.gtid_executed)
+    begun, state = MariadbGtidState.parse(gtids).domains, MariadbGtidState.parse(executed.gtid_executed)
+    others = set()
+    for domain, (server_id, sequence) in begun.items():
+        its_server, its_sequence = state.domains.get(domain, (server_id, -1))
+        if its_server != server_id:  # the numbers of two servers show no order (GtidHistory)
+            others.add(domain)
+        elif its_sequence < sequence:
+            return False
+    try:
+        is_at_start = bool(others) and start_of(index.path(names[0])) == executed.exec_position
+        return is_at_start or others <= (domains_in_relay_logs(index, state) if others else others)
+    except (OSError, BinlogFormatError):
+        return False
 
 
 def _holds_place(index: RelayLogIndex, names: Sequence[str], executed: RelayLogInfo) -> bool:

@@ -8,7 +8,7 @@ this log on, transactions that the replica already has are skipped.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -46,6 +46,7 @@ class GtidFilter:
     mariadb: MariadbGtidState
     description: FormatDescription | None = None
     skipping: bool = False
+    passed: set[int] = field(default_factory=set)  # the domains in which the replica's last GTID was read
 
     def keep(self, batch: EventBatch) -> EventBatch | None:
         """Return the events of the batch that the replica lacks. Return None if the replica has all of them."""
@@ -67,11 +68,19 @@ class GtidFilter:
     def _is_known(self, event: bytes) -> bool:
         if event[4] == EventType.FORMAT_DESCRIPTION:
             self.description = parse_format_description(event)
+        if event[4] == EventType.GTID_LIST and self.description is not None:
+            before = parse_event(event, self.description)
+            assert isinstance(before, GtidList)
+            self.passed |= {d for d, last in before.state.domains.items() if self.mariadb.domains.get(d) == last}
         if event[4] in _BETWEEN or self.description is None:
             return False
         gtid = parse_gtid(event, self.description)
         if isinstance(gtid, MysqlGtid):
             return not gtid.is_anonymous and self.mysql.contains(gtid.server_uuid, gtid.number, gtid.tag)
+        if gtid.domain in self.passed:  # a later number may be lower (GtidHistory)
+            return False
+        if self.mariadb.domains.get(gtid.domain) == (gtid.server_id, gtid.sequence):
+            self.passed.add(gtid.domain)
         return self.mariadb.contains(gtid.domain, gtid.sequence)
 
 
@@ -90,7 +99,7 @@ def has_all_before(path: Path, start: DumpStart) -> bool:
     state = _state_before(path)
     if isinstance(state, PreviousGtids):
         return state.gtids.is_subset_of(start.mysql_gtid_set or MysqlGtidSet())
-    return state.state.is_subset_of(MariadbGtidState.parse(start.mariadb_gtid or ""))
+    return state.history.is_reached_by(MariadbGtidState.parse(start.mariadb_gtid or ""))
 
 
 def _state_before(path: Path) -> PreviousGtids | GtidList:

@@ -97,9 +97,10 @@ def _as_text(row: tuple[Any, ...]) -> tuple[Any, ...]:
 def executed_gtids(query: Ask, *, of_mysql: bool) -> str:
     """Return the executed GTIDs of a server, in the notation of MySQL or MariaDB.
 
-    `of_mysql`: True for a MySQL server. Raises SourceError 1193 if the server is of the other vendor.
+    For MariaDB, the result is the text of a GtidHistory. `of_mysql`: True for a MySQL server. Raises SourceError 1193
+    if the server is of the other vendor.
     """
-    variable = written("gtid_executed") if of_mysql else written("gtid_binlog_pos")
+    variable = written("gtid_executed") if of_mysql else written("gtid_binlog_state")
     try:
         return str(query(written("SELECT @@GLOBAL.{}", variable))[0][0]).replace("\n", "")
     except SourceError as error:

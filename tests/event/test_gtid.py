@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from rplctl.errors import BinlogFormatError, UsageError
 from rplctl.event.events import PreviousGtids, parse_event
-from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.event.gtid import GtidHistory, MariadbGtidState, MysqlGtidSet, has_reached
 from rplctl.event.gtid_event import decode_gtid_set
 from rplctl.event.types import EventType
 from tests.event.logs import described, log
@@ -132,6 +132,19 @@ def test_a_malformed_state_is_error_1941(text: str) -> None:
     with pytest.raises(UsageError, match="Could not parse GTID list") as caught:
         MariadbGtidState.parse(text)
     assert caught.value.errno == 1941
+
+
+def test_only_numbers_of_one_server_of_a_domain_show_an_order() -> None:
+    """Server 2 wrote 0-2-150 and then server 1 wrote 0-1-101, the last transaction of the log."""
+    end = "0-3-90,0-2-150,0-1-101,4-1-7"
+    assert [has_reached(end, f"{last},4-1-7") for last in ("0-1-101", "0-1-102", "0-2-151", "0-5-200")] == [True] * 4
+    assert [has_reached(end, f"{last},4-1-7") for last in ("0-1-100", "0-2-150", "0-3-90", "0-5-9")] == [False] * 4
+    assert not has_reached(end, "0-1-101") and has_reached(end, "0-1-101", "4-1-8")  # executed, retrieved
+    assert not has_reached("0-1-101", f"{A}:1-200")
+    sorted_by_number = GtidHistory.parse("0-1-101,0-2-150")
+    reached = [sorted_by_number.is_surely_ahead_of(MariadbGtidState.parse(f"0-{last}")) for last in ("1-101", "2-150")]
+    assert reached == [False, False]
+    assert sorted_by_number.is_surely_ahead_of(MariadbGtidState.parse("0-1-100"), MariadbGtidState.parse("1-1-9"))
 
 
 def test_a_domain_twice_is_error_1943() -> None:

@@ -21,7 +21,7 @@ from rplctl.command.process.thread_report import threads_of
 from rplctl.config import Config
 from rplctl.deadline import own_work
 from rplctl.errors import RplError, SourceError, TargetError
-from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
+from rplctl.event.gtid import GtidHistory, MariadbGtidState, has_reached
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition, log_number
 from rplctl.repository import open_repository
@@ -255,12 +255,11 @@ def judge_gtids(purged: str, executed: str, retrieved: str) -> Iterator[Finding]
     if not purged or have_any and (":" in purged) != (":" in have_any):  # GTIDs of the other vendor: start reports it
         return
     if ":" in purged:
-        have = MysqlGtidSet.parse(executed).union(MysqlGtidSet.parse(retrieved))
-        has_all = MysqlGtidSet.parse(purged).is_subset_of(have)
+        lacks_some = not has_reached(purged, executed, retrieved)
     else:
-        state = MariadbGtidState.parse(executed).union(MariadbGtidState.parse(retrieved))
-        has_all = MariadbGtidState.parse(purged).is_subset_of(state)
-    if not has_all:
+        states = (MariadbGtidState.parse(executed), MariadbGtidState.parse(retrieved))
+        lacks_some = GtidHistory.parse(purged).is_surely_ahead_of(*states)
+    if lacks_some:
         text = f"the source purged its logs up to {purged}, and the channel has not received all of these GTIDs"
         yield found("source_purged", text, COPY_AGAIN)
 

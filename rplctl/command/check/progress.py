@@ -17,7 +17,7 @@ from rplctl.command.check.source_end import SourceEnd, source_end
 from rplctl.command.process.thread_report import ThreadReport, report_of
 from rplctl.config import Config
 from rplctl.errors import RplError
-from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet, is_executed
+from rplctl.event.gtid import has_reached
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 
@@ -64,16 +64,9 @@ def _read(receiver: ThreadReport, master: MasterInfo) -> BinlogPosition:
 
 def _has_read(receiver: ThreadReport, master: MasterInfo, relay: RelayLogInfo, end: SourceEnd) -> bool:
     if end.gtids:
-        return _is_within(end.gtids, receiver.status.retrieved_gtid_set, relay.gtid_executed)
+        return has_reached(end.gtids, receiver.status.retrieved_gtid_set, relay.gtid_executed)
     read = _read(receiver, master)
     return bool(read.log_name) and not read.is_before(end.position)
-
-
-def _is_within(gtids: str, retrieved: str, executed: str) -> bool:
-    """True if the channel has received or executed every GTID in the set `gtids`."""
-    if ":" in gtids:
-        return is_executed(gtids, str(MysqlGtidSet.parse(retrieved).union(MysqlGtidSet.parse(executed))))
-    return is_executed(gtids, str(MariadbGtidState.parse(retrieved).union(MariadbGtidState.parse(executed))))
 
 
 def _behind(

@@ -32,7 +32,7 @@ from rplctl.command.process.child import Child, error_of, terminate
 from rplctl.command.process.service import Service
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
-from rplctl.event.gtid import is_executed
+from rplctl.event.gtid import has_reached
 from rplctl.history import note_event
 from rplctl.hook import wait_for_hooks
 from rplctl.incident import Incident
@@ -225,7 +225,7 @@ def _is_synced(run: SupervisedRun, wanted: SourceEnd) -> bool:
     repositories = open_repositories(run.config, run.channel.name)
     if not wanted.gtids:
         return is_applied(repositories, wanted.position)
-    return is_executed(wanted.gtids, repositories.relay().gtid_executed)
+    return has_reached(wanted.gtids, repositories.relay().gtid_executed)
 
 
 def position_at_end(config: Config, channel: Channel) -> BinlogPosition:
