@@ -8,17 +8,20 @@ names this server after the timeout.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
 from rplctl.command.channel.context import Repositories, is_held_by_applier, one_engine, open_repositories
-from rplctl.command.channel.position_applied import is_applied
+from rplctl.command.channel.position_applied import is_applied, is_reached
+from rplctl.command.check.source_end import SourceEnd, source_end
 from rplctl.command.process.thread_report import ThreadReport, Threads, clock, threads_of
 from rplctl.config import Config
-from rplctl.errors import NotRunning, TargetError, UsageError, WaitTimeout
+from rplctl.errors import NotRunning, RplError, TargetError, UsageError, WaitTimeout
 from rplctl.info import MasterInfo
 from rplctl.position import BinlogPosition
+from rplctl.receiver.reporter import WAITING
 
 STATES = ("running", "synced", "stopped")
 _POLL_S = 0.1
@@ -66,12 +69,18 @@ def wait(
     begun = time.monotonic()
     executed, away = BinlogPosition("", 0), ""
     master: MasterInfo | None = None
+    end: SourceEnd | None = None
+    is_asked = goal.state != "synced"
     while True:
         threads = threads_of(channel)
         try:
             master = master or repositories.master()
             executed, away = repositories.relay().exec_position, ""
-            if _is_there(repositories, goal, threads):
+            if not is_asked and threads.receiver.is_connected:
+                is_asked = True
+                with suppress(RplError):  # the account may lack the privilege
+                    end = source_end(config, master, repositories.relay())
+            if _is_there(repositories, goal, threads, end):
                 return WaitResult(channel_name, executed, round(time.monotonic() - begun, 3))
         except TargetError as error:
             if not error.transient:
@@ -90,7 +99,12 @@ def wait(
         time.sleep(_POLL_S)
 
 
-def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool:
+def _is_there(repositories: Repositories, goal: _Goal, threads: Threads, end: SourceEnd | None) -> bool:
+    """True if the channel has reached the goal.
+
+    `end`: the end of the source's log when the wait began. If it is None, `synced` means all events that the receiver
+    has received at a moment at which the source sends none.
+    """
     if goal.position is not None:
         return is_applied(repositories, goal.position)
     if goal.state == "stopped":
@@ -98,12 +112,13 @@ def _is_there(repositories: Repositories, goal: _Goal, threads: Threads) -> bool
     receiver, applier = threads.receiver, threads.applier
     if not (applier.runs and applier.silent_since is None and receiver.is_connected):
         return False
-    read = receiver.status.read_position
-    # The receiver reports "Waiting for" only after it has received everything that the source had.
-    waits = receiver.status.state.startswith("Waiting for")
     if goal.state == "running":
         return True
-    if not waits or not is_applied(repositories, read):
+    if end is not None:
+        is_synced = is_reached(repositories, end)
+    else:
+        is_synced = receiver.status.state == WAITING and is_applied(repositories, receiver.status.read_position)
+    if not is_synced:
         return False
     if is_held_by_applier(repositories.config, repositories.channel):  # only the applier can read the target
         return not applier.status.cloning

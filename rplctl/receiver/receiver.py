@@ -33,7 +33,7 @@ from rplctl.locks import FileLock
 from rplctl.own_process import signals_to
 from rplctl.receiver.observer import Observer
 from rplctl.receiver.pull import Pull
-from rplctl.receiver.reporter import STEADY_S, WAITING, Reporter
+from rplctl.receiver.reporter import QUEUEING, STEADY_S, Reporter
 from rplctl.receiver.same_history import refuse_other_history
 from rplctl.recovery import RecoveryResult, recover_relay_log
 from rplctl.relay_log.origin import note_origin
@@ -283,7 +283,7 @@ class Receiver:
             is_idle = self._is_applier_idle_since(begun)
         if is_idle:  # as on a server: the applier can free nothing before it has the rest of this transaction
             self._beyond_limit = pull.transactions
-        self._reporter.state(WAITING)
+        self._reporter.state(QUEUEING)
 
     def _is_applier_idle_since(self, begun: float) -> bool:
         """True if the applier has looked at the relay logs after the time `begun`, and has found no transaction."""

@@ -24,7 +24,9 @@ INTERVAL_S: Final = 0.2
 IDLE_S: Final = 5.0  # between two writes while nothing new is read
 STARTING: Final = "Starting"
 STEADY_S: Final = 5.0  # a connection that lasted this long is not a failed attempt
-WAITING: Final = "Waiting for master to send event"
+REQUESTING: Final = "Requesting binlog dump"
+QUEUEING: Final = "Queueing master event to the relay log"
+WAITING: Final = "Waiting for master to send event"  # the source has sent nothing for a moment
 RECONNECTING: Final = "Reconnecting after a failed master event read"
 _OTHERWISE = "repair the cause of the error, then run: rplctl start"
 
@@ -79,7 +81,7 @@ class Reporter:
         status.master_server_id, status.master_uuid = identity.server_id, identity.uuid
         status.clock_difference, status.clock_error = identity.clock_difference, identity.clock_error
         self._connected_at, self._has_connected = time.monotonic(), True
-        self.state(WAITING)
+        self.state(REQUESTING)
 
     def received(
         self, position: BinlogPosition, gtids: RetrievedGtids, timestamp: int, relay_end: RelayLogPosition
@@ -92,7 +94,7 @@ class Reporter:
         self.status.read_log_name, self.status.read_log_pos = position.log_name, position.log_pos
         self.status.relay_log_name, self.status.relay_log_pos = relay_end.log_name, relay_end.log_pos
         self.status.retrieved_gtid_set, self.status.transfer_timestamp = gtids.text, gtids.open_since
-        self.status.state = WAITING
+        self.status.state = QUEUEING
         self.has_news = True
         self.tick()
 
@@ -134,8 +136,8 @@ class Reporter:
 
     def silent(self) -> None:
         """Write the status now and not with the next events, because the source sends nothing at the moment."""
-        if self.has_news:
-            self.state(self.status.state)
+        if self.has_news or self.status.state != WAITING:
+            self.state(WAITING)
         self.tick()
 
     def _error(self, error: RplError) -> None:

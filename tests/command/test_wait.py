@@ -29,7 +29,7 @@ from rplctl.config import Config
 from rplctl.durable import private_folder
 from rplctl.errors import NotRunning, RplError, WaitTimeout
 from rplctl.position import BinlogPosition
-from rplctl.receiver.reporter import WAITING as RECEIVING
+from rplctl.receiver.reporter import QUEUEING, REQUESTING, WAITING as RECEIVING
 from rplctl.status import AWAY, ThreadStatus
 from tests.kit.replica import wait_until
 
@@ -175,3 +175,13 @@ def test_once_it_is_there_all_is_well(place: Place) -> None:
     place.runs("applier")
     for goal in ({"state": "running"}, {"state": "synced"}, {"position": AT}):
         assert wait(place.config, "", timeout_s=5, **goal).executed == AT
+
+
+@pytest.mark.parametrize(
+    "state", [REQUESTING, QUEUEING, "Waiting for the slave SQL thread to free enough relay log space"]
+)
+def test_a_channel_whose_receiver_is_still_reading_is_not_synced(place: Place, state: str) -> None:
+    """After it has connected, it reports the position of the last connection for a moment."""
+    place.runs("receiver", state=state, read_log_name=AT.log_name, read_log_pos=AT.log_pos)
+    place.runs("applier")
+    assert isinstance(outcome(place, "synced"), WaitTimeout)

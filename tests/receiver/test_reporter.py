@@ -12,7 +12,7 @@ import rplctl.status
 from rplctl.channel import Channel
 from rplctl.errors import RplError, SourceError
 from rplctl.position import BinlogPosition, RelayLogPosition
-from rplctl.receiver.reporter import WAITING, Reporter
+from rplctl.receiver.reporter import QUEUEING, REQUESTING, WAITING, Reporter
 from rplctl.receiver.retrieved_gtids import RetrievedGtids
 from rplctl.source import SourceIdentity
 from rplctl.status import ThreadStatus, read_status
@@ -39,7 +39,7 @@ def test_a_change_of_state_is_there_at_once(tmp_path: Path) -> None:
     report.connected(SOURCE)
     status = read_status(path)
     assert (status.state, status.connected, status.master_server_id, status.clock_difference) == (
-        WAITING, True, 4711, 1.5
+        REQUESTING, True, 4711, 1.5
     )  # fmt: skip
 
 
@@ -61,7 +61,9 @@ def test_progress_is_written_a_few_times_a_second_not_for_every_batch(
     assert (status.read_log_pos, status.retrieved_gtid_set) == (5000, gtids(5000).text)
     report.received(BinlogPosition("b.000001", 6000), gtids(6000), 0, RELAY_END)
     assert read_status(path).read_log_pos == 5000
+    assert status.state == QUEUEING
     report.silent()
+    assert read_status(path).state == WAITING
     assert read_status(path).read_log_pos == 6000, "a source that pauses is shown as far as it was read"
 
 

@@ -366,3 +366,13 @@ def be_in_a_deadlock(source: MariadbServer, target: MariadbServer) -> None:
         wait_until(lambda: target.sql(waits)[0][0], pause_s=0.005)
         cursor.execute("UPDATE t SET v = 'mine' WHERE id = 1")
         cursor.execute("ROLLBACK")
+
+
+def test_synced_means_what_the_source_had_logged_when_the_wait_began(source: MariadbServer, make: Make) -> None:
+    fresh(source)
+    replica = make(source)
+    replica.run("start", "--until-synced")
+    source.sql(";".join(f"INSERT INTO d.t VALUES ({number}, 0)" for number in range(5000)))
+    replica.run("start")
+    replica.run("wait", "--state", "synced")  # a receiver that connects has a stale position for a moment
+    assert len(ids(replica)) == 5000

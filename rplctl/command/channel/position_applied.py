@@ -11,14 +11,19 @@ Invariant: the test is never True too early. If the relay log cannot be read, it
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
 from rplctl.command.channel.context import APPLIER, RECEIVER, Repositories, running
 from rplctl.errors import RelayLogError
+from rplctl.event.gtid import has_reached
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 from rplctl.relay_log.index import RelayLogIndex
 from rplctl.status import read_status
+
+if TYPE_CHECKING:
+    from rplctl.command.check.source_end import SourceEnd
 
 LOOK_BYTES = 1 << 20
 IDLE = "Slave has read all relay log"
@@ -40,6 +45,13 @@ def is_applied(repositories: Repositories, position: BinlogPosition) -> bool:
         is_of_this_source, is_all = _look(channel, master, relay)
         return is_past if is_of_this_source else is_all and not read.is_before(position)
     return False
+
+
+def is_reached(repositories: Repositories, end: SourceEnd) -> bool:
+    """True if everything before this end of the source's log is applied to the target."""
+    if not end.gtids:
+        return is_applied(repositories, end.position)
+    return has_reached(end.gtids, repositories.relay().gtid_executed)
 
 
 def _read_position(channel: Channel, master: MasterInfo) -> BinlogPosition:

@@ -26,13 +26,12 @@ from typing import TYPE_CHECKING
 
 from rplctl.channel import Channel
 from rplctl.command.channel.context import APPLIER, RECEIVER, open_repositories, running
-from rplctl.command.channel.position_applied import is_applied
+from rplctl.command.channel.position_applied import is_reached
 from rplctl.command.check.source_end import SourceEnd
 from rplctl.command.process.child import Child, error_of, terminate
 from rplctl.command.process.service import Service
 from rplctl.config import Config
 from rplctl.errors import LockBusy, NotRunning, RplError, StoppedEarly, TargetError, WaitTimeout
-from rplctl.event.gtid import has_reached
 from rplctl.history import note_event
 from rplctl.hook import wait_for_hooks
 from rplctl.incident import Incident
@@ -222,10 +221,7 @@ def _is_synced(run: SupervisedRun, wanted: SourceEnd) -> bool:
 
     The stored position decides, and not the status of the thread.
     """
-    repositories = open_repositories(run.config, run.channel.name)
-    if not wanted.gtids:
-        return is_applied(repositories, wanted.position)
-    return has_reached(wanted.gtids, repositories.relay().gtid_executed)
+    return is_reached(open_repositories(run.config, run.channel.name), wanted)
 
 
 def position_at_end(config: Config, channel: Channel) -> BinlogPosition:
