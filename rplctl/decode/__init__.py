@@ -16,6 +16,7 @@ missing_columns    computes columns that a row image lacks
 
 From row images to the changes that a target applies:
 
+json_as_text       finds JSON documents that a text would change on a MySQL server
 net_changes        turns row images into net changes per table, as bytes
 overwritten        finds changes of one piece that a later piece overwrites
 ordered_rows       the changes of each event, if their order counts

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rplctl import mysql_errors as er
+from rplctl.decode.json_as_text import keeps_documents
 from rplctl.decode.missing_columns import check_generated, check_updates, defaults_of, outdated, without_session_values
 from rplctl.decode.overwritten import can_be_overwritten
 from rplctl.decode.row_stream import EventRun, TableRows, read_tables
@@ -48,7 +49,6 @@ from rplctl.target.base import (
 from rplctl.target.column_rows import ColumnRows
 from rplctl.target.registry import DEFAULT_KIND, value_form
 
-_OPAQUE_TYPE = b"\x0f"
 FEW_REMOVALS = 3  # with more deleted rows, the copies in a keyless table are counted
 FEW_CHANGES = 200  # with this many changes, copies are counted even if few rows are deleted
 _PRINTED = 32  # bytes: the longest printed number or time
@@ -230,8 +230,8 @@ def _table_chunk(
 ) -> TableChunk:
     model, images = rows.model, rows.images
     form = value_form(rows.target_kind)
-    if form.keeps_json_types and _has_typed_json(rows):
-        raise Inconsistent("a JSON document with typed values")
+    if form.keeps_json_types and not keeps_documents(rows):
+        raise Inconsistent("a JSON document that a text may change")
     count = len(images.ops)
     unchecked = bool((rows.events.flags & NO_FOREIGN_KEY_CHECKS).any())
     cascades_logged = bool((rows.events.flags & CASCADES_LOGGED).all())
@@ -416,18 +416,6 @@ def _fields(rows: TableRows, images: Ints, column: int) -> Fields:
     model = rows.model.columns[column]
     text = TextForm(partial(form.field_text, model), form.takes_bytes)
     return fields_of(rows.images, images, column, form.format_for(rows.formats[column], model), text)
-
-
-def _has_typed_json(rows: TableRows) -> bool:
-    """True if a JSON cell contains the type byte of a typed ("opaque") value.
-
-    JSON as text would lose this type. If the byte has another meaning, changes are applied more slowly, but correctly.
-    """
-    everything = np.arange(len(rows.images.cell_start))
-    columns = [c for c, fmt in enumerate(rows.formats) if fmt.real_type == ColumnType.JSON]
-    return any(
-        _OPAQUE_TYPE in raw for column in columns for raw in raw_cells(cells_of(rows.images, everything, column))
-    )
 
 
 def _row_sets(rows: TableRows, net: NetChanges, entries: Ints, key: tuple[int, ...]) -> Iterator[RowSet]:

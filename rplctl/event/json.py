@@ -34,7 +34,7 @@ import base64
 import json
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from rplctl import mysql_errors as er
@@ -62,6 +62,8 @@ REPLACE, INSERT, REMOVE = 0, 1, 2
 class _Reader:
     raw: bytes
     nodes: int = 0
+    has_typed: bool = False  # a value of a type that JSON's text lacks was read
+    doubles: list[float] = field(default_factory=list)  # those that were read
 
     def fail(self, what: str) -> BinlogFormatError:
         return BinlogFormatError(f"invalid JSON value: {what}: {self.raw[:64].hex(' ')}", errno=er.INVALID_JSON_TEXT)
@@ -105,10 +107,13 @@ class _Reader:
             width, signed = _INTEGERS[kind]
             return str(self.integer(offset, width, signed=signed))
         if kind == 11:
-            return double_text(struct.unpack("<d", self.take(offset, 8))[0])
+            number: float = struct.unpack("<d", self.take(offset, 8))[0]
+            self.doubles.append(number)
+            return double_text(number)
         if kind == 12:
             return quoted(self.text(self.counted(offset)))
         if kind == 15:
+            self.has_typed = True
             return self.opaque(self.integer(offset, 1), self.counted(offset + 1))
         raise self.fail(f"unknown type {kind:#04x}")
 
@@ -203,6 +208,33 @@ def _nodes(value: object) -> Node:
 def json_text(raw: bytes) -> str:
     """Return the server's text of the document in one cell. Raises BinlogFormatError if the cell is damaged."""
     return print_json(parse_json(raw))
+
+
+_EXACT_DIGITS, _EXACT_POWER = 15, 22
+
+
+def is_exact_as_text(raw: bytes) -> bool:
+    """True if MySQL surely makes the same document of the document's text.
+
+    Text loses the types of typed ("opaque") values, such as DECIMAL. The parser of MySQL 8.0 and 8.4 reads only doubles
+    of at most 15 digits and with a power of ten of at most 22 exactly: it reads 9088544342.689999 as 9088544342.69.
+    The result is False for a diff (PARTIAL_JSON), which is no document.
+    """
+    reader = _Reader(raw)
+    try:
+        if raw:
+            reader.value(raw[0], 1, 0)
+    except BinlogFormatError:
+        return False
+    return not reader.has_typed and all(map(_is_exact, reader.doubles))
+
+
+def _is_exact(value: float) -> bool:
+    mantissa, _, exponent = double_text(abs(value)).partition("e")
+    whole, _, part = mantissa.partition(".")
+    part = part.rstrip("0")
+    power = int(exponent or 0) - len(part)
+    return len((whole + part).lstrip("0")) <= _EXACT_DIGITS and abs(power) <= _EXACT_POWER
 
 
 def quoted(text: str) -> str:

@@ -304,6 +304,9 @@ class StatementTarget(Target, Protocol):
     def introduce(self, description: FormatDescription) -> None:
         """Send the source's FORMAT_DESCRIPTION event, before a transaction that may call `replay_rows`."""
 
+    def is_of_vendor(self, description: FormatDescription) -> bool:
+        """True if the source has the target's own vendor."""
+
     def can_replay(self, description: FormatDescription) -> bool:
         """True if the description is of the target's own vendor and, on MySQL, `introduce` has already sent it."""
 

@@ -6,6 +6,7 @@ What valid documents print as is compared with a server in test_values.
 from __future__ import annotations
 
 import random
+import struct
 
 import pytest
 
@@ -16,6 +17,7 @@ from rplctl.event.json import (
     REPLACE,
     apply_diffs,
     double_text,
+    is_exact_as_text,
     json_text,
     parse_json,
     print_json,
@@ -126,3 +128,21 @@ def test_mysql_57_prints_whole_doubles_without_their_fraction() -> None:
     text = '{"a": 3.0, "b": [-2.0, 1.5, 1e30, 10.0], "c": "3.0, 4.0", "d\\"1.0": 0.0}'
     assert text_of_57(text) == '{"a": 3, "b": [-2, 1.5, 1e30, 10], "c": "3.0, 4.0", "d\\"1.0": 0}'
     assert text_of_57("3.0") == "3" and text_of_57("3.05") == "3.05" and text_of_57('"3.0"') == '"3.0"'
+
+
+@pytest.mark.parametrize(
+    ("value", "is_exact"),
+    [
+        (2.5, True),
+        (9088544342.689999, False),
+        (0.1 + 0.2, False),
+        (1e22, True),
+        (1e23, False),
+        (1.5e-22, False),
+        (-0.0, True),
+    ],
+)
+def test_a_double_is_exact_as_text_if_mysqls_parser_computes_it_exactly(value: float, is_exact: bool) -> None:
+    """MySQL 8.0 and 8.4 read 9088544342.689999 as 9088544342.69 (tests/stories/test_json_of_servers.py)."""
+    assert is_exact_as_text(b"\x0b" + struct.pack("<d", value)) is is_exact
+    assert not is_exact_as_text(b"\xff\x0b")

@@ -31,7 +31,9 @@ UPDATE t SET j=JSON_REMOVE(JSON_SET(j, '$.a[0]', 'changed'), '$.b') WHERE id=9
 """
 
 
-def applied(folder: Path, source: MariadbServer, target: MariadbServer, statements: str, bulk_rows: int) -> Instance:
+def applied(
+    folder: Path, source: MariadbServer, target: MariadbServer, statements: str, bulk_rows: int, url: str = ""
+) -> Instance:
     """`statements`, run in a new database `crossed` of the source, applied to the target."""
     for server in (source, target):
         server.sql("DROP DATABASE IF EXISTS crossed; DROP DATABASE IF EXISTS rplctl")
@@ -39,7 +41,7 @@ def applied(folder: Path, source: MariadbServer, target: MariadbServer, statemen
     source.sql("FLUSH BINARY LOGS; CREATE DATABASE crossed CHARACTER SET utf8mb4")
     source.sql(statements, "crossed")
     log = groups_of(source.binlog_files[-1])
-    instance = Instance(folder, log, target=target.url())
+    instance = Instance(folder, log, target=url or target.url())
     instance.target.bulk_rows = bulk_rows
     instance.applier = instance.reopen()
     try:

@@ -24,6 +24,7 @@ from rplctl.applier.apply.target_catalog import LiveCatalog
 from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.commit.noted import StatementNotes
+from rplctl.decode.json_as_text import keeps_documents
 from rplctl.decode.net_changes import Inconsistent
 from rplctl.decode.row_stream import EventRun, read_tables, unknown_tables
 from rplctl.errors import OR_SKIP, BinlogFormatError, RplError, TargetError
@@ -372,7 +373,7 @@ class LiveTables(TableSource):
         model = catalog.tables.get((table_map.database, table_map.table))
         if model is None:
             return False
-        if not self.replays(model, piece):
+        if not (self.replays(model, piece) or self._only_replay_is_exact(model, piece, catalog)):
             return False
         assert piece.types[0] == EventType.TABLE_MAP
         for part in split_by_kind(piece, table_map, model):
@@ -385,6 +386,12 @@ class LiveTables(TableSource):
         """True if the server replays rows events of the table. Otherwise rplctl applies their rows by statements."""
         can = self._prefers_replay(model) and self._target.can_replay(run.description)
         return can or self._target.wants_replay(model)
+
+    def _only_replay_is_exact(self, model: TableModel, piece: EventRun, catalog: Catalog) -> bool:
+        """True if a text would change a document of the event. Without the privilege, the server then reports 1227."""
+        if not (self._target.prefers_replay(model) and self._target.is_of_vendor(piece.description)):
+            return False
+        return not all(keeps_documents(rows) for rows in read_tables(piece, catalog, self._target.kind))
 
     def _prefers_replay(self, model: TableModel) -> bool:
         return self._target.prefers_replay(model) or (model.database, model.name) in self._raw_text

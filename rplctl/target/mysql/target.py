@@ -369,6 +369,9 @@ class MysqlTarget(OneConnection):
         self._rows_session()
         self._replay.introduce(description, self.server)
 
+    def is_of_vendor(self, description: FormatDescription) -> bool:
+        return description.is_mariadb == self.server.is_mariadb
+
     def can_replay(self, description: FormatDescription) -> bool:
         return self._replay.is_ready(description, self.server)
 

@@ -49,7 +49,7 @@ _TWO_DIGITS = 2  # MariaDB's YEAR(2) distinguishes '0000' and '2000', and reads 
 _MAY_BE_LARGE = GEOMETRY_TYPES | {"mediumtext", "longtext", "mediumblob", "longblob"}
 _NULL = as_bytes(NULL)
 _BINARY = written_bytes(b"_binary")
-_PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid", "json"}
+_PRINTED = TEMPORAL_TYPES | {"inet4", "inet6", "uuid"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ def literal(value: Value | StagedCell, column: Column) -> SqlBytes:
             return integer_bytes(value)
         case float():
             return double_bytes(value)
+        case bytes() | memoryview() if column.type == "json":  # MariaDB logs no charset by default
+            return quoted_bytes(bytes(value))
         case bytes() | memoryview():
             raw = bytes(value)
             return hex_bytes(raw) if len(raw) <= LONGEST_HEX else quoted_bytes(raw, _BINARY)
@@ -111,6 +113,12 @@ def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
         return written_bytes(b"%s+0=%s", name, literal(value, column))
     if column.type in _NUMERIC:
         return written_bytes(b"%s=%s", name, literal(value, column))
+    text = literal(value, column)
+    if column.type == "json":  # MySQL prints a document with its own blanks, MariaDB as it was written
+        printed = written_bytes(b"CAST(CONVERT(JSON_EXTRACT(%s,'$') USING utf8mb4) AS BINARY)", text)
+        return written_bytes(b"%s IN (CAST(%s AS BINARY),%s)", _as_utf8(name), text, printed)
+    if isinstance(value, str | LargeText) and column.type in CHARACTER_TYPES:
+        return written_bytes(b"%s=CAST(%s AS BINARY)", _as_utf8(name), text)
     if column.type in _PRINTED or isinstance(value, str | LargeText):
         return written_bytes(b"CAST(%s AS CHAR)=%s", name, literal(value, column))
     if column.type in GEOMETRY_TYPES or column.type == "vector":
@@ -121,6 +129,10 @@ def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
         # CAST fails for values above max_allowed_packet
         return written_bytes(b"LENGTH(%s)=%d AND %s", name, len(value), same)
     return same
+
+
+def _as_utf8(name: SqlBytes) -> SqlBytes:
+    return written_bytes(b"CAST(CONVERT(%s USING utf8mb4) AS BINARY)", name)
 
 
 def is_empty_enum(value: Value, column: Column) -> bool:
