@@ -266,3 +266,8 @@ def with_renamed_columns(model: TableModel, names: Mapping[str, str]) -> TableMo
         ),
         foreign_keys=tuple(replace(key, columns=tuple(map(new, key.columns))) for key in model.foreign_keys),
     )
+
+
+def is_zero_date(text: str) -> bool:
+    """True for the zero date '0000-00-00', with or without a time of zeros."""
+    return text.startswith("0000-00-00") and not text.strip("0-:. ")

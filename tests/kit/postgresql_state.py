@@ -10,9 +10,9 @@ import psycopg
 
 from rplctl.schema.model import Column
 from rplctl.schema.structure import END_OF_TIME, ROW_END
-from rplctl.target.ddl_parts import quote
+from rplctl.target.ddl_parts import is_zero_date, quote
 from rplctl.target.postgresql.conversion import shown as shown_as_text
-from rplctl.target.postgresql.ddl_type import ZERO_DATE, is_zero_date
+from rplctl.target.postgresql.ddl_type import ZERO_DATE
 from tests.kit.neutral_state import Rows, TableState, parse_state, shown
 from tests.kit.servers import PostgresqlServer
 

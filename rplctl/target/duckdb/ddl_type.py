@@ -24,7 +24,7 @@ from datetime import date
 from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Column, TableModel
 from rplctl.schema.value import Value
 from rplctl.sql_text import NOTHING, NULL, Sql, number, word, written
-from rplctl.target.ddl_parts import quote, text_literal
+from rplctl.target.ddl_parts import is_zero_date, quote, text_literal
 from rplctl.target.dialect import OWN_SCHEMA
 
 CATALOG = "replica"  # the catalog name of the attached file in all connections of rplctl
@@ -64,7 +64,11 @@ def typed(column: Column, value: Sql, *, is_text: bool = False, tries: bool = Fa
     if column.type in DATED:
         zone = written(" || '+00'") if column.type == "timestamp" and not is_text else NOTHING
         value = written(
-            "CASE WHEN {} LIKE '0000-00-00%' THEN {} ELSE {}{} END", value, text_literal(ZERO_DATE), value, zone
+            "CASE WHEN regexp_full_match({}, '0000-00-00[0:. ]*') THEN {} ELSE {}{} END",
+            value,
+            text_literal(ZERO_DATE),
+            value,
+            zone,
         )
     cast = written("TRY_CAST") if tries else written("CAST")
     return written("{}({} AS {})", cast, value, written("VARCHAR") if is_text else declared(column))
@@ -74,7 +78,7 @@ def is_odd_date(value: Value, column: Column) -> bool:
     """True if DuckDB cannot store this date, because it is not in the calendar. The zero date is an exception, because
     -infinity represents it.
     """
-    if column.type not in DATED or not isinstance(value, str) or value.startswith("0000-00-00"):
+    if column.type not in DATED or not isinstance(value, str) or is_zero_date(value):
         return False
     try:
         date.fromisoformat(value[:10])
@@ -93,8 +97,7 @@ def literal(value: Value, column: Column) -> Sql:
         case bytes():
             text = text_literal("".join(f"\\x{byte:02X}" for byte in value))
         case str() if column.type in DATED:
-            is_zero = value.startswith("0000-00-00")
-            text = text_literal(ZERO_DATE if is_zero else value + "+00" * (column.type == "timestamp"))
+            text = text_literal(ZERO_DATE if is_zero_date(value) else value + "+00" * (column.type == "timestamp"))
         case str():
             text = text_literal(value)
         case _:

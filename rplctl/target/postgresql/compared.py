@@ -16,10 +16,10 @@ from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Colu
 from rplctl.schema.plan import Catalog
 from rplctl.sql_text import Sql, joined, percent_doubled, written
 from rplctl.target.compared import Cells, Columns, ComparedRows, PlainRow, Rows, single, staged_model
-from rplctl.target.ddl_parts import quote
+from rplctl.target.ddl_parts import is_zero_date, quote
 from rplctl.target.postgresql.connection import mapped_errors, nul_in_text
 from rplctl.target.postgresql.ddl_table import create_table
-from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, is_zero_date, table
+from rplctl.target.postgresql.ddl_type import ZERO_DATE, declared, table
 from rplctl.target.postgresql.driver import PostgresqlDriver, driver_of
 from rplctl.target.postgresql.rows import where_keys
 from rplctl.target.postgresql.values import parameter

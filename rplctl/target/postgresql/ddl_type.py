@@ -29,7 +29,7 @@ from rplctl.schema.model import BINARY_TYPES, GEOMETRY_TYPES, INTEGER_BITS, Colu
 from rplctl.schema.naming import index_name
 from rplctl.schema.value import Value
 from rplctl.sql_text import NULL, Sql, number, standard_literal, written
-from rplctl.target.ddl_parts import quote
+from rplctl.target.ddl_parts import is_zero_date, quote
 
 LONGEST_NAME = 63  # bytes (NAMEDATALEN - 1)
 MOST_COLUMNS = 1600
@@ -64,11 +64,6 @@ def declared(column: Column) -> Sql:
     if kind in BINARY_TYPES or kind in GEOMETRY_TYPES or kind == "vector":
         return written("bytea")
     return written("varchar({})", length) if kind in ("char", "varchar") and length else written("text")
-
-
-def is_zero_date(text: str) -> bool:
-    """True for the zero date '0000-00-00', with or without a time of zeros."""
-    return text.startswith("0000-00-00") and not text.strip("0-:. ")
 
 
 def is_odd_date(value: Value, column: Column) -> bool:

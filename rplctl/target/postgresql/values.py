@@ -24,7 +24,8 @@ from rplctl.errors import CORRECT_VALUE, OR_EXCLUDE, OTHER_KIND, TargetError
 from rplctl.event.large_text import LargeText, checked_text
 from rplctl.schema.model import INTEGER_BITS, Column
 from rplctl.target.base import Row, Value
-from rplctl.target.postgresql.ddl_type import DATED, ZERO_DATE, is_zero_date
+from rplctl.target.ddl_parts import is_zero_date
+from rplctl.target.postgresql.ddl_type import DATED, ZERO_DATE
 
 LARGEST_HEX = 1 << 20  # bytes; longer values are sent as bytes
 LARGEST_PARAMETER = 16 << 20  # characters or bytes; longer values are sent in pieces

@@ -105,6 +105,19 @@ def test_few_many_and_framed_are_the_same_values_of_the_same_types(
 
 
 @HOW
+def test_a_zero_date_with_a_time_is_not_the_zero_date(
+    driver: duckdb.DuckDBPyConnection, copies: int, *, is_framed: bool
+) -> None:
+    rows: list[tuple[Any, ...]] = [("0000-00-00 10:20:30.500000",), ("0000-00-00 00:00:00.000000",)] * copies
+    given_rows = length_prefixed((7,), rows) if is_framed else rows
+    with relation(driver, MODEL, (7,), given_rows, frozenset({MODEL.columns[7].name})) as given:
+        found = driver.execute(f"SELECT * FROM {given.sql}", given.values).fetchall()
+    assert sorted(found) == sorted([("0000-00-00 10:20:30.500000",), ("-infinity",)] * copies)
+    with pytest.raises((TargetError, duckdb.Error)), relation(driver, MODEL, (7,), given_rows) as given:
+        driver.execute(f"SELECT * FROM {given.sql}", given.values).fetchall()
+
+
+@HOW
 def test_what_an_operator_made_text_stays_as_it_comes_and_copies_are_numbers(
     driver: duckdb.DuckDBPyConnection, copies: int, *, is_framed: bool
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from rplctl.errors import TargetError
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.schema.value import Value
+from rplctl.target.ddl_parts import is_zero_date
 from rplctl.target.postgresql.ddl_type import (
     LONGEST_NAME,
     MOST_COLUMNS,
@@ -14,7 +15,6 @@ from rplctl.target.postgresql.ddl_type import (
     declared,
     index_of,
     is_odd_date,
-    is_zero_date,
     literal,
     short_name,
     table,
