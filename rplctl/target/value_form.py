@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rplctl import mysql_errors as er
+from rplctl.errors import CORRECT_VALUE, OR_EXCLUDE, TargetError
 from rplctl.event.column import ColumnFormat
 from rplctl.schema.model import Column, TableModel
 from rplctl.target.base import Value
@@ -45,3 +47,13 @@ class ValueForm:
     field_text: Callable[[Column, Value], bytes] = lambda _column, value: str(value).encode()
     takes_bytes: bool = False
     takes_delimited: bool = True
+
+
+def no_text(text: str, column: str = "") -> TargetError:
+    """Return the error for a text of UCS-2 that ends in half a character, which UTF-8 cannot represent."""
+    where = f" for column '{column}'" if column else ""
+    return TargetError(
+        f"Incorrect string value: {text[:40]!r}{where}: half a surrogate pair is not valid UTF-8",
+        errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
+        hint=f"{CORRECT_VALUE}{OR_EXCLUDE}",
+    )

@@ -297,3 +297,18 @@ def test_a_full_disk_where_spark_starts_is_named_and_the_channel_goes_on_once_th
                 assert target.execute(numbers).fetchall() == [(1,)]
         finally:
             replica.close()
+
+
+def test_half_a_character_stops_sqlite_at_its_row(replica: Replica, source: MariadbServer) -> None:
+    """UCS-2 has no pairs: each half of a character is a character of its own, which UTF-8 cannot represent."""
+    source.sql("CREATE TABLE shop.half (id INT PRIMARY KEY, c VARCHAR(9) CHARACTER SET ucs2)")
+    replica.set_up(source)
+    replica.run("start", "--until-synced")
+    for number, value in ((1, "'ok'"), (2, "x'D800'"), (3, "'ok'")):
+        source.sql(f"INSERT INTO shop.half VALUES ({number}, {value})")
+    failed = replica.run("start", "--until-synced", expect=7)
+    assert "ERROR 1366" in failed.stderr and "shop.half" in failed.stderr and "unexpected" not in failed.stderr
+    assert replica.query("SELECT id, c FROM shop__half") == [(1, "ok")]
+    replica.run("skip", "--yes")
+    replica.run("start", "--until-synced")
+    assert replica.query("SELECT id, c FROM shop__half") == [(1, "ok"), (3, "ok")]

@@ -16,8 +16,6 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from rplctl import mysql_errors as er
-from rplctl.errors import CORRECT_VALUE, OR_EXCLUDE, TargetError
 from rplctl.event.cells import Cells, gather
 from rplctl.event.fields import field_spans
 from rplctl.event.jit import byte_view
@@ -27,6 +25,7 @@ from rplctl.target.base import COPIES, EncodedRows, Row, Value
 from rplctl.target.ddl_parts import quote
 from rplctl.target.duckdb.ddl_type import is_binary, typed
 from rplctl.target.duckdb.driver import DuckdbDriver
+from rplctl.target.value_form import no_text
 
 _NAME: Final = "rplctl_rows"
 _FEW: Final = 8  # up to this number of rows, the values are parameters
@@ -95,7 +94,7 @@ def _arrow(kinds: Sequence[Column | None], rows: Sequence[Row]) -> pa.Table:
             cells = [v if v is None or isinstance(v, bytes) else str(v).encode() for v in values]
         except UnicodeEncodeError as error:
             assert column is not None
-            raise _unstorable(error.object, column) from None
+            raise no_text(error.object, column.name) from None
         valid = np.packbits([cell is not None for cell in cells], bitorder="little")
         offsets = np.cumsum([0, *(len(cell or b"") for cell in cells)], dtype=np.int64)
         arrays.append(_array(column, len(cells), valid, offsets, b"".join(filter(None, cells))))
@@ -153,13 +152,5 @@ def _checked(value: Value, column: Column | None) -> Value:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise _unstorable(value, column) from None
+            raise no_text(value, column.name) from None
     return value
-
-
-def _unstorable(text: str, column: Column) -> TargetError:
-    return TargetError(
-        f"Incorrect string value: {text[:40]!r} for column '{column.name}': half a surrogate pair is not valid UTF-8",
-        errno=er.TRUNCATED_WRONG_VALUE_FOR_FIELD,
-        hint=f"{CORRECT_VALUE}{OR_EXCLUDE}",
-    )

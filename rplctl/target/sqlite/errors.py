@@ -15,6 +15,7 @@ from rplctl import mysql_errors as er
 from rplctl.errors import OR_EXCLUDE, OR_SKIP, OTHER_KIND, TargetError
 from rplctl.schema.model import TableModel
 from rplctl.target.base import RowChange
+from rplctl.target.value_form import no_text
 
 _TOO_WIDE = f"{OTHER_KIND}{OR_EXCLUDE}"
 _TOO_BIG = f"{OTHER_KIND}{OR_EXCLUDE}\nSQLite allows rows of at most 1,000,000,000 bytes"
@@ -52,11 +53,13 @@ _WORDS: tuple[tuple[re.Pattern[str], int], ...] = (
 )
 
 
-def target_error(error: sqlite3.Error) -> TargetError:
+def target_error(error: sqlite3.Error | UnicodeEncodeError) -> TargetError:
     """Convert an error of the driver to a TargetError with MySQL's error number and a hint.
 
     The attribute `transient` of the result is True if another attempt may succeed, for example after a lock.
     """
+    if isinstance(error, UnicodeEncodeError):
+        return no_text(error.object)
     text = str(error)
     extended = getattr(error, "sqlite_errorcode", 0)
     code = _AS_CODE.get(extended, extended & 0xFF)

@@ -233,7 +233,7 @@ class SqliteTarget(OneConnection):
                 self._apply_in_order(model, chunk)
         except sqlite3.IntegrityError as error:
             raise CountMismatch(str(error)) from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeEncodeError) as error:
             raise target_error(error) from error
 
     def _apply_in_order(self, model: TableModel, chunk: TableChunk) -> None:
@@ -288,7 +288,7 @@ class SqliteTarget(OneConnection):
             found = self._run_change(change, model)
         except sqlite3.IntegrityError as error:
             raise integrity_error(error, change, model) from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeEncodeError) as error:
             raise target_error(error) from error
         if found != 1:
             raise no_record(change.before, model)
