@@ -252,7 +252,7 @@ def commit(front: Front, session: ClientSession, words: ClientStatement) -> Done
     """
     if session.gtid_next:
         name = one_channel(front, None)
-        skip(front.looks.config_of(name), name, None, session.gtid_next)
+        return Done(skip(front.looks.config_of(name), name, None, session.gtid_next).notes)
     return Done()
 
 
@@ -265,8 +265,7 @@ def purge_logs(front: Front, session: ClientSession, words: ClientStatement) -> 
         before = words.string()
     words.expect_end()
     name = one_channel(front, None)
-    purge_binary_logs(front.looks.config_of(name), name, to=to, before=before)
-    return Done()
+    return Done(purge_binary_logs(front.looks.config_of(name), name, to=to, before=before).notes)
 
 
 def change_filter(front: Front, session: ClientSession, words: ClientStatement) -> Done:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rplctl import __version__, mysql_errors as er
+from rplctl.accounts import ADMIN
 from rplctl.command.channel.context import Note
 from rplctl.errors import RplError
 from rplctl.front.bugs import Bugs
@@ -62,6 +63,7 @@ class ClientSession:
     last_prepared: int = 0
     since: float = field(default_factory=time.time)
     statement: str = ""  # the masked text of the statement that runs now
+    is_cancelled: bool = False  # True if KILL QUERY must end this statement
     gtid_next: str = ""  # the GTID that COMMIT skips; '': AUTOMATIC
     replica: Replica | None = None  # set by COM_REGISTER_SLAVE
     dump: DumpRequest | None = None  # the dump that runs now
@@ -117,11 +119,23 @@ class Front:
             f"Slow queries: 0  Opens: 0  Open tables: 0  Queries per second avg: {per_second:.3f}"
         )
 
-    def kill(self, number: int) -> None:
-        """End the connection with this number. Raises RplError 1094 if there is no such connection."""
+    def kill(self, number: int, by: Client, *, is_query: bool) -> None:
+        """End the connection with this number, or only its statement if `is_query`.
+
+        Raises RplError 1094 if there is no such connection, and 1095 if `by` is no administrator and the connection is
+        of another account.
+        """
         session = self.sessions.get(number)
         if session is None:
             raise RplError(f"Unknown thread id: {number}", errno=er.NO_SUCH_THREAD)
+        if by.role != ADMIN and by.account != session.client.account:
+            raise RplError(f"You are not owner of thread {number}", errno=er.KILL_DENIED_ERROR)
+        if is_query:
+            session.is_cancelled = bool(session.statement)
+        else:
+            self.disconnect(session)
+
+    def disconnect(self, session: ClientSession) -> None:
         with suppress(OSError):
             socket.socket.shutdown(session.link.connection, socket.SHUT_RDWR)
 

@@ -16,7 +16,7 @@ from uuid import uuid1
 
 from rplctl import mysql_errors as er
 from rplctl.command.wait import wait
-from rplctl.errors import NotRunning, UsageError, WaitTimeout
+from rplctl.errors import NotRunning, RplError, UsageError, WaitTimeout
 from rplctl.event.gtid import MysqlGtidSet, is_executed
 from rplctl.front.binlog_events import binlog_gtid_pos
 from rplctl.front.front import ClientSession, Front
@@ -34,12 +34,15 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
     def position_wait(log: object, position: Any, timeout: Any = None, channel: object = None) -> int | None:
         return _wait_for_position(front, session, BinlogPosition(str(log), int(position)), _seconds(timeout), channel)
 
-    def gtid_wait(gtids: object, timeout: Any = None) -> bool:
-        return _wait_for_gtids(front, session, str(gtids), _seconds(timeout))
+    def mariadb_gtid_wait(gtids: object, timeout: Any = None) -> int | None:
+        if gtids is None:
+            return None
+        limit_s = None if timeout is None or float(timeout) < 0 else float(timeout)
+        return 0 if _wait_for_gtids(front, session, str(gtids), limit_s) else -1
 
-    def mysql_gtid_wait(gtids: object, timeout: Any = None) -> bool:
+    def mysql_gtid_wait(gtids: object, timeout: Any = None) -> int:
         with mysql_gtid_errors(str(gtids)):
-            return gtid_wait(gtids, timeout)
+            return 0 if _wait_for_gtids(front, session, str(gtids), _seconds(timeout)) else 1
 
     own = {"binlog_gtid_pos": partial(binlog_gtid_pos, front.logs)} if front.is_mariadb else {}
     return {
@@ -64,19 +67,19 @@ def functions(front: Front, session: ClientSession) -> dict[str, Callable[..., A
         "gtid_subtract": _of_sets(lambda one, other: str(one.subtract(other))),
         "master_pos_wait": position_wait,
         "source_pos_wait": position_wait,
-        "wait_for_executed_gtid_set": lambda *given: 0 if mysql_gtid_wait(*given) else 1,
-        "master_gtid_wait": lambda *given: 0 if gtid_wait(*given) else -1,
+        "wait_for_executed_gtid_set": mysql_gtid_wait,
+        "master_gtid_wait": mariadb_gtid_wait,
     }
 
 
 def _sleep(session: ClientSession, seconds: Any) -> int:
     """Wait for these seconds, as the function SLEEP() does.
 
-    Return 0 after the time, and 1 if the client disconnects before.
+    Return 0 after the time, and 1 if the client disconnects before, or after KILL QUERY.
     """
     deadline = time.monotonic() + float(seconds or 0)
     while (left := deadline - time.monotonic()) > 0:
-        if _is_gone(session):
+        if session.is_cancelled or _is_gone(session):
             return 1
         time.sleep(min(_POLL_S, left))
     return 0
@@ -111,7 +114,10 @@ def _unix_timestamp(moment: object = None) -> float:
 
 
 def _seconds(timeout: Any) -> float | None:
-    """Return the timeout of a function in seconds. As on a server, NULL and 0 mean no limit (None)."""
+    """Return the timeout of a function in seconds. As on a server, NULL and 0 mean no limit (None).
+
+    For MASTER_GTID_WAIT of MariaDB, 0 is a limit, and a negative number is none.
+    """
     return float(timeout) if timeout else None
 
 
@@ -134,7 +140,7 @@ def _wait_for_position(
             wait(front.looks.config_of(names[0]), names[0], position=position, timeout_s=left if waited else 0.0)
         except WaitTimeout:
             waited = 1
-            if time.monotonic() >= deadline or _is_gone(session):
+            if _must_end(session) or time.monotonic() >= deadline:
                 return -1
         except NotRunning:
             return None
@@ -148,12 +154,19 @@ def _wait_for_gtids(front: Front, session: ClientSession, gtids: str, timeout_s:
     Return False after the timeout, or if the client has disconnected. Raises UsageError 1772 or 1941 if the text is
     neither a GTID set nor a GTID list.
     """
-    deadline = time.monotonic() + (timeout_s or float("inf"))
+    deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
     while gtids.strip() and not is_executed(gtids, executed(front.looks)):
-        if time.monotonic() >= deadline or _is_gone(session):
+        if _must_end(session) or time.monotonic() >= deadline:
             return False
         time.sleep(_POLL_S)
     return True
+
+
+def _must_end(session: ClientSession) -> bool:
+    """True if the client has closed its connection. Raises RplError 1317 after KILL QUERY."""
+    if session.is_cancelled:
+        raise RplError("Query execution was interrupted", errno=er.QUERY_INTERRUPTED)
+    return _is_gone(session)
 
 
 def _is_gone(session: ClientSession) -> bool:

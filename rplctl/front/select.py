@@ -67,7 +67,7 @@ def select(front: Front, session: ClientSession, words: ClientStatement) -> Rows
         for name, function in own.items():
             database.create_function(name, -1, _keeping(errors, name, function))
         database.execute("PRAGMA temp_store = MEMORY")  # so that a sort does not fill the disk
-        database.set_progress_handler(_Budget().is_spent, _STEP)
+        database.set_progress_handler(_Budget(session).is_spent, _STEP)
         known = _PLAIN | own.keys()
         database.set_authorizer(lambda action, _, name, *rest: _allows(action, name, known))
         found = database.execute(sql, values)
@@ -82,14 +82,17 @@ def select(front: Front, session: ClientSession, words: ClientStatement) -> Rows
 class _Budget:
     """The limits of one statement: steps, CPU time and memory.
 
-    SQLite calls `is_spent` between its instructions, and ends the statement if a limit is exceeded.
+    SQLite calls `is_spent` between its instructions, and ends the statement if a limit is exceeded or KILL QUERY came.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, session: ClientSession) -> None:
+        self._session = session
         self._steps, self._end, self._memory = 0, time.thread_time() + _MOST_CPU_S, _resident() + _MOST_MEMORY
 
     def is_spent(self) -> bool:
         self._steps += 1
+        if self._session.is_cancelled:
+            return True
         return self._steps > _MOST_STEPS or time.thread_time() > self._end or _resident() > self._memory
 
 

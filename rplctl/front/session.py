@@ -145,6 +145,7 @@ def _change_user(session: ClientSession, front: Front, body: bytes) -> None:
 
 def _answered(session: ClientSession, front: Front, sql: str) -> Answer:
     front.questions += 1
+    session.is_cancelled = False
     session.statement = masked(sql[:LONGEST_SHOWN])
     with done_by(f"{session.client.name} over SQL"):
         found = answer(front, session, sql)

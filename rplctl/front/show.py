@@ -40,7 +40,12 @@ _CHARACTER_SETS: Final = {  # of the most common ones, the description and the b
     "utf8mb3": ("UTF-8 Unicode", 3),
     "utf8mb4": ("UTF-8 Unicode", 4),
 }
-_PRIVILEGE: Final = {READER: "REPLICATION CLIENT", REPLICATION: "REPLICATION SLAVE"}
+_LEVEL: Final = {er.WARN_PURGE_LOG_IN_USE: "Warning"}
+_PRIVILEGE: Final = {
+    ADMIN: "PROCESS, SUPER, REPLICATION CLIENT, REPLICATION SLAVE",
+    READER: "PROCESS, REPLICATION CLIENT",
+    REPLICATION: "REPLICATION SLAVE",
+}
 
 
 def replica_status(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
@@ -152,9 +157,10 @@ def is_like(text: str, pattern: str) -> bool:
 
 
 def warnings(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
-    level = "Error" if session.has_failed else "Note"
     notes = session.notes if session.has_failed or words.tokens[1].value != "ERRORS" else ()
-    rows = [(level, note.errno or er.UNKNOWN_ERROR, note.text) for note in notes]
+    other = "Error" if session.has_failed else "Note"
+    levels = [_LEVEL.get(note.errno, other) for note in notes]
+    rows = [(level, note.errno or er.UNKNOWN_ERROR, note.text) for level, note in zip(levels, notes, strict=True)]
     return texts("Level,Code#,Message", rows)
 
 
@@ -249,8 +255,7 @@ def grants(front: Front, session: ClientSession, words: ClientStatement) -> Answ
                 raise RplError(text, errno=er.NONEXISTING_GRANT)
             role = known[account].role
     words.expect_end()
-    held = "SUPER, REPLICATION CLIENT, REPLICATION SLAVE" if role == ADMIN else _PRIVILEGE[role]
-    return texts(f"Grants for {account}@%", [(f"GRANT {held} ON *.* TO '{account}'@'%'",)])
+    return texts(f"Grants for {account}@%", [(f"GRANT {_PRIVILEGE[role]} ON *.* TO '{account}'@'%'",)])
 
 
 def databases(front: Front, session: ClientSession, words: ClientStatement) -> Answer:

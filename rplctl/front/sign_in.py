@@ -50,11 +50,17 @@ class Client:
     role: str
     host: str
     database: str = ""
+    port: int = 0  # of the client's TCP connection; 0 for a Unix socket
     charsets: ConnectionCharsets = ConnectionCharsets()
 
     @property
     def name(self) -> str:
         return f"{self.account}@{self.host}"
+
+    @property
+    def address(self) -> str:
+        """The host and the port, as in the process list of a server."""
+        return f"{self.host}:{self.port}" if self.port else self.host
 
 
 class SignIns:
@@ -197,7 +203,8 @@ def _admitted(
         passed = _is_caching_sha2(link, door, account, (scramble, answer), is_safe=is_safe)
     if not passed:
         raise access_denied(name, host, with_password=bool(answer))
-    return Client(account=name, role=account.role, host=host, database=database)
+    port = 0 if is_local else int(link.connection.getpeername()[1])
+    return Client(account=name, role=account.role, host=host, database=database, port=port)
 
 
 def pwd_name() -> str:

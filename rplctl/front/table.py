@@ -68,10 +68,12 @@ def flush_tables(front: Front, session: ClientSession, words: ClientStatement) -
 
 def kill(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
     words.accept("HARD|SOFT")
-    words.accept("CONNECTION|QUERY")
+    is_query = words.accept("QUERY")
+    if not is_query:
+        words.accept("CONNECTION")
     number = words.number()
     words.expect_end()
-    front.kill(number)
+    front.kill(number, session.client, is_query=is_query)
     return Done()
 
 
@@ -269,7 +271,7 @@ STATEMENTS: Final[tuple[tuple[str, str, Answerer], ...]] = (
     ("SET @ @ GTID_NEXT", ADMIN, administer.skip_gtid),
     ("SET @ @ SESSION . GTID_NEXT", ADMIN, administer.skip_gtid),
     ("SET", READER, set_session),
-    ("KILL", ADMIN, kill),
+    ("KILL", READER, kill),
     ("CHANGE MASTER", ADMIN, administer.change_source),
     ("CHANGE REPLICATION SOURCE", ADMIN, administer.change_source),
     ("START", ADMIN, administer.start_replica),

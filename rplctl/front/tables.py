@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -70,7 +71,7 @@ def process_list(front: Front) -> Iterator[Row]:
     now = time.time()
     for each in list(front.sessions.values()):
         yield {
-            "ID": each.number, "USER": each.client.account, "HOST": each.client.host, "DB": each.database or None,
+            "ID": each.number, "USER": each.client.account, "HOST": each.client.address, "DB": each.database or None,
             "COMMAND": _command(each), "TIME": int(now - each.since), "STATE": "",
             "INFO": each.statement or None,
         }  # fmt: skip
@@ -183,6 +184,7 @@ def _threads(front: Front, session: ClientSession) -> Iterator[Row]:
         yield {
             "THREAD_ID": row["ID"], "NAME": "thread/sql/one_connection" if is_ours else names[str(row["COMMAND"])],
             "TYPE": "FOREGROUND", **{f"PROCESSLIST_{name}": value for name, value in row.items()},
+            "PROCESSLIST_HOST": re.sub(r":\d+$", "", str(row["HOST"])),
             "INSTRUMENTED": "NO", "HISTORY": "NO", "THREAD_OS_ID": os.getpid() if is_ours else row["ID"],
             "CONTROLLED_MEMORY": 0, "MAX_CONTROLLED_MEMORY": 0, "TOTAL_MEMORY": 0, "MAX_TOTAL_MEMORY": 0,
         }  # fmt: skip

@@ -53,6 +53,7 @@ _STATES = {
     er.SP_DOES_NOT_EXIST: "42000",
     er.NO_SUCH_TABLE: "42S02",
     er.BAD_FIELD_ERROR: "42S22",
+    er.QUERY_INTERRUPTED: "70100",
 }
 
 

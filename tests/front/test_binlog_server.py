@@ -335,6 +335,13 @@ def test_a_log_that_is_read_is_not_purged(datadir: Path) -> None:
             done = purge_binary_logs(config, "", to=names[5], dry_run=dry_run)
             assert done.removed == tuple(names[:2])
             assert [note.errno for note in done.notes] == [1867]
+        add_user(config, "dba", "admin", PASSWORD)
+        with served(datadir) as server:
+            with pymysql.connect(host="127.0.0.1", port=server.port, user="dba", password=PASSWORD) as connection:
+                cursor = connection.cursor()
+                cursor.execute(f"PURGE BINARY LOGS TO '{names[5]}'")
+                cursor.execute("SHOW WARNINGS")
+                assert [row[:2] for row in cursor.fetchall()] == [("Warning", 1867)]
     assert purge_binary_logs(config, "", to=names[5]).removed == tuple(names[2:5])
     locks = {path.name for path in files(datadir).run_folder.glob("*read-*")}
     assert locks.isdisjoint(f"binlog-read-{name}.lock" for name in names[:5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -160,7 +161,11 @@ def test_logs_and_grants_are_shown(datadir: Path) -> None:
         assert ask(server, "monitor", "SHOW RELAYLOG EVENTS LIMIT 18446744073709551615, 2")[1] == []
         assert names == ["Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info"]
         assert "REPLICATION CLIENT" in ask(server, "monitor", "SHOW GRANTS FOR CURRENT_USER()")[1][0][0]
+        assert "PROCESS" in ask(server, "monitor", "SHOW GRANTS")[1][0][0]  # Percona's tools look for it
         assert PASSWORD not in str(ask(server, "monitor", "SHOW PROCESSLIST"))
+        assert re.fullmatch(r"127\.0\.0\.1:\d+", ask(server, "monitor", "SHOW PROCESSLIST")[1][0][2])
+        query = "SELECT PROCESSLIST_HOST FROM performance_schema.threads WHERE PROCESSLIST_USER = 'monitor'"
+        assert ask(server, "monitor", query)[1] == [("127.0.0.1",)]
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def _end_older(front: Front, session: ClientSession, request: DumpRequest) -> No
             continue
         is_same = request.uuid == other.dump.uuid if request.uuid else request.server_id == other.dump.server_id
         if is_same and (request.uuid or request.server_id):
-            front.kill(other.number)
+            front.disconnect(other)
 
 
 def is_by_gtid(request: DumpRequest) -> bool:
