@@ -264,7 +264,7 @@ def purge_logs(front: Front, session: ClientSession, words: ClientStatement) -> 
         words.expect("BEFORE")
         before = words.string()
     words.expect_end()
-    name = one_channel(front, None)
+    name = front.logs.channel()
     return Done(purge_binary_logs(front.looks.config_of(name), name, to=to, before=before).notes)
 
 

@@ -18,7 +18,7 @@ from rplctl.command.process.thread_report import Threads
 from rplctl.command.show_status import SlaveStatus, status_and_threads
 from rplctl.config import Config
 from rplctl.deadline import DEADLINE_S
-from rplctl.errors import TargetError
+from rplctl.errors import RplError, TargetError
 from rplctl.info import MasterInfo, RelayLogInfo
 from rplctl.position import BinlogPosition
 
@@ -90,7 +90,22 @@ class Looks:
         return self._ask(lambda: self._look(name))
 
     def all(self) -> list[Look]:
+        """Return the states of all channels. Raises RplError if one of them cannot be read."""
         return [self.channel(name) for name in self.names()]
+
+    def readable(self) -> tuple[list[Look], list[RplError]]:
+        """Return the states of all channels that can be read, and the error of each other channel.
+
+        Raises TargetError or ConfigError if the channels cannot be listed.
+        """
+        found, errors = [], []
+        for name in self.names():
+            try:
+                found.append(self.channel(name))
+            except RplError as error:
+                error.channel = name
+                errors.append(error)
+        return found, errors
 
     def _list(self) -> list[str]:
         names = known_channels(self.config_of(""))

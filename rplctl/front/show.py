@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from itertools import islice
 from typing import Final
 
 from rplctl import mysql_errors as er
 from rplctl.accounts import ADMIN, READER, REPLICATION, read_accounts
-from rplctl.applied_log.files import binary_log_files, existing_names
-from rplctl.channel import Channel
+from rplctl.applied_log.files import existing_names
+from rplctl.command.channel.context import Note
 from rplctl.command.show_relaylog_events import show_relaylog_events
 from rplctl.command.show_status import SOURCE_COLUMNS, WORKLOG_COLUMNS
 from rplctl.errors import RplError, UsageError
@@ -22,6 +22,7 @@ from rplctl.front.charset import default_collation
 from rplctl.front.describe import check_database
 from rplctl.front.dump.serve import replicas
 from rplctl.front.front import ClientSession, Front
+from rplctl.front.looks import Look
 from rplctl.front.result import Answer, Rows, texts
 from rplctl.front.select import select
 from rplctl.front.statement import ClientStatement
@@ -56,13 +57,23 @@ def replica_status(front: Front, session: ClientSession, words: ClientStatement)
     words.accept("NONBLOCKING|NOLOCK")
     channel = channel_after(words, front, named=named)
     if channel is None and front.is_mariadb:
-        channel = "" if "" in front.looks.names() else None
-        looks = [front.looks.channel("")] if channel == "" else []
-    else:
-        looks = front.looks.all() if channel is None else [front.looks.channel(channel)]
+        return shown([front.looks.channel("")] if "" in front.looks.names() else [], MARIADB_COLUMNS)
     if front.is_mariadb:
-        return shown(looks, MARIADB_COLUMNS)
-    return shown(looks, SOURCE_COLUMNS if as_source else WORKLOG_COLUMNS, as_source=as_source)
+        return shown([front.looks.channel(str(channel))], MARIADB_COLUMNS)
+    looks, notes = _readable(front) if channel is None else ([front.looks.channel(channel)], ())
+    rows = shown(looks, SOURCE_COLUMNS if as_source else WORKLOG_COLUMNS, as_source=as_source)
+    return replace(rows, notes=notes)
+
+
+def _readable(front: Front) -> tuple[list[Look], tuple[Note, ...]]:
+    """Return the states of all channels that can be read, and a note for each other channel.
+
+    Raises the error of a channel if no channel can be read.
+    """
+    looks, errors = front.looks.readable()
+    if errors and not looks:
+        raise errors[0]
+    return looks, tuple(Note(f"channel '{error.channel}': {error.message}", error.errno) for error in errors)
 
 
 def all_status(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
@@ -70,7 +81,8 @@ def all_status(front: Front, session: ClientSession, words: ClientStatement) -> 
         raise words.refuse()
     words.accept("NONBLOCKING|NOLOCK")
     words.expect_end()
-    return shown(front.looks.all(), ALL_COLUMNS)
+    looks, notes = _readable(front)
+    return replace(shown(looks, ALL_COLUMNS), notes=notes)
 
 
 def show_variables(front: Front, session: ClientSession, words: ClientStatement) -> Answer:
@@ -78,7 +90,10 @@ def show_variables(front: Front, session: ClientSession, words: ClientStatement)
         return rows
     config = front.looks.config_of("")
     known = variables(config, front.looks, front.version, set())
-    names = _chosen([*known, *live_names(front.version)], words)
+    live = live_names(front.version)
+    names = _chosen([*known, *live], words)
+    if not set(live).isdisjoint(names) and not set(live).issuperset(names) and front.looks.readable()[1]:
+        names = [name for name in names if name not in live]  # a part of the GTIDs would be untrue
     found = variables(config, front.looks, front.version, set(names))
     if words.tokens[1].value != "GLOBAL":
         found |= {name: value or "" for name, value in session.charsets.variables.items()}
@@ -227,9 +242,7 @@ def binary_logs(front: Front, session: ClientSession, words: ClientStatement) ->
     Raises UsageError 1381 if log_bin is not set.
     """
     words.expect_end()
-    channel = one_channel(front, None)
-    config = front.looks.config_of(channel)
-    files = binary_log_files(config, Channel(channel, config.datadir))
+    files = front.logs.files()
     if files is None:
         raise UsageError("You are not using binary logging", errno=er.NO_BINARY_LOGGING)
     index = RelayLogIndex(files)

@@ -75,7 +75,7 @@ def process_list(front: Front) -> Iterator[Row]:
             "COMMAND": _command(each), "TIME": int(now - each.since), "STATE": "",
             "INFO": each.statement or None,
         }  # fmt: skip
-    for look in front.looks.all():
+    for look in front.looks.readable()[0]:
         for thread in (look.threads.receiver, look.threads.applier):
             if thread.pid is not None:
                 yield {

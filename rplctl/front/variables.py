@@ -67,6 +67,7 @@ _OPTIONS: Final = (  # options in rplctl.toml that have the name and the meaning
     *("sync_master_info", "sync_relay_log", "sync_relay_log_info", "relay_log_purge", "relay_log_space_limit"),
     *("max_relay_log_size", "max_binlog_size", "sync_binlog", "binlog_expire_logs_seconds"),
 )
+_OF_LOGS: Final = frozenset({"log_bin", "log_slave_updates", "log_replica_updates"})  # ON if any channel has a log
 _OF_REPLICAS: Final = (  # options replica_NAME, which are also shown as slave_NAME
     *("net_timeout", "parallel_workers", "preserve_commit_order", "transaction_retries", "exec_mode"),
 )
@@ -79,16 +80,16 @@ def variables(config: Config, looks: Looks, version: str, names: set[str] | None
     they are included only if the caller needs one of them. All other variables are always included.
     """
     me = replica_identity(config, Channel("", config.datadir))
-    logs = "ON" if config.log_bin and config.log_replica_updates else "OFF"
+    is_asked = names is None or not _OF_LOGS.isdisjoint(names)
+    configs = [config, *(looks.config_of(name) for name in looks.names())] if is_asked else [config]
+    logs = "ON" if any(each.log_bin and each.log_replica_updates for each in configs) else "OFF"
     found: dict[str, object] = {
         **_COMMON,
         "version": version,
         "hostname": socket.gethostname(),
         "datadir": f"{config.datadir}/",
         "server_id": me.server_id,
-        "log_bin": logs,
-        "log_slave_updates": logs,
-        "log_replica_updates": logs,
+        **dict.fromkeys(_OF_LOGS, logs),
         "master_info_repository": config.master_info_repository,
         "relay_log_info_repository": config.relay_log_info_repository,
     }
@@ -134,7 +135,7 @@ def counters(looks: Looks, own: dict[str, Callable[[], int]], version: str) -> d
     `own`: the names of the counters of `serve --mysql` itself, each with a function that returns the present value. For
     MariaDB, the result also has two counters of heartbeats.
     """
-    channels = looks.all()
+    channels, _ = looks.readable()
     statuses = [look.status for look in channels]
     both = [each for each in statuses if (each.Slave_IO_Running, each.Slave_SQL_Running) == ("Yes", "Yes")]
     heartbeats: dict[str, object] = {}

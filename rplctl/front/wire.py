@@ -57,6 +57,9 @@ _STATES = {
 }
 
 
+_OF_CLIENTS: Final = range(2000, 3000)
+
+
 class Closed(Exception):
     """The exception that ends a connection: the client disconnected, was too slow, or sent invalid data."""
 
@@ -219,6 +222,8 @@ def eof(warnings: int = 0) -> bytes:
 
 
 def error(errno: int, text: str, charset: ResultCharset = UTF8MB4) -> bytes:
+    if errno in _OF_CLIENTS:  # an error of a target's driver; no server sends such a number
+        errno = er.UNKNOWN_ERROR
     state = _STATES.get(errno, "HY000")
     return b"\xff" + struct.pack("<H", errno) + b"#" + state.encode() + charset.error(text)[:2000]
 

@@ -383,3 +383,19 @@ def dumps(server: MysqlServer) -> list[Any]:
 
 def memory() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def test_the_only_log_of_several_channels_is_the_one_that_all_statements_mean(datadir: Path) -> None:
+    names = [path.name for path in logs_of(datadir)]
+    add_user(load_config(datadir, ""), "dba", "admin", PASSWORD)
+    with (datadir / "rplctl.toml").open("a") as file:  # the options of the instance set no log_bin any more
+        file.write('[channel.""]\nlog_bin = "binlog"\n')
+    text = (datadir / "rplctl.toml").read_text().replace('log_bin = "binlog"\n', "", 1)
+    (datadir / "rplctl.toml").write_text(text)
+    source = ("--master-host", "127.0.0.1", "--master-port", "1", "--master-user", "repl", "--password-stdin")
+    Replica(datadir.parent).run("change-master", "--channel", "other", *source, password="rpl")
+    with served(datadir, flavor="mysql") as server:
+        assert [row[0] for row in ask(server, "dba", "SHOW BINARY LOGS")] == names
+        assert ask(server, "dba", "SELECT @@log_bin, @@log_replica_updates")[0] in ((1, 1), ("ON", "ON"))
+        ask(server, "dba", f"PURGE BINARY LOGS TO '{names[1]}'")
+        assert [row[0] for row in ask(server, "dba", "SHOW BINARY LOGS")] == names[1:]

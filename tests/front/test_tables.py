@@ -182,3 +182,22 @@ def test_a_statement_uses_neither_a_core_for_long_nor_much_memory(datadir: Path,
     with served(datadir) as server:
         assert errno_of(server, "monitor", sql.format(large, "information_schema.columns")) == number
         assert errno_of(server, "monitor", "SELECT * FROM information_schema.columns ORDER BY column_name") == 0
+
+
+def test_a_channel_whose_target_is_away_hides_no_other_channel(
+    datadir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = ["[channel.away]", 'target = "mysql://u@127.0.0.1:1/"', 'master_info_repository = "TABLE"']
+    (datadir / "rplctl.toml").write_text("\n".join([*away, 'relay_log_info_repository = "TABLE"', ""]))
+    with served(datadir) as server, connect(server, "dba") as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW REPLICA STATUS")
+        at = [column[0] for column in cursor.description].index("Channel_Name")
+        assert [row[at] for row in cursor.fetchall()] == [""]
+        cursor.execute("SHOW WARNINGS")
+        assert ["'away'" in row[2] for row in cursor.fetchall()] == [True]
+        for sql in ("SHOW PROCESSLIST", "SHOW GLOBAL STATUS", "SHOW VARIABLES"):
+            cursor.execute(sql)
+            assert cursor.fetchall()
+        with pytest.raises(pymysql.MySQLError) as error:
+            cursor.execute("SHOW REPLICA STATUS FOR CHANNEL 'away'")
+        assert error.value.args[0] == 1105 and "127.0.0.1" in error.value.args[1]

@@ -49,6 +49,10 @@ class SendableLogs:
             return files
         return None
 
+    def channel(self) -> str:
+        """Return the name of the channel whose log `files` finds, or '' if there is none. Raises the same errors."""
+        return self._channel or "" if self.files() is not None else ""
+
     def close(self) -> None:
         with self._lock:
             for log in self._open.values():
