@@ -23,7 +23,7 @@ from rplctl.command.channel.peers import refuse_silent_peers
 from rplctl.command.channel.watched import watched_peers
 from rplctl.command.process.brought_up import BroughtUp, brought_up, threads_unchanged
 from rplctl.command.show_clone import cloned
-from rplctl.command.verify import is_copied, why_not
+from rplctl.command.verify import is_copied
 from rplctl.commit.position_store import commit_blocker
 from rplctl.commit.resolve import refuse_half_committed
 from rplctl.config import Config
@@ -38,7 +38,7 @@ from rplctl.schema.statement import TableName
 from rplctl.target import open_target, statement_target
 from rplctl.target.base import ForeignKeyTarget
 from rplctl.verify.key_values import Key, from_json
-from rplctl.verify.pair import Pair
+from rplctl.verify.pair import Pair, why_not
 from rplctl.verify.repair import AT_ONCE, Repairer, RepairOutcome
 from rplctl.verify.report_file import Difference, Kind, Totals, VerifyReport, read_report
 from rplctl.verify.resolve import DefinitionChanged, Resolver

@@ -58,7 +58,7 @@ from rplctl.sql_run import run
 from rplctl.sql_text import written
 from rplctl.target import mapped_errors, statement_target
 from rplctl.verify.offline_source import offline_source, place_of
-from rplctl.verify.pair import Pair
+from rplctl.verify.pair import Pair, why_not
 from rplctl.verify.progress import Progress
 from rplctl.verify.report_file import Header, Totals
 from rplctl.verify.resolve import DefinitionChanged, Resolver, Unjudged
@@ -490,11 +490,3 @@ def _nothing_to_compare(choice: Choice) -> RplError:
     of = " that --databases or --tables names" if choice != Choice() else ""
     hint = "to list the source's tables, run: rplctl clone --dry-run\nTo see the filters, run: rplctl show-status"
     return RplError(f"nothing was compared: the source has no replicated table{of}", hint=hint)
-
-
-def why_not(pair: Pair) -> str:
-    """Return the reason for which the rows of two tables cannot be compared. Return '' if the rows can be compared."""
-    if pair.is_of_servers:
-        return ""
-    theirs, ours = ([column.name for column in model.columns] for model in (pair.source, pair.target))
-    return "" if theirs == ours else f"its columns are ({', '.join(theirs)}) on the source, ({', '.join(ours)}) here"

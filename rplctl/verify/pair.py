@@ -20,7 +20,7 @@ from rplctl.event.values import decode_column
 from rplctl.result_set.columns import SelectedColumn, selected_columns
 from rplctl.result_set.rows import read_images
 from rplctl.schema.generated import columns_by_time_zone
-from rplctl.schema.model import CHARACTER_TYPES, INTEGER_BITS, Column, TableModel
+from rplctl.schema.model import CHARACTER_TYPES, INTEGER_BITS, TEMPORAL_TYPES, Column, TableModel
 from rplctl.schema.row_key import key_of
 from rplctl.source.select import SelectedRows
 from rplctl.sql_text import written
@@ -238,3 +238,25 @@ def end_of_rows(packets: Any) -> Any:
         if length < 0xFFFFFF:
             end = at
     return end
+
+
+def why_not(pair: Pair) -> str:
+    """Return the reason for which the rows of two tables cannot be compared. Return '' if the rows can be compared."""
+    if pair.is_of_servers:
+        both = [(column, pair.target.columns[c]) for c, column in zip(pair.key, pair.key_columns, strict=True)]
+        odd = [theirs.name for theirs, ours in both if _printed(theirs) != _printed(ours)]
+        return f"its key has another type on the target: {', '.join(odd)}" if odd else ""
+    theirs, ours = ([column.name for column in model.columns] for model in (pair.source, pair.target))
+    return "" if theirs == ours else f"its columns are ({', '.join(theirs)}) on the source, ({', '.join(ours)}) here"
+
+
+def _printed(column: Column) -> tuple[str, int]:
+    """Return a value that is equal for two columns in which a server prints the same value alike."""
+    kind = column.type
+    if kind in CHARACTER_TYPES:
+        return "text", 0
+    if kind in INTEGER_BITS:
+        return "integer", 0
+    if kind in TEMPORAL_TYPES:
+        return "moment" if kind in ("datetime", "timestamp") else kind, column.length or 0
+    return kind, (column.scale or 0) if kind == "decimal" else (column.length or 1) if kind == "binary" else 0

@@ -255,8 +255,11 @@ class ServerSide(TargetSide):
             wanted = list(dict.fromkeys([*keys, *(key for key, _ in staged)]))
             found: list[Row] = []
             for at in range(0, len(wanted), _KEYS_AT_ONCE):
-                for images in _images(driver, columns, _name(pair), where_keys(own, wanted[at : at + _KEYS_AT_ONCE])):
-                    found += _rows_of(images, pair, columns)
+                some = wanted[at : at + _KEYS_AT_ONCE]
+                part = set(some)
+                for images in _images(driver, columns, _name(pair), where_keys(own, some)):
+                    # the collation treats other keys as equal, too
+                    found += [row for row in _rows_of(images, pair, columns) if row[0] in part]
         return staged, found
 
     def count(self, pair: Pair, hashes: set[int]) -> tuple[Counter[Any], Counter[Any]]:

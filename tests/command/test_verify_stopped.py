@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -227,3 +227,25 @@ def test_a_key_that_the_source_cannot_have_or_writes_in_two_ways_ends_no_compari
         name: (row["Missing"], row["Extra"], row["Different"]) for name, row in verified(replica, expect=1).items()
     }
     assert counts == {"t": (0, 2, 0), "u": (0, 0, 0), "latin": (0, 0, 0), "japan": (0, 0, 0)}
+
+
+def test_keys_that_a_collation_or_another_type_makes_alike_are_counted_once(
+    replica: Replica, source: MariadbServer, mariadb_factory: Callable[..., MariadbServer]
+) -> None:
+    target = mariadb_factory()
+    set_up(replica, source, *replica.into(target))
+    source.sql(
+        "CREATE TABLE words (k VARCHAR(20) COLLATE utf8mb4_general_ci PRIMARY KEY, v INT);"
+        "INSERT INTO words SELECT CONCAT('k', seq), seq FROM seq_1_to_2000;"
+        "CREATE TABLE moments (k DATETIME PRIMARY KEY, v INT);"
+        "INSERT INTO moments SELECT '2024-01-01' + INTERVAL seq MINUTE, seq FROM seq_1_to_400",
+        "shop",
+    )
+    replica.run("start", "--until-synced")
+    target.sql("UPDATE shop.words SET k = UPPER(k) LIMIT 150; ALTER TABLE shop.moments MODIFY k DATETIME(6) NOT NULL")
+    found = verified(replica, expect=1)
+    assert (found["words"]["Missing"], found["words"]["Extra"], found["words"]["Different"]) == (150, 150, 0)
+    assert "another type" in str(found["moments"])
+    replica.run("repair", expect=None)
+    assert verified(replica, expect=1)["words"]["Equal"] == 2000
+    assert target.sql("SELECT COUNT(*) FROM shop.moments") == [(400,)]
