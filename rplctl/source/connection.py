@@ -24,6 +24,7 @@ from pymysql import err
 from rplctl import mysql_errors as er
 from rplctl.config import UINT_MAX, Config
 from rplctl.errors import SourceError
+from rplctl.event.gtid import MariadbGtidState
 from rplctl.handshake import LONGEST_WAIT_S, GuardedConnection, Security, TlsMode, TlsSettings
 from rplctl.info import MasterInfo
 from rplctl.source import flavor
@@ -294,7 +295,7 @@ def _set_up_session(
         mysql.query(statement)
     if start.mariadb_gtid is not None:
         _require(identity.is_mariadb, "MASTER_USE_GTID needs a MariaDB source", HINT_MYSQL_GTID)
-        for statement in flavor.mariadb_gtid_statements(start.mariadb_gtid):
+        for statement in flavor.mariadb_gtid_statements(_past_ignored_domains(mysql, info, start.mariadb_gtid)):
             mysql.query(statement)
     if start.mysql_gtid_set is not None:
         _require(not identity.is_mariadb, "MASTER_AUTO_POSITION needs a MySQL source", HINT_MARIADB_GTID)
@@ -307,6 +308,23 @@ def _set_up_session(
             "To replicate by position instead, run: rplctl change-master --master-auto-position 0 "
             "--master-log-file FILE --master-log-pos POSITION; rplctl start",
         )
+
+
+def _past_ignored_domains(mysql: Any, info: MasterInfo, state: str) -> str:
+    """Add the source's present GTIDs of the domains that the channel ignores to the GTIDs after which a dump begins.
+
+    None of their transactions is applied. Without these GTIDs, the source needs its first log of such a domain for each
+    dump, and refuses the dump after this log is purged.
+    """
+    if not (info.do_domain_ids or info.ignore_domain_ids):
+        return state
+    known = MariadbGtidState.parse(_value(mysql, written("SELECT @@GLOBAL.gtid_binlog_pos"))).domains
+    ignored = {
+        domain: last
+        for domain, last in known.items()
+        if domain in info.ignore_domain_ids or (info.do_domain_ids and domain not in info.do_domain_ids)
+    }
+    return str(MariadbGtidState.parse(state).add_last(ignored))
 
 
 def _require(condition: bool, otherwise: str, hint: str = "") -> None:

@@ -102,3 +102,22 @@ def test_the_logs_that_such_a_source_has_purged_are_no_problem_of_the_channel(
     assert "cannot_look" not in found and "source_purged" not in found, found
     replica.run("start", "--until-synced")
     assert rows(replica) == [1500, 1001, 1002]
+
+
+def test_a_purged_log_of_an_ignored_domain_is_no_problem_of_the_channel(
+    replica: Replica, source: MariadbServer
+) -> None:
+    replica.run("change-master", "--ignore-domain-ids", "5")
+    source.sql("SET SESSION gtid_domain_id=5; INSERT INTO two.t VALUES (5)")
+    write(source, 1, 1001)
+    replica.run("start", "--until-synced")
+    source.sql("FLUSH BINARY LOGS")
+    write(source, 1, 1002)
+    replica.run("start", "--until-synced")
+    source.sql("FLUSH BINARY LOGS")
+    purge_logs(source, source.master_status()[0])
+    write(source, 1, 1003)
+    found = replica.run("check", "--online", "--json", expect=None).stdout
+    assert "cannot_look" not in found and "source_purged" not in found, found
+    replica.run("start", "--until-synced")
+    assert rows(replica) == [1001, 1002, 1003]

@@ -17,6 +17,7 @@ from rplctl.command.channel.context import APPLIER, ask_source, engine_of, no_en
 from rplctl.command.check.ahead import judge_purge, judge_skew
 from rplctl.command.check.findings import Finding, found
 from rplctl.command.check.repository import Stored
+from rplctl.command.check.source_end import without_ignored
 from rplctl.command.process.thread_report import threads_of
 from rplctl.config import Config
 from rplctl.deadline import own_work
@@ -196,7 +197,7 @@ def check_source(config: Config, channel: Channel, stored: Stored) -> Iterator[F
     if not (next_event.log_name or relay.gtid_executed):
         yield from judge_beginning(kept.logs)
     elif master.uses_gtid:
-        yield from judge_gtids(purged, relay.gtid_executed, said.retrieved_gtid_set)
+        yield from judge_gtids(without_ignored(purged, master), relay.gtid_executed, said.retrieved_gtid_set)
         if not [*judge_identity(kept.variables, master, 0)]:  # positions of two servers cannot be compared
             begun_anew = judge_position(kept.logs, next_event)
             yield from (finding for finding in begun_anew if finding.code == "source_past_end")

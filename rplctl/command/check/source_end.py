@@ -44,11 +44,11 @@ def source_end(config: Config, master: MasterInfo, relay: RelayLogInfo) -> Sourc
     with ask_source(config, master) as query:
         gtids = ""
         if master.uses_gtid and not master.ignored_server_ids:  # a GTID set does not show the server ids
-            gtids = _taken(executed_gtids(query, of_mysql=master.enabled_auto_position), master)
+            gtids = without_ignored(executed_gtids(query, of_mysql=master.enabled_auto_position), master)
         return SourceEnd(log_end(query), gtids, bool(gtids) or not master.uses_gtid)
 
 
-def _taken(gtids: str, master: MasterInfo) -> str:
+def without_ignored(gtids: str, master: MasterInfo) -> str:
     """Return the GTIDs without those in MariaDB's domains that the channel ignores."""
     if ":" in gtids or not gtids:
         return gtids
