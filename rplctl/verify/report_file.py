@@ -19,11 +19,13 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from rplctl.durable import replacing, write_all
-from rplctl.errors import UsageError
+from rplctl.errors import RplError, UsageError
+from rplctl.plain_file import open_plain, parsed_json
 
 FORMAT: Final = 1
 Kind = Literal["missing", "extra", "different"]
@@ -105,13 +107,20 @@ class VerifyReport:
 
     def differences(self) -> Iterator[Difference]:
         """Yield the differences of all tables, which are read from the file one after another."""
-        with self.path.open("rb") as file:
+        known = {(found.database, found.table) for found in self.totals}
+        with os.fdopen(open_plain(self.path), "rb") as file:
             file.readline()
             for text in file:
                 record = _record(self.path, text)
                 if "kind" not in record:
                     return
-                yield of_record(Difference, record)
+                try:
+                    found = of_record(Difference, record)
+                except TypeError as error:
+                    raise _unfit(self.path, "is not a report of rplctl verify") from error
+                if (found.database, found.table) not in known:
+                    raise _unfit(self.path, "is not a report of rplctl verify")
+                yield found
 
 
 def first_differences(report: VerifyReport, count: int) -> Iterator[str]:
@@ -151,12 +160,12 @@ def read_report(path: Path) -> VerifyReport:
     """
     try:
         return _read(path)
-    except (TypeError, LookupError) as error:  # a key or a line of a report is missing
+    except (TypeError, LookupError, ValueError) as error:  # a key or a line of a report is missing or changed
         raise _unfit(path, "is not a report of rplctl verify") from error
 
 
 def _read(path: Path) -> VerifyReport:
-    with path.open("rb") as file:
+    with os.fdopen(open_plain(path), "rb") as file:
         head = _record(path, file.readline())
         if head.pop("format", None) != FORMAT:
             raise _unfit(path, f"is not a report of rplctl verify in format {FORMAT}")
@@ -176,7 +185,7 @@ def last_verified(path: Path) -> float:
     """
     try:
         return read_report(path).header.verified
-    except (OSError, UsageError):
+    except (OSError, RplError):
         return 0.0
 
 
@@ -187,14 +196,35 @@ def line(record: Mapping[str, Any]) -> bytes:
 def of_record(kind: Callable[..., T], record: Mapping[str, Any]) -> T:
     """Return an object of the dataclass `kind` from its JSON form, in which tuples have become lists.
 
-    Raises TypeError if the record has other fields than `kind`.
+    Raises TypeError if the record has other fields than `kind`, or values of other types.
     """
+    hints = _hints(kind)
+    if odd := [name for name, value in record.items() if name in hints and not _fits(value, hints[name])]:
+        raise TypeError(f"{odd[0]} has another type")
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in record.items()})
+
+
+_hints = cache(get_type_hints)
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """True if the JSON value has the type of a field: a simple type, a tuple of texts, a key, or a word."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        return value in get_args(hint)
+    if origin is tuple:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if origin is Mapping:
+        return isinstance(value, dict) and all(
+            isinstance(one, str) or (isinstance(one, dict) and [*one] == ["hex"] and isinstance(one["hex"], str))
+            for one in value.values()
+        )
+    return type(value) is hint or (hint is float and type(value) is int)
 
 
 def _record(path: Path, text: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(text)
+        record = parsed_json(text)
     except ValueError as error:
         raise _unfit(path, "is not complete") from error
     if not isinstance(record, dict):

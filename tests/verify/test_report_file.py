@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from rplctl.errors import UsageError
+from rplctl.errors import RplError, UsageError
 from rplctl.verify.report_file import Difference, Header, Totals, read_report, write_report
 
 HEADER = Header(
@@ -44,3 +45,28 @@ def test_one_that_is_not_whole_or_of_another_kind_is_refused(tmp_path: Path) -> 
         path.write_text(text)
         with pytest.raises(UsageError):
             read_report(path)
+
+
+def test_an_edited_one_is_refused_and_never_a_bug(tmp_path: Path) -> None:
+    path = tmp_path / "report"
+    write_report(path, HEADER, FOUND, TOTALS)
+    whole = path.read_text()
+    edits = (
+        ('"server_id": 7', '"server_id": "7"'),
+        ('"missing": 1', '"missing": "1"'),
+        ('"kind": "missing"', '"kind": "gone"'),
+        ('"id": "1"', '"id": 1'),
+        ('{"hex": "ff00"}', '{"x": "ff00"}'),
+        ('"table": "t", "kind": "missing"', '"table": "x", "kind": "missing"'),
+        ('"totals": ', '"totals": 1'),
+        ('{"format": 1', "[" * 100_000 + '{"format": 1'),
+    )
+    for old, new in edits:
+        assert old in whole, old
+        path.write_text(whole.replace(old, new, 1))
+        with pytest.raises(UsageError):
+            list(read_report(path).differences())
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(RplError, match="FIFO"):
+        read_report(path)
