@@ -7,6 +7,7 @@ the command writes only rows that still differ. Before each write, it stores SQL
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -328,4 +329,4 @@ def _left(totals: Totals, why: str) -> RepairedTable:
 
 
 def _clone(name: TableName) -> str:
-    return f"rplctl clone --tables {'.'.join(name)} --replace"
+    return f"rplctl clone --tables {shlex.quote('.'.join(name))} --replace"

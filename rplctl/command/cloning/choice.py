@@ -333,9 +333,13 @@ def _of_children(chosen: _Chosen) -> Iterator[RplError]:
     for name in sorted(chosen.stay):
         for key in chosen.tables[name].ours.foreign_keys if name in chosen.tables and name not in chosen.taken else ():
             if (parent := (key.ref_database, key.ref_table)) in chosen.taken:
+                both = shlex.quote(f"{_shown(parent)},{_shown(name)}")
+                hint = f"to copy both, run: rplctl clone --tables {both} --replace"
+                if name in chosen.begun:
+                    hint = f"to see when the copy of {_shown(name)} that runs has ended, run: rplctl show-clone"
                 yield UsageError(
                     f"{_shown(name)} references {_shown(parent)}, and would miss changes by its foreign key meanwhile",
-                    hint=f"to copy both, run: rplctl clone --tables {_shown(parent)},{_shown(name)} --replace",
+                    hint=hint,
                 )
 
 
