@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tests.kit.replica import Replica, assert_same_tables, wait_until
+from tests.kit.replica import Replica, assert_same_tables, purge_logs, wait_until
 from tests.kit.servers import MariadbServer
 
 DATABASE = "restored"
@@ -47,6 +47,28 @@ def test_what_a_restored_target_lacks_is_fetched_and_applied_again_once(
     assert f":{at_backup}, " in done.stderr and "restored from a backup" in done.stderr
     assert_same_tables(mariadb, replica, DATABASE)
     assert "target_gone_back" not in replica.run("check", "--json", expect=None).stdout
+
+
+def test_a_purge_keeps_the_relay_logs_that_a_restored_target_lacks(mariadb: MariadbServer, replica: Replica) -> None:
+    """The source has purged its logs, and cron purges the relay logs before anybody starts the channel."""
+    mariadb.sql(f"DROP DATABASE IF EXISTS {DATABASE}; RESET MASTER")
+    replica.set_up(mariadb, "--relay-log-purge", "false")
+    mariadb.sql(f"CREATE DATABASE {DATABASE}; CREATE TABLE {DATABASE}.t (a INT PRIMARY KEY, b INT)")
+    target, backup = replica.datadir / "target.db", replica.datadir.parent / "backup.db"
+    write(mariadb, 1, 10)
+    replica.run("start", "--until-synced")
+    shutil.copy(target, backup)
+    for first in (10, 20):
+        write(mariadb, first, first + 10)
+        replica.run("start", "--until-synced")  # each start begins a relay log
+    for path in target.parent.glob("target.db-*"):
+        path.unlink()
+    shutil.copy(backup, target)
+    replica.run("purge-relay-logs")
+    purge_logs(mariadb, mariadb.master_status()[0])
+    replica.run("start", "--until-synced")
+    assert_same_tables(mariadb, replica, DATABASE)
+    assert "2 relay logs removed" in replica.run("purge-relay-logs").stdout
 
 
 def test_a_target_that_was_removed_is_refused_and_the_hint_leads_back(mariadb: MariadbServer, replica: Replica) -> None:
