@@ -26,6 +26,7 @@ from rplctl.front.vendor import as_mariadb, notes_as_mariadb
 # their effect would do something else.
 _HAS_EFFECT: Final = ("GTID_NEXT", "GTID_SEQ_NO", "GTID_DOMAIN_ID", "DEFAULT_MASTER_CONNECTION")
 _VALUE_OF_VARIABLE: Final = re.compile(r"(?<=[\w`]=)@@GLOBAL\.\w+")
+_EXPRESSION: Final = "SET @variable = expression"
 _LONGEST_VALUE: Final = 1 << 16  # characters of a variable; enough for the GTIDs of some thousand domains
 MOST_PREPARED: Final = 128  # prepared statements of one connection
 _CHARSETS: Final = "character_set_client,collation_connection,Database Collation"  # for triggers, events and routines
@@ -104,7 +105,8 @@ def set_session(front: Front, session: ClientSession, words: ClientStatement) ->
     """Answer SET for the character sets and the user variables (@x) of the session.
 
     Other settings of a session have no effect in rplctl, and get the answer OK. Raises RplError 1235 for SET
-    @@global.x, for SET PASSWORD, and for a setting that chooses a transaction or a channel.
+    @@global.x, for SET PASSWORD, for a setting that chooses a transaction or a channel, and if the value of a user
+    variable is an expression.
     """
     text = _VALUE_OF_VARIABLE.sub("", words.text.upper().replace(" ", ""))
     if "GLOBAL" in text or "PERSIST" in text or text.startswith("SETPASSWORD"):
@@ -123,10 +125,22 @@ def set_session(front: Front, session: ClientSession, words: ClientStatement) ->
         elif words.accept("NULL"):
             session.variables.pop(name, None)
         elif len(session.variables) < 64:
-            session.variables[name] = _short(name, words.value())
+            session.variables[name] = _short(name, _constant(words))
         if not words.accept(","):
+            if not words.at_end:
+                raise not_yet(_EXPRESSION)
             break
     return Done()
+
+
+def _constant(words: ClientStatement) -> str:
+    """Read a text, a number, TRUE or FALSE. Raises RplError 1235 for the beginning of another expression."""
+    if words.token.kind == "word":
+        known = {"TRUE": "1", "FALSE": "0"}.get(words.next().value)
+        if known is None:
+            raise not_yet(_EXPRESSION)
+        return known
+    return words.value()
 
 
 def _short(name: str, value: str) -> str:
