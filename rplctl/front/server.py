@@ -1,7 +1,8 @@
 """The server of `serve --mysql`: it listens on a TCP address and a Unix socket, and has one thread per connection.
 
 The server has at most MOST_CONNECTIONS connections. When a client opens one more, the server closes the oldest
-connection that has not signed in. If all connections have signed in, the new client gets error 1040.
+connection that has not signed in. If all connections have signed in, the new client gets error 1040, unless it is an
+administrator.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from rplctl import mysql_errors as er
+from rplctl.accounts import ADMIN
 from rplctl.command.serve import address_of, is_local, tls_context_of
 from rplctl.command.user import refuse_missing_folder
 from rplctl.errors import RplError, UsageError, file_error
@@ -32,6 +34,7 @@ from rplctl.front.wire import ClientConnection, Closed
 from rplctl.history import done_by
 
 MOST_CONNECTIONS: Final = 64
+_OF_ADMINISTRATORS: Final = 2  # further connections, so that an administrator can always sign in, for example for KILL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +111,15 @@ class MysqlServer:
                     return
                 time.sleep(0.1)  # the process has no free descriptor until a connection ends
                 continue
+            if connection.family != socket.AF_UNIX:
+                _keep_alive(connection)
             self._admit(ClientConnection(connection))
 
     def _admit(self, link: ClientConnection) -> None:
         with self._changing:
             self.front.connections += 1
             number = self.front.connections
-            if len(self._links) >= MOST_CONNECTIONS:
+            if len(self._links) >= MOST_CONNECTIONS + _OF_ADMINISTRATORS:
                 oldest = next((one for one in self._links if one not in self.front.sessions), None)
                 if oldest is None:
                     with suppress(Closed):
@@ -123,7 +128,12 @@ class MysqlServer:
                     return
                 _end(self._links.pop(oldest))
             self._links[number] = link
-        threading.Thread(target=self._serve, args=(number, link), daemon=True).start()
+        try:
+            threading.Thread(target=self._serve, args=(number, link), daemon=True).start()
+        except RuntimeError:  # the system permits no more threads
+            with self._changing:
+                self._links.pop(number, None)
+            link.connection.close()
 
     def _serve(self, number: int, link: ClientConnection) -> None:
         try:
@@ -133,6 +143,9 @@ class MysqlServer:
                     client = sign_in(link, self._door, number)
             except RplError as error:
                 link.send(wire.error(error.errno or er.UNKNOWN_ERROR, error.message))
+                return
+            if client.role != ADMIN and len(self.front.sessions) >= MOST_CONNECTIONS:
+                link.send(wire.error(er.CON_COUNT_ERROR, "Too many connections"))
                 return
             if client.database and client.database.lower() not in DATABASES:
                 link.send(wire.error(er.BAD_DB_ERROR, f"Unknown database '{client.database}'"))
@@ -156,6 +169,13 @@ class MysqlServer:
                 self._links.pop(number, None)
             with suppress(OSError):
                 link.connection.close()
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    """Let the system end the connection of a client whose host is gone, so that its locks are released."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 6)):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _end(link: ClientConnection) -> None:

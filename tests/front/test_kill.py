@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 
 from rplctl.command.user import add_user
 from rplctl.config import load_config
+from rplctl.front.server import MOST_CONNECTIONS
 from tests.front.test_front import PASSWORD, ask, connect, datadir, errno_of, served
+from tests.kit.replica import wait_until
 from tests.kit.servers import MariadbServer
 
 __all__ = ["datadir"]
@@ -75,3 +78,11 @@ def test_a_reader_ends_only_statements_of_its_own_account(datadir: Path) -> None
         assert errno_of(server, "other", f"KILL {one.thread_id()}") == 1095
         assert killed(one, same, "SELECT SLEEP(600)") == (1, 7)
         assert ask(server, "dba", f"KILL {one.thread_id()}")[1] == []
+
+
+def test_an_administrator_signs_in_when_readers_hold_all_connections(datadir: Path) -> None:
+    with served(datadir) as server, ExitStack() as opened:
+        first, *_ = [opened.enter_context(connect(server, "monitor")) for _ in range(MOST_CONNECTIONS)]
+        assert errno_of(server, "monitor", "SELECT 1") == 1040
+        assert ask(server, "dba", f"KILL {first.thread_id()}")[1] == []
+        wait_until(lambda: errno_of(server, "monitor", "SELECT 1") == 0, 30)
