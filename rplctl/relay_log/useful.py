@@ -62,8 +62,7 @@ def _has_executed(index: RelayLogIndex, names: Sequence[str], gtids: str, execut
         elif its_sequence < sequence:
             return False
     try:
-        is_at_start = bool(others) and start_of(index.path(names[0])) == executed.exec_position
-        return is_at_start or others <= (domains_in_relay_logs(index, state) if others else others)
+        return not others or _holds_place(index, names, executed) or others <= domains_in_relay_logs(index, state)
     except (OSError, BinlogFormatError):
         return False
 

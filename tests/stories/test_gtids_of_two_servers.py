@@ -121,3 +121,24 @@ def test_a_purged_log_of_an_ignored_domain_is_no_problem_of_the_channel(
     assert "cannot_look" not in found and "source_purged" not in found, found
     replica.run("start", "--until-synced")
     assert rows(replica) == [1001, 1002, 1003]
+
+
+def test_relay_logs_that_hold_only_the_end_of_the_other_server_are_applied(
+    replica: Replica, source: MariadbServer
+) -> None:
+    """They began at a GTID of server 1. The relay log with the last GTID of server 2 is purged."""
+    write(source, 1, 1001)
+    replica.run("start", "--until-synced")
+    replica.run("recover", "--refetch")
+    replica.run("start")
+    write(source, 2, 1002)
+    wait_until(lambda: rows(replica) == [1001, 1002], 60)
+    for _ in range(2):
+        source.sql("FLUSH BINARY LOGS")
+        replica.run("flush-relay-logs")
+    wait_until(lambda: replica.status()["Relay_Master_Log_File"] == source.master_status()[0], 60)
+    wait_until(lambda: len(list(replica.datadir.glob("relay-bin.0*"))) == 1, 60)
+    replica.run("stop", "--applier")
+    replica.run("start", "--applier")
+    write(source, 2, 1003)
+    wait_until(lambda: rows(replica) == [1001, 1002, 1003], 60)
