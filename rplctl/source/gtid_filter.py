@@ -52,8 +52,10 @@ class GtidFilter:
         """Return the events of the batch that the replica lacks. Return None if the replica has all of them."""
         codes = batch.data[batch.offsets[:-1] + 4]
         decides = np.flatnonzero(np.isin(codes, _GTIDS) | np.isin(codes, _BETWEEN))
+        if not len(decides):  # a part of a transaction
+            return None if self.skipping else batch
         keep = np.empty(len(batch), np.bool_)
-        keep[: decides[0] if len(decides) else len(batch)] = not self.skipping
+        keep[: decides[0]] = not self.skipping
         for at, following in zip(decides.tolist(), [*decides[1:].tolist(), len(batch)], strict=True):
             self.skipping = self._is_known(batch.event(at))
             keep[at:following] = not self.skipping

@@ -5,15 +5,19 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rplctl.errors import SourceError
-from rplctl.event.gtid import MysqlGtidSet
+from rplctl.event.format_description import parse_format_description
+from rplctl.event.gtid import MariadbGtidState, MysqlGtidSet
 from rplctl.event.types import EventType
 from rplctl.position import BinlogPosition
 from rplctl.source import DumpStart
+from rplctl.source.base import EventBatch
 from rplctl.source.binlog_folder import FolderStream
-from tests.source.binlogs import FIRST_EVENT, event, mariadb_gtid, query, rotate, statements, write_log
+from rplctl.source.gtid_filter import GtidFilter
+from tests.source.binlogs import FIRST_EVENT, description, event, mariadb_gtid, query, rotate, statements, write_log
 from tests.source.test_binlog_folder import read_all
 
 UUID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
@@ -65,3 +69,12 @@ def test_logs_without_gtids_cannot_be_asked_by_gtid(tmp_path: Path) -> None:
     write_log(tmp_path / "bin.000001", [query("a", 0)])
     with pytest.raises(SourceError, match="has no list of the GTIDs"):
         read_all(FolderStream(tmp_path, tmp_path, DumpStart(NOWHERE, mariadb_gtid="")))
+
+
+@pytest.mark.parametrize("have", ["", "0-4711-1"])
+def test_a_batch_from_the_middle_of_a_transaction_is_kept_or_skipped_as_its_beginning(have: str) -> None:
+    """A transaction may be larger than a batch, or its log may be written meanwhile."""
+    kept = GtidFilter(MysqlGtidSet(), MariadbGtidState.parse(have), parse_format_description(description()))
+    batches = [mariadb_gtid(0, 1, 0), query("INSERT", 0), query("COMMIT", 0)]
+    found = [kept.keep(EventBatch(np.frombuffer(raw, np.uint8), np.array([0, len(raw)]))) for raw in batches]
+    assert [batch is not None for batch in found] == [not have] * 3
