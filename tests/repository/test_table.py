@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import create_engine
+from sqlalchemy.exc import DBAPIError
 
 from rplctl.channel import Channel
 from rplctl.errors import RplError, TargetError
@@ -212,6 +213,8 @@ def test_a_record_whose_master_id_another_row_has_gets_the_next_one(ready: Targe
     master_info(ready, channel).flush(MASTER, force=True)
     master_info(ready, other).flush(MASTER, force=True)
     assert master_info(ready, other).read() == replace(MASTER, channel_name="other", master_id=MASTER.master_id + 1)
+    with pytest.raises(DBAPIError):  # the key of the table
+        ready.execute(f"UPDATE {ready.table('slave_master_info')} SET Master_id = {MASTER.master_id}")
     relay_log_info(ready, channel).flush(RELAY, force=True)
     assert swap(ready, RelayLogInfo(channel_name="other"), replace(RELAY, channel_name="other"))
     assert relay_log_info(ready, other).read().master_id == RELAY.master_id + 1
