@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
@@ -68,7 +69,8 @@ def test_a_purge_keeps_the_relay_logs_that_a_restored_target_lacks(mariadb: Mari
     purge_logs(mariadb, mariadb.master_status()[0])
     replica.run("start", "--until-synced")
     assert_same_tables(mariadb, replica, DATABASE)
-    assert "2 relay logs removed" in replica.run("purge-relay-logs").stdout
+    removed = re.search(r"(\d+) relay logs removed", replica.run("purge-relay-logs").stdout)
+    assert removed and int(removed[1]) >= 2, "a start begins one relay log, and one more if the source's log just ended"
 
 
 def test_a_target_that_was_removed_is_refused_and_the_hint_leads_back(mariadb: MariadbServer, replica: Replica) -> None:
