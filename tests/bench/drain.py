@@ -21,7 +21,7 @@ from rplctl.applier.loop import Loop
 from rplctl.applier.options import StartOptions, Until
 from rplctl.applier.run import Connection, Run
 from rplctl.applier.spark.pipeline import Pipeline
-from rplctl.applier.spark.session import OwnSpark, open_session
+from rplctl.applier.spark.session import OwnSpark
 from rplctl.applier.spark_start import SparkStart
 from rplctl.channel import Channel
 from rplctl.commit.position_store import open_position_store
@@ -40,8 +40,9 @@ def applying(folder: Path) -> Iterator[Callable[[str], float]]:
     target.fence("")
     create_own_tables(target.engine)
     warm_up()
-    context = open_session(config, channel.name, channel.run_folder)
-    pipeline = Pipeline(lambda: context)
+    own_spark = OwnSpark(config, channel)
+    own_spark.begin()
+    pipeline = Pipeline(own_spark.open, open_pool=own_spark.pool)
     pipeline.begin()
 
     def apply(end: str) -> float:
@@ -57,7 +58,7 @@ def applying(folder: Path) -> Iterator[Callable[[str], float]]:
         store = open_position_store(config, channel, target.engine)
         with Interrupter(stop) as interrupter:
             work = BatchApplier.open(config, channel, target, store, pipeline, interrupter)
-            spark = SparkStart(config, OwnSpark(config, channel), pipeline, interrupter, run.woken.set)
+            spark = SparkStart(config, own_spark, pipeline, interrupter, run.woken.set)
             began = time.perf_counter()
             records = open_master_info(config, channel, lambda: target.engine)
             parts = Connection(target=target, store=store, master_info=records, work=work, spark=spark)
@@ -70,7 +71,7 @@ def applying(folder: Path) -> Iterator[Callable[[str], float]]:
         return seconds
 
     yield apply
-    context.stop()
+    own_spark.end()
     target.close()
 
 
