@@ -8,6 +8,7 @@
     ├── SourceError                  6   the source rejects rplctl, does not answer or is the wrong server
     ├── TargetError                  7   the target database rejects rplctl or does not answer
     │   └── TargetInUse              7   another process has the target's file open
+    ├── DifferentErrors              1   a statement did not end as on the source
     ├── RelayLogError                8   the relay log or its index is damaged
     │   └── BinlogFormatError        8   bytes that are not a known binary log event (design D12)
     ├── WaitTimeout                  9   the timeout of `wait` is over
@@ -125,6 +126,16 @@ class SourceError(RplError):
 
 class TargetError(RplError):
     exit_code = 7
+
+
+class DifferentErrors(RplError):
+    """Error 3002: the source logged an error of a statement, and the target's result is not the same error.
+
+    `numbers`: the errors on the source and on the target, without 0. If replica_skip_errors lists one of them, servers
+    continue.
+    """
+
+    numbers: frozenset[int] = frozenset()
 
 
 class TargetInUse(TargetError):

@@ -101,6 +101,7 @@ class ThreadStatus:
     spark_job: str = ""
     retried_transactions: int = 0
     passed_over_errors: int = 0
+    skip_counter: int = 0  # the number of transactions that the applier will still skip
     until_condition: str = "None"
     until_log_name: str = ""
     until_log_pos: int = 0

@@ -14,7 +14,7 @@ from functools import partial
 
 from rplctl.applier.apply.failover_position import enter_new_source
 from rplctl.applier.copying import Copying, Hold, Idle, Loaded
-from rplctl.applier.feed.plan import Batch, BatchKind, groups_due, plan_batches
+from rplctl.applier.feed.plan import Batch, BatchKind, groups_due, plan_batches, skipped_first
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.feed.relay_feed import RelayFeed
 from rplctl.applier.feed.relay_watch import POLL_S
@@ -120,6 +120,7 @@ class Loop:
         self._is_held = not count
         count = min(count, groups_before(groups, copy, executed))
         due, wait = self._due(groups, count)
+        due = max(due, skipped_first(groups, count, self._run.skips.count))  # on a server, no delay applies to them
         if wait > 0 and not due:
             self._run.report.delaying(int(groups.scan.timestamp[due]), int(wait) + 1)
         plan = plan_batches(
@@ -170,6 +171,7 @@ class Loop:
         run.report.decoded(self._spark.pipeline, by_spark, by_driver)
         run.report.applied(work.info, batch, changes)
         run.skips.took(batch, work.info)
+        run.report.to_skip(run.skips.count)
         return True
 
     def _read_ahead(self) -> None:

@@ -104,6 +104,12 @@ class Report:
         self.status.last_applied_timestamp = batch.last_timestamp or self.status.last_applied_timestamp
         self.state(READING)
 
+    def to_skip(self, count: int) -> None:
+        """Set the number of transactions that are still to be skipped. If it has changed, write the status at once."""
+        if count != self.status.skip_counter:
+            self.status.skip_counter = count
+            self.write()
+
     def decoded(self, pipeline: Pipeline, rows_by_spark: int, rows_by_driver: int) -> None:
         """Count the committed rows of a batch or copy, by the process that decoded them.
 

@@ -60,6 +60,7 @@ class Run:
             lambda text, at: note_event(config.datadir, channel.name, "skip", text, thread="applier", position=at),
         )
         skips.open()
+        report.to_skip(skips.count)
         return cls(
             config=config,
             channel=channel,

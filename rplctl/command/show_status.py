@@ -219,13 +219,13 @@ def _status_at(config: Config, channel_name: str, now: float) -> tuple[SlaveStat
     applier = threads.applier
     reader = read_status(channel.status_path("cloner")) if applier.status.clone_tables else ThreadStatus()
     sources = {"master": master, "relay": relay, "config": config, "io": said, "sql": applier.status, "clone": reader}
-    sources["live"] = applier.status if applier.runs else ThreadStatus()
+    live = sources["live"] = applier.status if applier.runs else ThreadStatus()
     values = {
         **{column: _found(sources[source], name, kind) for column, source, name, kind in _TAKEN},
         "Slave_IO_Running": "Connecting" if receiver.runs and not receiver.is_connected else _yes(receiver.runs),
         "Slave_SQL_Running": _yes(applier.runs),
-        "Replicate_Rewrite_DB": _rewrites(config),
-        "Skip_Counter": skip_list.read_count(channel.run_folder),
+        "Replicate_Rewrite_DB": rewrites(config),
+        "Skip_Counter": skip_list.read_count(channel.run_folder) or live.skip_counter,
         "Relay_Log_Space": relay_log_space(channel),
         "Seconds_Behind_Master": seconds_behind(master, relay, threads, now),
         "Replicate_Ignore_Server_Ids": _ids(master.ignored_server_ids),
@@ -291,7 +291,8 @@ def _ids(ids: Sequence[int]) -> str:
     return shown + (", ..." if len(ids) > _IGNORED_IDS_SHOWN else "")
 
 
-def _rewrites(config: Config) -> str:
+def rewrites(config: Config) -> str:
+    """Return replicate_rewrite_db as MySQL shows it: (old,new),(old,new)."""
     rules = (rule.partition("->") for rule in split_list(config.replicate_rewrite_db))
     return ",".join(f"({old.strip()},{new.strip()})" for old, _, new in rules)
 

@@ -7,7 +7,9 @@ definitions.
 If the model was read from a MySQL or MariaDB target, the rules are those of such a server as a replica. Columns are
 matched by position. The table of the source or of the target may have more columns at its end, and column names may
 differ (manual: "Replication with More Columns on Source or Replica"). rplctl is stricter in one case: if the source
-logs column names, a column at another position on the target is an error.
+logs column names, a column at another position on the target is an error. And in another case rplctl permits more: a
+server refuses each column with another definition, but rplctl only one in which the server would change values without
+an error.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from rplctl.schema.cell_format import known_formats
 from rplctl.schema.model import GEOMETRY_TYPES, Column, TableModel
 
 _BLOBS: Final = frozenset({Wire.BLOB, Wire.TINY_BLOB, Wire.MEDIUM_BLOB, Wire.LONG_BLOB, Wire.BLOB_COMPRESSED})
+_VARIABLE: Final = frozenset({Wire.VARCHAR, Wire.VAR_STRING, Wire.VARCHAR_COMPRESSED})
+_WITH_FRACTION: Final = frozenset({Wire.TIME2, Wire.DATETIME2, Wire.TIMESTAMP2})
 _STRINGS: Final = frozenset({Wire.VARCHAR, Wire.VAR_STRING, Wire.VARCHAR_COMPRESSED, Wire.STRING})
 _WIRE_TYPES: Final[dict[str, frozenset[Wire]]] = {
     "tinyint": frozenset({Wire.TINY}),
@@ -72,6 +76,12 @@ def fitted(table_map: TableMap, model: TableModel, *, is_targets: bool, is_maria
             raise _mismatch(
                 model, f"column {number} `{column.name}` is {column.type} in the model, {found} in its row events"
             )
+        if is_targets and (lost := _lost(wire, table_map.metadata[number], column)):
+            raise _mismatch(
+                model,
+                f"the target's column `{column.name}` cannot store {lost} of its row events",
+                "to continue after you have given the column the source's definition (ALTER TABLE), run: rplctl start",
+            )
     return model.as_known_by(table_map.column_count)
 
 
@@ -111,15 +121,27 @@ def _wire_types(column: Column) -> frozenset[int]:
     return _WIRE_TYPES.get(column.type, _BLOBS)
 
 
+def _lost(wire: int, metadata: int, column: Column) -> str:
+    """Return what a MySQL or MariaDB server loses of the values without an error, also in strict mode, or ''."""
+    if wire == Wire.NEWDECIMAL and metadata & 0xFF > (column.scale or 0):
+        return f"all {metadata & 0xFF} digits after the decimal point"
+    if wire in _WITH_FRACTION and metadata > column.fraction_digits:
+        return f"all {metadata} digits of the fractions of a second"
+    if wire in _VARIABLE and column.type in ("char", "binary"):
+        return "the lengths of the values"
+    return ""
+
+
 def _holds_json_text(column: Column) -> bool:
     """True if the column has the type that MariaDB uses for a column declared as JSON."""
     return column.type == "longtext" and column.charset == "utf8mb4"
 
 
-def _mismatch(model: TableModel, what: str) -> RplError:
+def _mismatch(model: TableModel, what: str, hint: str = "") -> RplError:
     return RplError(
         f"Table definition on source and replica does not match: table '{model.qualified_name}': {what}",
         errno=er.SLAVE_CONVERSION_FAILED,
-        hint="to load the source's definitions and to keep the rows, if nobody has changed a table on the source since "
+        hint=hint
+        or "to load the source's definitions and to keep the rows, if nobody has changed a table on the source since "
         "this position, run: rplctl load-schema --from-source; rplctl start",
     )

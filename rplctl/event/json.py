@@ -54,7 +54,9 @@ _BASE64_LINE: Final = 76
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _DOUBLES: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)\.0(?![\deE])')  # whole doubles; strings match unchanged
-_LEG: Final = re.compile(r'\.(?P<bare>[^.\["]+)|\."(?P<quoted>(?:[^"\\]|\\.)*)"|\[(?P<index>\d+)\]')
+_LEG: Final = re.compile(
+    r'\.(?P<bare>[^.\["]+)|\."(?P<quoted>(?:[^"\\]|\\.)*)"|\[(?P<index>\d+)\]|\[last(?:-(?P<back>\d+))?\]'
+)
 REPLACE, INSERT, REMOVE = 0, 1, 2
 
 
@@ -261,6 +263,16 @@ def double_text(value: float) -> str:
     return f"{sign}{digits[0]}{fraction}e{point - 1}"
 
 
+@dataclass(frozen=True, slots=True)
+class _FromEnd:
+    """A leg [last-N] of a path, which counts the elements of an array from its end."""
+
+    back: int
+
+
+_Leg: TypeAlias = "str | int | _FromEnd"
+
+
 def apply_diffs(document: Node, raw: bytes) -> Node:
     """Apply the diffs in one cell of a PARTIAL_UPDATE_ROWS event to `document`, and return the new document.
 
@@ -293,9 +305,9 @@ def _counted(reader: _Reader, position: int) -> tuple[bytes, int]:
     return reader.take(start, length), start + length
 
 
-def _legs(reader: _Reader, path: str) -> list[str | int]:
-    """Return the legs of a JSON path. The legs of `$.a."b c"[3]` are ["a", "b c", 3]."""
-    legs: list[str | int] = []
+def _legs(reader: _Reader, path: str) -> list[_Leg]:
+    """Return the legs of a JSON path. The legs of `$.a."b c"[3][last-1]` are ["a", "b c", 3, _FromEnd(1)]."""
+    legs: list[_Leg] = []
     position = 1
     while position < len(path) and path[0] == "$":
         match = _LEG.match(path, position)
@@ -303,6 +315,8 @@ def _legs(reader: _Reader, path: str) -> list[str | int]:
             break
         if match["index"] is not None:
             legs.append(int(match["index"]))
+        elif match[0].startswith("[last"):
+            legs.append(_FromEnd(int(match["back"] or 0)))
         else:
             legs.append(match["bare"] if match["quoted"] is None else _unescaped(match["quoted"]))
         position = match.end()
@@ -321,7 +335,7 @@ def _unescaped(text: str) -> str:
     )
 
 
-def _apply(reader: _Reader, document: Node, operation: int, legs: list[str | int], value: Node) -> Node:
+def _apply(reader: _Reader, document: Node, operation: int, legs: list[_Leg], value: Node) -> Node:
     if not legs:
         if operation != REPLACE:
             raise reader.fail("only a replace may change the whole document")
@@ -329,7 +343,7 @@ def _apply(reader: _Reader, document: Node, operation: int, legs: list[str | int
     parent = document
     for leg in legs[:-1]:
         parent = _child(reader, parent, leg)
-    last = legs[-1]
+    last = _resolved(parent, legs[-1])
     if isinstance(parent, dict) and isinstance(last, str) and (operation == INSERT) != (last in parent):
         if operation == REMOVE:
             del parent[last]
@@ -337,9 +351,9 @@ def _apply(reader: _Reader, document: Node, operation: int, legs: list[str | int
             parent[last] = value
         if operation == INSERT:
             _sort_keys(parent)
-    elif isinstance(parent, list) and isinstance(last, int) and (operation == INSERT or last < len(parent)):
+    elif isinstance(parent, list) and isinstance(last, int) and (operation == INSERT or 0 <= last < len(parent)):
         if operation == INSERT:
-            parent.insert(last, value)  # an index after the end appends the value
+            parent.insert(max(last, 0), value)  # an index after the end appends the value
         elif operation == REPLACE:
             parent[last] = value
         else:
@@ -349,10 +363,18 @@ def _apply(reader: _Reader, document: Node, operation: int, legs: list[str | int
     return document
 
 
-def _child(reader: _Reader, parent: Node, leg: str | int) -> Node:
+def _resolved(parent: Node, leg: _Leg) -> str | int:
+    """Return the key or the index of the leg in `parent`. The index is negative if it is before the first element."""
+    if not isinstance(leg, _FromEnd):
+        return leg
+    return len(parent) - 1 - leg.back if isinstance(parent, list) else 0
+
+
+def _child(reader: _Reader, parent: Node, step: _Leg) -> Node:
+    leg = _resolved(parent, step)
     if isinstance(parent, dict) and isinstance(leg, str) and leg in parent:
         return parent[leg]
-    if isinstance(parent, list) and isinstance(leg, int) and leg < len(parent):
+    if isinstance(parent, list) and isinstance(leg, int) and 0 <= leg < len(parent):
         return parent[leg]
     raise reader.fail(f"a diff through {leg!r}, which the document does not have")
 

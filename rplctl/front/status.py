@@ -83,11 +83,19 @@ def _values(look: Look, columns: tuple[str, ...], *, as_source: bool) -> Iterato
         "Executed_log_entries": lambda: status.Transactions_Applied,
         "Slave_received_heartbeats": lambda: look.threads.receiver.status.received_heartbeats,
         "Slave_heartbeat_period": lambda: look.master.heartbeat,
+        "Replicate_Rewrite_DB": lambda: _rewrites(status.Replicate_Rewrite_DB, is_mariadb="Using_Gtid" in columns),
         "Gtid_Slave_Pos": lambda: status.Executed_Gtid_Set,
     }
     for name in columns:
         value = made[name]() if name in made else getattr(status, name)
         yield to_source_text(name, value) if as_source else value
+
+
+def _rewrites(rules: str, *, is_mariadb: bool) -> str:
+    """Return the rules as the vendor shows them: MySQL (old,new),(old,new), and MariaDB old->new,old->new."""
+    if not (rules and is_mariadb):
+        return rules
+    return ",".join(rule.replace(",", "->", 1) for rule in rules[1:-1].split("),("))
 
 
 def _with_hint(error: str, hint: str) -> str:

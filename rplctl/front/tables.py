@@ -17,6 +17,7 @@ from rplctl.accounts import ADMIN
 from rplctl.command.change_filter import FILTERS
 from rplctl.command.log_status import log_status
 from rplctl.command.process.thread_report import ThreadReport
+from rplctl.command.show_status import rewrites
 from rplctl.event.gtid import MariadbGtidState
 from rplctl.front.dump.serve import is_by_gtid
 from rplctl.front.front import ClientSession, Front, denied
@@ -294,7 +295,7 @@ def _filters(front: Front, session: ClientSession) -> Iterator[Row]:
     for look in front.looks.all():
         config = front.looks.config_of(look.status.Channel_Name)
         for name in FILTERS:
-            rule = getattr(config, name)
+            rule = rewrites(config) if name == "replicate_rewrite_db" else getattr(config, name)
             if rule:
                 yield {
                     "CHANNEL_NAME": look.status.Channel_Name, "FILTER_NAME": name.upper(), "FILTER_RULE": str(rule),

@@ -19,8 +19,10 @@ from typing import Final
 import numpy as np
 
 from rplctl.event.bytes_at import u32
+from rplctl.event.header import CHECKSUM_LENGTH
 from rplctl.event.jit import kernel
-from rplctl.event.types import EventType
+from rplctl.event.types import GTIDS, EventType
+from rplctl.receiver.dropped_gtids import DroppedGtids
 from rplctl.source.base import Bytes, EventBatch, Offsets
 
 # Plain numbers, which a kernel compiles as constants.
@@ -32,6 +34,7 @@ _HEARTBEAT_V2: Final = int(EventType.HEARTBEAT_V2)
 _CHECKPOINT: Final = int(EventType.BINLOG_CHECKPOINT)
 _MARIADB_GTID: Final = int(EventType.MARIADB_GTID)
 _GTID_LIST: Final = int(EventType.GTID_LIST)
+_IS_NAMED: Final = np.isin(np.arange(256), sorted(GTIDS - {EventType.ANONYMOUS_GTID}))
 
 
 class EventFilter:
@@ -39,20 +42,22 @@ class EventFilter:
 
     Events with the replica's own server id, or a server id in IGNORE_SERVER_IDS, do not enter. The same applies to
     events of domains that MariaDB's domain lists exclude. `skipping` is true while the current group belongs to an
-    excluded domain.
+    excluded domain. `dropped` has the GTIDs of dropped transactions that the relay log does not show yet.
     """
 
     def __init__(self, servers: Sequence[int], do_domains: Sequence[int] = (), ignored: Sequence[int] = ()) -> None:
         self.servers, self.do_domains = np.array(servers, np.int64), np.array(do_domains, np.int64)
         self.ignored_domains = np.array(ignored, np.int64)
         self.skipping = False
+        self.dropped = DroppedGtids()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendedRun:
     """A run of events in a batch, which ends before the event `stop`.
 
-    `data` has the events of the run that are appended to the relay log.
+    `data` has the events that are appended to the relay log: those of the run, and empty transactions for the GTIDs of
+    dropped transactions.
     """
 
     stop: int
@@ -62,10 +67,12 @@ class AppendedRun:
     ends_dropped: bool  # True if the last event was dropped
 
 
-def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) -> AppendedRun:
+def next_run(
+    batch: EventBatch, first: int, position: int, events: EventFilter, checksum_length: int = CHECKSUM_LENGTH
+) -> AppendedRun:
     """Return the run from event `first` to the next ROTATE, FORMAT_DESCRIPTION or heartbeat, or to the batch's end.
 
-    `position` is the source position before the run.
+    `position` is the source position before the run. `checksum_length` is the number of checksum bytes of each event.
     """
     keep = np.empty(len(batch) - first, np.uint8)
     stop, position, dropped, skipping = _run(
@@ -82,22 +89,44 @@ def next_run(batch: EventBatch, first: int, position: int, events: EventFilter) 
     events.skipping = bool(skipping)
     count = int(stop) - first
     data = batch.data[int(batch.offsets[first]) : int(batch.offsets[stop])]
-    if dropped:
-        data = _kept(data, keep[:count], batch.offsets[first : stop + 1] - batch.offsets[first])
+    made = 0
+    if dropped or events.dropped:
+        data, made = _kept(
+            data, keep[:count], batch.offsets[first : stop + 1] - batch.offsets[first], events, checksum_length
+        )
     ends_dropped = count > 0 and not keep[count - 1]
     return AppendedRun(
-        stop=int(stop), position=int(position), data=data, kept=count - int(dropped), ends_dropped=bool(ends_dropped)
+        stop=int(stop),
+        position=int(position),
+        data=data,
+        kept=count - int(dropped) + made,
+        ends_dropped=bool(ends_dropped),
     )
 
 
-def _kept(data: Bytes, keep: Bytes, offsets: Offsets) -> Bytes:
-    """Return the bytes of the events whose value in `keep` is 1.
+def _kept(data: Bytes, keep: Bytes, offsets: Offsets, events: EventFilter, checksum_length: int) -> tuple[Bytes, int]:
+    """Return the bytes of the events whose value in `keep` is 1, with empty transactions for the others, whose number
+    of events is the second value.
 
     A mask of bytes would be as large as the events, so the function joins ranges of bytes.
     """
     turns = np.flatnonzero(np.diff(keep, prepend=0, append=0))  # where `keep` changes: 0 → 1 and 1 → 0 alternate
-    pieces = [data[offsets[a] : offsets[b]] for a, b in turns.reshape(-1, 2).tolist()]
-    return np.concatenate(pieces) if len(pieces) > 1 else (pieces or [data[:0]])[0]
+    pieces, made, before = [], 0, 0
+    for begin, end in turns.reshape(-1, 2).tolist():
+        _drop(data, offsets[before : begin + 1], events.dropped)
+        empty, count = events.dropped.take(checksum_length)
+        pieces += [np.frombuffer(empty, np.uint8)] if count else []
+        pieces.append(data[offsets[begin] : offsets[end]])
+        made, before = made + count, end
+    _drop(data, offsets[before:], events.dropped)
+    return (np.concatenate(pieces) if len(pieces) > 1 else (pieces or [data[:0]])[0]), made
+
+
+def _drop(data: Bytes, offsets: Offsets, dropped: DroppedGtids) -> None:
+    """Add the GTID events among the dropped events at these offsets. The last offset is the end of the last event."""
+    starts = offsets[:-1]
+    for number in np.flatnonzero(_IS_NAMED[data[starts + 4]]).tolist():
+        dropped.add(data[offsets[number] : offsets[number + 1]].tobytes())
 
 
 def follow(position: int, end_log_pos: int, event_length: int, *, artificial: bool) -> int:

@@ -2,6 +2,7 @@
 
 Invariants:
 * Events are appended unchanged. Excluded events are dropped, and so are heartbeats, which are not events of the log.
+  A dropped transaction with a GTID becomes an empty one (dropped_gtids.py).
 * Every event's checksum is verified before the event is appended.
 * The position is the one after the last event that was appended or dropped.
 """
@@ -43,8 +44,6 @@ _CONTROL: Final = frozenset(
     {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.HEARTBEAT_V2}
 )
 SILENT_S: Final = 0.05  # after this time without an event, the status file shows the events that were read
-# No transaction is open after these events. If one is dropped, the relay log may get the source's position.
-_AT_AN_END: Final = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.TRANSACTION_PAYLOAD, EventType.GTID_LIST})
 
 
 class Pull:
@@ -194,14 +193,15 @@ class Pull:
                 errno=er.SLAVE_RELAY_LOG_WRITE_FAILURE,
                 hint=NOT_THE_PROTOCOL,
             )
-        run = next_run(batch, first, self._position.log_pos, self._filter)
+        checksum_length = self._description.checksum_length
+        run = next_run(batch, first, self._position.log_pos, self._filter, checksum_length)
         if run.kept:
             self._writer.append(run.data, run.kept)
         self._position = BinlogPosition(self._position.log_name, run.position)
         self._left_out = run.ends_dropped
         self.transactions += self._gtids.add(batch, first, run.stop, self._description)
         appended = run.kept
-        if run.ends_dropped and int(batch.data[batch.offsets[run.stop - 1] + 4]) in _AT_AN_END:
+        if run.ends_dropped and not self._gtids.is_open:
             appended += self._mark_position()
         return run.stop, appended
 
@@ -226,15 +226,18 @@ class Pull:
                 hint=NOT_THE_PROTOCOL,
             )
         self._left_out = False
+        if self._gtids.is_open:
+            self._filter.dropped.cut()
         self._gtids.cut()
         begins_log = name != self._position.log_name
         self._position = BinlogPosition(name, position)
         if not self._is_open:
             return 0  # the new relay log begins with this position
-        self._writer.append(event, 1)
+        empty, count = self._filter.dropped.take(CHECKSUM_LENGTH if self._algorithm else 0)
+        self._writer.append(empty + event, count + 1)
         if begins_log:
             self._flusher.force(self._position, self._writer)
-        return 1
+        return count + 1
 
     def _format_description(self, event: bytes, header: EventHeader) -> int:
         self._gtids.cut()
@@ -300,11 +303,13 @@ class Pull:
     def _mark_position(self) -> int:
         """Append to the relay log an artificial ROTATE with the current position. Return the number of appended events.
 
-        The applier then moves its position past events that the receiver did not write.
+        The applier then moves its position past events that the receiver did not write. The GTIDs of dropped
+        transactions are appended before.
         """
-        self._writer.append(artificial_rotate(self._server_id, self._position, self._algorithm), 1)
+        empty, count = self._filter.dropped.take(CHECKSUM_LENGTH if self._algorithm else 0)
+        self._writer.append(empty + artificial_rotate(self._server_id, self._position, self._algorithm), count + 1)
         self._left_out = False
-        return 1
+        return count + 1
 
 
 def _last_timestamp(batch: EventBatch) -> int:

@@ -42,6 +42,11 @@ class RetrievedGtids:
         return str(self._mysql or self._mariadb)
 
     @property
+    def is_open(self) -> bool:
+        """True if the last transaction has not ended."""
+        return self._group.is_open
+
+    @property
     def open_since(self) -> int:
         """The time of the first event of the incomplete transaction, or 0 if there is none."""
         return self._group.timestamp

@@ -89,7 +89,7 @@ def _key_column(column: Column) -> KeyColumn:
     name, kind = quote(column.name), column.type
     grammar = grammar_of(column)
     if kind in _NUMBERED or kind == "year":
-        return KeyColumn(name=name, read=written("CAST({} + 0 AS UNSIGNED)", name), grammar=grammar)
+        return KeyColumn(name=name, read=written("CAST({} AS UNSIGNED)", name), grammar=grammar)
     if kind in INTEGER_BITS or kind == "decimal":
         return KeyColumn(name=name, read=written("CAST({} AS CHAR)", name), grammar=grammar)
     if kind in ("float", "double"):

@@ -237,6 +237,8 @@ def _joined(tokens: TokenStream, database: str) -> UpdatedNames:
 
 
 def _granted(tokens: TokenStream, database: str) -> UpdatedNames:
+    if tokens.is_word("PROXY"):
+        return UpdatedNames()  # an account follows ON, not a table
     while not tokens.accept("ON"):
         if tokens.at_end:
             return UpdatedNames()  # roles

@@ -18,6 +18,7 @@ from rplctl.schema.plan import AlterStep, Catalog, DdlPlan, DropStep, MoveRowsSt
 from rplctl.schema.structure import is_compared_by_collation
 from rplctl.schema.value import NotComputable, Value
 from rplctl.sql_text import NOTHING, Grammar, Sql, double_quoted, joined, matched, standard_literal, word, written
+from rplctl.target.conversion import integer_range
 
 _ACTIONS = {"CASCADE": written("CASCADE"), "SET NULL": written("SET NULL")}
 # These collations sort digits and lower-case letters in byte order. Collations of other languages have digraphs.
@@ -110,20 +111,28 @@ def constant_default(column: Column) -> Value:
         return None
 
 
-def computed_values(model: TableModel, given: Mapping[int, Sql], name_of: Callable[[int], Sql]) -> dict[int, Sql]:
+def computed_values(
+    model: TableModel, given: Mapping[int, Sql], name_of: Callable[[int], Sql], operand: Callable[[Sql], Sql]
+) -> dict[int, Sql]:
     """Return SQL for the generated columns that a row lacks, by column index. `given`: the SQL of the columns that the
-    row has. Only generated columns that depend on a `given` column are returned. `name_of`: returns a column's SQL.
+    row has. Only generated columns that depend on a `given` column are returned.
+
+    `name_of`: returns a column's SQL. `operand`: converts it to a type in which no result overflows. A source without
+    strict mode stores the nearest value of the column's type, and a strict one has no other values.
     """
-    return {
-        column: written(
-            "({})",
-            joined(
-                " ", (matched(Grammar.TERM, part) if isinstance(part, str) else name_of(part) for part in expression)
-            ),
+    found = {}
+    for number, expression in integer_expressions(model).items():
+        if number in given or given.keys().isdisjoint(expression):
+            continue
+        terms = (
+            matched(Grammar.TERM, part) if isinstance(part, str) else operand(name_of(part)) for part in expression
         )
-        for column, expression in integer_expressions(model).items()
-        if column not in given and not given.keys().isdisjoint(expression)
-    }
+        value = written("({})", joined(" ", terms))
+        low, high = integer_range(model.columns[number])
+        found[number] = written(
+            "CASE WHEN {} < {} THEN {} WHEN {} > {} THEN {} ELSE {} END", value, low, low, value, high, high, value
+        )
+    return found
 
 
 def new_tables(plan: DdlPlan, catalog: Catalog) -> list[TableModel]:

@@ -165,9 +165,9 @@ class Recorder:
             finally:
                 clock.end()
 
-        def executed(target: MysqlTarget, statement: SourceStatement) -> None:
+        def executed(target: MysqlTarget, statement: SourceStatement) -> Any:
             self.told.append(statement)
-            run_statement(target, statement)
+            return run_statement(target, statement)
 
         for owner, name, watched in (
             (Loop, "follow", looped),

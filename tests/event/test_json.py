@@ -57,6 +57,8 @@ def test_the_document_prints() -> None:
         ([diff(INSERT, '$."q\\"\\u0041"', ONE), diff(REMOVE, "$.bc")], '{"a": 1, "q\\"A": 1}'),
         ([diff(INSERT, "$.bc[0]", ONE), diff(INSERT, "$.bc[9]", ONE)], '{"a": 1, "bc": [1, true, "x", 1]}'),
         ([diff(REPLACE, "$", ONE)], "1"),
+        ([diff(REPLACE, "$.bc[last]", ONE), diff(REMOVE, "$.bc[last-1]")], '{"a": 1, "bc": [1]}'),
+        ([diff(INSERT, "$.bc[last-9]", ONE), diff(INSERT, "$.bc[last]", ONE)], '{"a": 1, "bc": [1, true, 1, "x"]}'),
     ],
 )
 def test_diffs_change_what_their_path_names(diffs: list[bytes], text: str) -> None:
@@ -69,6 +71,9 @@ def test_diffs_change_what_their_path_names(diffs: list[bytes], text: str) -> No
         diff(REPLACE, "$.x", ONE),
         diff(INSERT, "$.a", ONE),
         diff(REMOVE, "$.bc[2]"),
+        diff(REMOVE, "$.bc[last-2]"),
+        diff(REMOVE, "$.bc[last-]"),
+        diff(REPLACE, "$.bc[last-2].x", ONE),
         diff(REMOVE, "$"),
         diff(REPLACE, "$.a[0]", ONE),
         diff(REPLACE, "$.a.b", ONE),

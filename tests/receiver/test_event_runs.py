@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rplctl.event.checksum import verify_events
+from rplctl.event.events import MariadbGtid, parse_gtid
+from rplctl.event.format_description import parse_format_description
 from rplctl.event.header import FLAG_ARTIFICIAL
+from rplctl.event.scan import scan_events
 from rplctl.event.types import EventType
 from rplctl.receiver.event_runs import EventFilter, follow, next_run
 from rplctl.source import EventBatch
 from tests.source.binlogs import description, event, mariadb_gtid, query, rotate
 
 GIB4 = 1 << 32
+DESCRIPTION = parse_format_description(description())
 
 
 def batch(*events: bytes) -> EventBatch:
@@ -74,7 +79,29 @@ def test_a_domain_is_left_out_as_whole_groups_also_over_batches(do: tuple[int, .
     first = [mariadb_gtid(1, 1, 100), query("a", 200), mariadb_gtid(3, 1, 300), query("b", 400)]
     second = [query("still b", 500), mariadb_gtid(2, 1, 600), query("c", 700)]
     run = next_run(batch(*first), 0, 4, events)
-    assert run.data.tobytes() == b"".join(first[:2]) and events.skipping
+    assert run.data.tobytes() == b"".join(first[:2]) and events.skipping and run.kept == 2
     run = next_run(batch(*second), 0, run.position, events)
-    assert run.data.tobytes() == b"".join(second[1:])
-    assert run.position == 700 and not events.skipping
+    empty, kept = run.data.tobytes()[: -len(b"".join(second[1:]))], run.data.tobytes()[-len(b"".join(second[1:])) :]
+    assert kept == b"".join(second[1:]) and run.kept == 4
+    assert scan_events(empty).type_codes.tolist() == [EventType.MARIADB_GTID, EventType.XID]
+    assert (run.position, events.skipping, bool(events.dropped)) == (700, False, False)
+
+
+def test_empty_transactions_are_in_the_order_of_the_log_and_one_for_each_domain() -> None:
+    """Of MariaDB. The number of a GTID may be lower than that of an earlier one of the domain."""
+    events = EventFilter((77,), (), (3, 4))
+    dropped = [mariadb_gtid(3, 9, 100), query("a", 200), mariadb_gtid(4, 1, 300), query("b", 400)]
+    dropped += [mariadb_gtid(3, 5, 500), query("c", 600)]
+    kept = [mariadb_gtid(1, 1, 700), query("d", 800)]
+    run = next_run(batch(*dropped, *kept, *dropped[:2]), 0, 4, events)
+    found = run.data.tobytes()
+    index = scan_events(found)
+    gtids = [
+        parse_gtid(found[a:b], DESCRIPTION)
+        for a, b, code in zip(index.offsets, index.offsets[1:], index.type_codes, strict=False)
+        if code == EventType.MARIADB_GTID
+    ]
+    assert [(g.domain, g.sequence) for g in gtids if isinstance(g, MariadbGtid)] == [(4, 1), (3, 5), (1, 1)]
+    assert verify_events(run.data, index.offsets, 1) == -1 and run.ends_dropped and events.dropped
+    events.dropped.cut()
+    assert events.dropped.take(4) == (b"", 0)

@@ -179,8 +179,17 @@ def test_a_heartbeat_ahead_of_us_is_written_down_so_that_the_applier_gets_past_l
 def test_our_own_transactions_are_left_out_and_the_position_goes_past_them(make: Any) -> None:
     link, source = make(MasterInfo(host="h", ignored_server_ids=(1,))), FakeSource()
     link.take(source.begin(), source.transaction(), source.transaction())
-    assert link.relayed() == []
+    assert [event[4] for event in link.relayed()] == [EventType.GTID, EventType.XID] * 2  # empty transactions
     assert link.master_info.read().read_position == source.position
+
+
+def test_a_dropped_transaction_without_a_gtid_leaves_only_its_position(make: Any) -> None:
+    """Also one that ends with a statement: the source may be silent for long after it."""
+    link, source = make(MasterInfo(host="h", ignored_server_ids=(1,))), FakeSource()
+    link.take(source.begin(), source.query("CREATE TABLE t (a INT)"))
+    (channel_log,) = link.names
+    data = np.fromfile(link.channel.datadir / channel_log, np.uint8)
+    assert scan_events(data, 4).type_codes.tolist()[-1] == EventType.ROTATE and link.relayed() == []
 
 
 def test_a_new_relay_log_begins_at_a_transaction_end_and_nothing_is_lost_between(make: Any) -> None:

@@ -38,6 +38,8 @@ from tests.schema.recorded_ddl import recorded
         ("GRANT EXECUTE ON PROCEDURE p TO u", []),
         ("GRANT ALL ON *.* TO u", []),
         ("GRANT r TO u", []),
+        ("GRANT PROXY ON 'dev'@'%' TO 'alice'@'%'", []),
+        ("REVOKE PROXY ON dev FROM alice", []),
         ("CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DROP TABLE t", []),
         ("XA COMMIT 'x'", []),
         ("WITH x AS (SELECT 1), y (a) AS (SELECT 2) DELETE FROM t", [("d", "t")]),

@@ -345,6 +345,34 @@ def test_a_list_that_a_mariadb_dropped_in_part_is_dropped_in_that_part_on_a_mysq
     )
 
 
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+def test_drop_trigger_of_a_trigger_that_the_replica_lacks_does_not_stop(
+    vendor: str, request: pytest.FixtureRequest
+) -> None:
+    """For example, a filter had excluded its CREATE TRIGGER."""
+    lacking = "SET sql_log_bin=0; CREATE TRIGGER d.g BEFORE INSERT ON d.t FOR EACH ROW SET @x=1; SET sql_log_bin=1"
+    statements = ["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", lacking, "DROP TRIGGER d.g"]
+    assert_alike(request.getfixturevalue(f"{vendor}_beside"), [*statements, "INSERT INTO d.t VALUES (1)"])
+
+
+@pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
+def test_generated_columns_that_the_log_lacks_have_the_sources_values_at_the_edges_of_types(
+    vendor: str, request: pytest.FixtureRequest
+) -> None:
+    """A product of two INT fits only a BIGINT. Without strict mode, the source stores the nearest value of the type."""
+    columns = (
+        "total BIGINT AS (price * qty), i TINYINT AS (qty * 100), u INT UNSIGNED AS (small - 5), t INT AS (small + 1)"
+    )
+    statements = [
+        "SET SESSION sql_mode='', binlog_row_image=MINIMAL; CREATE DATABASE d;"
+        f"CREATE TABLE d.o (id INT PRIMARY KEY, price INT, qty INT, n TINYINT, {columns});"
+        "INSERT INTO d.o (id, price, qty, n) VALUES (1, 100000, 1, 127), (2, 1, -2, -128), (3, 1, NULL, NULL);"
+        "CREATE TABLE d.barrier (a INT);"
+        "UPDATE d.o SET qty=100000 WHERE id=1; UPDATE d.o SET price=-2147483648, qty=2147483647 WHERE id=2"
+    ]
+    assert_alike(request.getfixturevalue(f"{vendor}_beside"), statements)
+
+
 @pytest.mark.long("A DROP DATABASE that fails in the middle is rare.")
 @pytest.mark.parametrize("vendor", ["mariadb", "mysql"])
 def test_a_database_that_could_not_be_dropped_whole_keeps_what_the_source_kept(

@@ -64,6 +64,26 @@ def test_documents_arrive_as_the_text_that_the_source_prints(
     assert len(target.sql(shown)) == 4
 
 
+@pytest.mark.long("The target MySQL stays.", keeps=r"^mariadb")
+@pytest.mark.parametrize("bulk_rows", [0, 1])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_sets_that_are_the_same_floating_point_number_are_different_rows(
+    kind: str, bulk_rows: int, mariadb: MariadbServer, mysql: MysqlServer, tmp_path: Path
+) -> None:
+    """In MySQL, a SET in arithmetic is a DOUBLE."""
+    source, target = (mysql, mariadb) if kind == "mysql" else (mariadb, mysql)
+    members = ", ".join(f"'m{number}'" for number in range(64))
+    statements = "".join(
+        f"CREATE TABLE {table} (s SET({members}) {key}); INSERT INTO {table} VALUES ('m0,m63'), ('m63'), ('m1,m63');"
+        f"CREATE TABLE after_{table} (a INT);"  # so that the rows are committed before they change
+        f"DELETE FROM {table} WHERE s='m63'; UPDATE {table} SET s='m2,m63' WHERE s='m1,m63';"
+        for table, key in (("keyed", "PRIMARY KEY"), ("keyless", ""))
+    )
+    applied(tmp_path, source, target, statements, bulk_rows)
+    for table in ("keyed", "keyless"):
+        assert target.sql(f"SELECT * FROM crossed.{table} ORDER BY CAST(s AS UNSIGNED)") == [("m0,m63",), ("m2,m63",)]
+
+
 @LONG
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_rows_are_found_by_the_64th_member_of_a_set(
@@ -74,6 +94,7 @@ def test_rows_are_found_by_the_64th_member_of_a_set(
     members = ", ".join(f"'m{number}'" for number in range(64))
     statements = "".join(
         f"CREATE TABLE {table} (s SET({members}) {key}, n INT); INSERT INTO {table} VALUES ('m63,m1', 1), ('m63', 2);"
+        f"CREATE TABLE after_{table} (a INT);"
         f"UPDATE {table} SET n=3 WHERE n=1; DELETE FROM {table} WHERE n=2;"
         for table, key in (("keyed", "PRIMARY KEY"), ("keyless", ""))
     )

@@ -262,6 +262,26 @@ def test_columns_that_cannot_be_matched_stop_with_the_number_a_replica_stops_wit
     assert beside.server.rows("d", "misfit") == beside.target.rows("d", "misfit") == []
 
 
+@pytest.mark.parametrize(
+    "difference",
+    ["MODIFY d DECIMAL(10,2)", "MODIFY m DATETIME", "MODIFY t TIME", "MODIFY s TIMESTAMP NULL",
+     "MODIFY w CHAR(20)", "MODIFY w BINARY(20)"],
+)  # fmt: skip
+@pytest.mark.parametrize("count", [1, BULK])
+def test_columns_of_which_the_target_would_lose_digits_or_blanks_stop_as_a_replica_does(
+    beside: Beside, difference: str, count: int
+) -> None:
+    """A server in strict mode stores such values with a note only."""
+    columns = "id INT PRIMARY KEY, d DECIMAL(10,5), m DATETIME(6), t TIME(3), s TIMESTAMP(1) NULL, w VARCHAR(20)"
+    assert beside.play(iter([f"CREATE OR REPLACE TABLE narrow ({columns})"])) == [(0, ""), (0, "")]
+    beside.on_both(f"ALTER TABLE d.narrow {difference}")
+    row = "seq, 1.23456, '2024-12-31 23:59:59.999999', '10:00:00.555', '2024-01-01 00:00:00.5', 'abc   '"
+    server, own = beside.play(iter([f"INSERT INTO narrow SELECT {row} FROM seq_1_to_{count}"]))
+    beside.pass_over()
+    assert server[0] == own[0] == 1677
+    assert beside.server.rows("d", "narrow") == beside.target.rows("d", "narrow") == []
+
+
 def test_an_image_of_nothing_that_the_target_has_finds_no_row(beside: Beside) -> None:
     """A MINIMAL image of a key that is gone on the replica."""
     failed = beside.play(iter(["SET binlog_row_image=MINIMAL", "DELETE FROM key_is_gone WHERE id=10"]))

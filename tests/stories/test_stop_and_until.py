@@ -282,6 +282,25 @@ def test_a_delay_begins_at_the_commit_on_mysql_whatever_timestamp_the_session_se
         assert time.time() - begun >= 3
 
 
+def test_skipped_transactions_do_not_wait_for_the_delay_and_the_rest_is_shown(
+    source: MariadbServer, make: Make
+) -> None:
+    """Skip_Counter of a running thread is the rest, as on a server; a stop keeps the rest."""
+    fresh(source)
+    replica = make(source)
+    replica.run("start", "--until-synced")
+    replica.run("change-master", "--master-delay", "3600")
+    source.sql("INSERT INTO d.t VALUES (1, 0)")
+    replica.run("skip", "3", "--yes")
+    replica.run("start")
+    wait_until(lambda: replica.status()["Skip_Counter"] == 2)
+    assert "will skip the next 2 transactions" in replica.run("check", expect=None).stdout
+    replica.run("stop")
+    assert (replica.status()["Skip_Counter"], ids(replica)) == (2, [])
+    replica.run("skip", "0")
+    assert replica.status()["Skip_Counter"] == 0
+
+
 @pytest.mark.long(
     "tests/applier/feed/test_plan.py::test_a_delay_lets_through_only_what_is_old_enough stays in make test."
 )

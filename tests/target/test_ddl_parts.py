@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from rplctl.schema.model import Column, ForeignKey, Key, KeyKind, KeyPart, TableModel
@@ -143,9 +145,13 @@ def test_a_generated_column_is_computed_of_given_ones() -> None:
         Column(name="h", type="int", generated="`c` - 1"),
     )
     table = TableModel(database="d", name="t", columns=columns)
-    assert computed_values(table, {0: written("?1")}, lambda c: as_sql(f"<{c}>")) == {3: "(<0> * ( <1> + 1 ))"}
-    assert computed_values(table, {0: written("?1"), 3: written("?2")}, number) == {}
-    assert computed_values(table, {2: written("?1"), 1: written("?2")}, number).keys() == {3, 4}
+    value, cast = "(<0>! * ( <1>! + 1 ))", partial(written, "{}!")
+    low, high = -2147483648, 2147483647
+    assert computed_values(table, {0: written("?1")}, lambda c: as_sql(f"<{c}>"), cast) == {
+        3: f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
+    }
+    assert computed_values(table, {0: written("?1"), 3: written("?2")}, number, cast) == {}
+    assert computed_values(table, {2: written("?1"), 1: written("?2")}, number, cast).keys() == {3, 4}
 
 
 def test_a_rename_takes_keys_along_and_indexes_keep_their_names() -> None:

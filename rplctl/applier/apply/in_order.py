@@ -409,10 +409,14 @@ class OrderedRange:
         except RplError as error:
             context = ddl_context(query, run.description, self._lower_case)
             refused = refused_object(query, context, error, self._skipped.read())
+            if refused is None and error.errno == er.TRG_DOES_NOT_EXIST:  # DROP TRIGGER, at which no replica stops
+                self.result.notes.append(f"skipped at {at}: {error.message}")
+                return
             if refused is None or not self._policy.skips(refused):
                 error.position = error.position or at
                 raise
-            return self._skip_object(refused, at)
+            self._skip_object(refused, at)
+            return
         self._skipped.left_out(left_out, at)
         self.result.notes.extend(left_out)
         self.result.changes += 1

@@ -38,7 +38,9 @@ _PERMITTED = re.compile(
     re.I,
 )
 _TEMPORARY = re.compile(r"(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?TEMPORARY\b", re.I)
-_CREATES_ROWS = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b.*\b(?:SELECT|WITH|VALUES|TABLE)\b", re.I | re.S)
+_CREATES_ROWS = re.compile(  # VALUES LESS THAN and VALUES IN belong to partitions
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b.*\b(?:SELECT|TABLE|VALUES(?!\s+(?:LESS|IN)\b))\b", re.I | re.S
+)
 _TABLE_DDL = re.compile(r"(?:CREATE|ALTER)\b.*?\b(?:TABLE|INDEX)\b", re.I | re.S)
 
 Know = Callable[[Iterable[TableName]], Catalog]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from rplctl import mysql_errors as er
 from rplctl.config import Config
-from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
+from rplctl.errors import DifferentErrors, LockBusy, RelayLogError, RplError, TargetError, error_numbers
 from rplctl.event.json import text_of_57
 from rplctl.schema.model import TableModel
 from rplctl.schema.row_key import key_of
@@ -104,7 +104,8 @@ class Tolerance:
         """True if replica_skip_errors lists this error, so that the rest of the failed event is skipped."""
         if error.transient or isinstance(error, RelayLogError | LockBusy):
             return False
-        return self.ignored is None or error.errno in self.ignored
+        numbers = error.numbers if isinstance(error, DifferentErrors) else {error.errno}
+        return self.ignored is None or not self.ignored.isdisjoint(numbers)
 
     def apply_row(self, target: Target, change: RowChange, model: TableModel) -> TargetError | None:
         """Apply one change. Return the error that IDEMPOTENT mode has tolerated, or None if there was none.

@@ -148,6 +148,14 @@ class Batch:
         return replace(self, first=max(self.first, done))
 
 
+def skipped_first(groups: RelayGroups, stop: int, skip: int) -> int:
+    """Return how many of the first `stop` groups the operator's number of transactions `skip` removes."""
+    if not (skip and stop):
+        return 0
+    real = np.flatnonzero(groups.scan.kind[:stop] != GroupKind.CONTROL)
+    return int(real[skip - 1]) + 1 if len(real) >= skip else stop
+
+
 def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     groups: RelayGroups,
     stop: int,
@@ -179,10 +187,7 @@ def plan_batches(  # noqa: PLR0913 - what surrounds a plan, by keyword
     bulk[[number for number in skipped if number < stop]] = False
     if has_rollbacks:
         bulk &= kinds != GroupKind.ROLLED_BACK
-    number = 0
-    if skip and stop:
-        real = np.flatnonzero(kinds != GroupKind.CONTROL)
-        number = int(real[skip - 1]) + 1 if len(real) >= skip else stop
+    if number := skipped_first(groups, stop, skip):
         yield Batch(kind=BatchKind.SKIP, groups=groups, first=0, last=number)
     while number < stop:
         if not bulk[number]:

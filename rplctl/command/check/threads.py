@@ -83,12 +83,16 @@ def check_cron(record: SyncRecord | None, threads: Threads, limits: CheckLimits,
 
 
 def check_skips(status: SlaveStatus) -> Iterator[Finding]:
+    """Yield a finding for the transactions that the operator wants to skip. `skip` needs a stopped applier."""
+    runs = status.Slave_SQL_Running == "Yes"
+    cancel = "rplctl stop --applier; rplctl skip 0; rplctl start --applier" if runs else "rplctl skip 0"
     if status.Skip_Counter:
-        text = f"the next start skips {status.Skip_Counter} transactions: their changes will be missing"
-        yield found("skip_pending", text, "rplctl skip 0 (cancels this)")
+        who = "the applier will skip the next" if runs else "the next start skips"
+        text = f"{who} {status.Skip_Counter} transactions: their changes will be missing"
+        yield found("skip_pending", text, f"{cancel} (cancels this)")
     if status.Skip_Gtids:
         text = f"{status.Skip_Gtids} will be skipped: its changes will be missing"
-        yield found("skip_pending", text, "rplctl skip 0 (cancels this)")
+        yield found("skip_pending", text, f"{cancel} (cancels this)")
 
 
 def _thread(thread: ThreadReport) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ If a row image lacks a generated column (binlog_row_image=MINIMAL), the SQL comp
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from rplctl.schema.model import Column, TableModel
 from rplctl.schema.row_key import key_of
@@ -154,5 +155,8 @@ def _values(model: TableModel, columns: Sequence[int], prefix: Sql) -> dict[int,
     """
     given = {column: written("s.c{}", number) for number, column in enumerate(columns)}
     return given | computed_values(
-        model, given, lambda c: given.get(c) or written("{}{}", prefix, quote(model.columns[c].name))
+        model,
+        given,
+        lambda c: given.get(c) or written("{}{}", prefix, quote(model.columns[c].name)),
+        partial(written, "CAST({} AS HUGEINT)"),
     )

@@ -195,7 +195,7 @@ def _equal(column: Column, table: SqlBytes) -> SqlBytes:
     name = quote(column.name)
     one, other = written_bytes(b"%s.%s", table, name), written_bytes(b"s.%s", name)
     if column.type in _NUMBERED:
-        return written_bytes(b"%s+0 <=> %s+0", one, other)
+        return written_bytes(b"CAST(%s AS UNSIGNED) <=> CAST(%s AS UNSIGNED)", one, other)
     same = written_bytes(b"%s <=> %s", one, other)
     if column.type in CHARACTER_TYPES and column.charset != "binary":  # CAST gives NULL above max_allowed_packet
         return written_bytes(b"%s AND (%s IS NULL OR CAST(%s AS BINARY)=CAST(%s AS BINARY))", same, one, one, other)
@@ -210,7 +210,7 @@ def _digest(model: TableModel, table: SqlBytes) -> SqlBytes:
     for column in _stored(model):
         name = written_bytes(b"%s.%s", table, quote(column.name))
         if column.type in _NUMBERED:
-            parts.append(written_bytes(b"%s+0", name))
+            parts.append(written_bytes(b"CAST(%s AS UNSIGNED)", name))
         elif column.type in _LIKE_NUMBERS:
             parts.append(name)
         elif column.type in _STRINGS:

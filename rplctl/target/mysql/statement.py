@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from rplctl import mysql_errors as er
-from rplctl.errors import BY_HAND, OR_SKIP, SHOW_TRANSACTION, RplError, TargetError
+from rplctl.errors import BY_HAND, OR_SKIP, SHOW_TRANSACTION, DifferentErrors, RplError, TargetError
 from rplctl.event.query import ExecuteLoadQuery, Query
 from rplctl.mask import masked
 from rplctl.schema.context import TIME_ROUND_FRACTIONAL, TIME_TRUNCATE_FRACTIONAL, DdlContext
@@ -296,7 +296,7 @@ def drop_with_if_exists(query: Query, *, wanted: bool) -> SqlBytes | None:
 
 def judge(query: Query, error: TargetError | None) -> None:
     """Compare the target's error (None: success) with the error that the source logged. Raises TargetError if only the
-    target failed. Raises RplError 3002 if the source logged an error, and the target's result is not the same error.
+    target failed. Raises DifferentErrors if the source logged an error, and the target's result is not the same error.
     """
     found = 0 if error is None else error.errno
     if found == query.error_code:
@@ -313,13 +313,15 @@ def judge(query: Query, error: TargetError | None) -> None:
             transient=error.transient,
         )
     said = "no error" if error is None else f"'{error.message}' ({error.errno})"
-    raise RplError(
+    different = DifferentErrors(
         f"Query caused different errors on source and replica. Error on source: {query.error_code}; on the "
         f"replica: {said}. Default database: '{query.database}'. Query: '{text}'",
         errno=er.INCONSISTENT_ERROR,
         hint="to continue after you have changed the target so that the statement has the same result as on the "
         f"source, run: rplctl start{OR_SKIP}",
     )
+    different.numbers = frozenset({query.error_code, found} - {0})
+    raise different
 
 
 def _bare(sql: bytes) -> bytes:

@@ -108,7 +108,8 @@ def is_equal(value: Value | StagedCell, column: Column) -> SqlBytes:
     if value is None:
         return written_bytes(b"%s IS NULL", name)
     if column.type in _NUMBERED:
-        return written_bytes(b"%s+0=%s", name, comparand(value, column))
+        # In MySQL, s+0 of a SET is a DOUBLE, which is the same number for different members
+        return written_bytes(b"CAST(%s AS UNSIGNED)=%s", name, literal(value, column))
     if column.type in _FLOATING:
         return written_bytes(b"%s+0=%s", name, literal(value, column))
     if column.type in _NUMERIC:

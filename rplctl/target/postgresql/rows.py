@@ -9,6 +9,7 @@ generated columns (binlog_row_image=MINIMAL), they are computed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from rplctl.schema.model import TableModel
 from rplctl.schema.row_key import key_of
@@ -196,5 +197,8 @@ def _computed(model: TableModel, given: dict[int, Sql], typed: dict[int, Sql], *
     that is not in `typed` is read from the table, with `prefix` before its name.
     """
     return computed_values(
-        model, given, lambda c: typed.get(c) or written("{}{}", prefix, quote(model.columns[c].name))
+        model,
+        given,
+        lambda c: typed.get(c) or written("{}{}", prefix, quote(model.columns[c].name)),
+        partial(written, "{}::numeric"),
     )

@@ -413,7 +413,7 @@ def _values(model: TableModel, columns: Sequence[int], first: int = 1) -> dict[i
     of the column.
     """
     given = {column: written("?{}", number) for number, column in enumerate(columns, first)}
-    return given | computed_values(model, given, lambda c: given.get(c, quote(model.columns[c].name)))
+    return given | computed_values(model, given, lambda c: given.get(c, quote(model.columns[c].name)), lambda sql: sql)
 
 
 def _assignments(model: TableModel, columns: Sequence[int]) -> Sql:

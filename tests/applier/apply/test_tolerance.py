@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rplctl.applier.apply.tolerance import PassedOver, Tolerance, undone_on_error
-from rplctl.errors import LockBusy, RelayLogError, RplError, TargetError, error_numbers
+from rplctl.errors import DifferentErrors, LockBusy, RelayLogError, RplError, TargetError, error_numbers
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.schema.model import Column, Key, KeyPart, TableModel
 from rplctl.target import open_target
@@ -148,6 +148,13 @@ def test_what_may_go_away_and_a_damaged_log_are_never_passed_over() -> None:
     some = Tolerance(ignored=frozenset({1062}))
     assert some.ignores(TargetError("x", errno=1062)) and not some.ignores(TargetError("x", errno=1032))
     assert not Tolerance().ignores(TargetError("x", errno=1062))
+
+
+def test_different_errors_are_skipped_if_the_error_of_the_source_or_of_the_target_is_listed() -> None:
+    different = DifferentErrors("x", errno=3002)
+    different.numbers = frozenset({1062, 1146})
+    for listed, ignores in ((1062, True), (1146, True), (3002, False), (1032, False)):
+        assert Tolerance(ignored=frozenset({listed})).ignores(different) is ignores
 
 
 def test_a_list_of_tables_is_never_left_half_dropped() -> None:

@@ -385,12 +385,12 @@ ROWS = [
         ("receiver_error", "applier_stopped"), "Disk full"),
     # what the operator has done
     Row("a skip is pending", running(lambda s: (s.channel.run_folder / "skip_counter").write_text("3\n")), OK,
-        words="skip_pending 3 transactions rplctl skip 0", status={"Skip_Counter": 3}),
+        words="skip_pending 3 transactions rplctl stop --applier; rplctl skip 0", status={"Skip_Counter": 3}),
     Row("the target cannot have some objects", running(lambda s: SkippedObjects(s.channel).add(
         [("trigger", "d", "a"), ("trigger", "d", "b"), ("view", "d", "v")])), OK,
         words="not_carried_out: not carried out: 2 triggers, 1 view rplctl history"),
     Row("a GTID is to be skipped", running(lambda s: (s.channel.run_folder / "skip_gtids").write_text("0-1-9\n")), OK,
-        words="skip_pending 0-1-9 rplctl skip 0 (cancels this)", status={"Skip_Gtids": "0-1-9"}),
+        words="skip_pending 0-1-9 skip 0; rplctl start --applier (cancels", status={"Skip_Gtids": "0-1-9"}),
     Row("a filter was changed", running(lambda s: s.options(replicate_ignore_db="test")), OK,
         status={"Replicate_Ignore_DB": "test"}),
     Row("a switch was cut off", halted(lambda s: (s.channel.run_folder / "switch-master-info.json").write_text("{}")),

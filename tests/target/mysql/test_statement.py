@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rplctl.errors import RplError, TargetError
+from rplctl.errors import DifferentErrors, RplError, TargetError
 from rplctl.event.query import Query, QueryContext
 from rplctl.schema.context import ANSI_QUOTES, NO_BACKSLASH_ESCAPES, DdlContext
 from rplctl.sql_text import Sql
@@ -186,6 +186,7 @@ def test_an_error_that_the_source_had_too_is_none() -> None:
     with pytest.raises(RplError, match=r"different errors.*source: 1051; on the replica: no error") as different:
         judge(failed, None)
     assert different.value.errno == 3002
+    assert isinstance(different.value, DifferentErrors) and different.value.numbers == {1051}
     with pytest.raises(RplError, match=r"source: 1051; on the replica: 'gone' \(2013\)"):
         judge(failed, TargetError("gone", errno=2013))
     with pytest.raises(TargetError, match="Error 'gone' on query") as alone:

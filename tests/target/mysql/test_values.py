@@ -93,7 +93,8 @@ def test_a_set_is_compared_as_the_signed_number_that_servers_make_of_it() -> Non
     ("value", "column", "expected"),
     [
         (None, TEXT, b"`c` IS NULL"),
-        (3, Column(name="c", type="enum", labels=("a",)), b"`c`+0=3"),
+        (3, Column(name="c", type="enum", labels=("a",)), b"CAST(`c` AS UNSIGNED)=3"),
+        (1 << 63, Column(name="c", type="set"), b"CAST(`c` AS UNSIGNED)=9223372036854775808"),
         (3, Column(name="c", type="int"), b"`c`=3"),
         ("1.10", Column(name="c", type="decimal", length=5, scale=2), b"`c`=1.10"),
         ("2024-01-02", Column(name="c", type="date"), b"CAST(`c` AS CHAR)='2024-01-02'"),

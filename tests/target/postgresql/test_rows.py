@@ -45,16 +45,20 @@ def test_rows_by_parameter_are_numbered_through() -> None:
 
 
 def test_a_generated_column_that_is_left_out_is_computed() -> None:
-    assert insert_rows(ONE, (0,), 1) == ('INSERT INTO "d"."t" ("id", "g") VALUES (%(c0)s, (%(c0)s::integer + 1))')
-    assert update_row(ONE, (0,), as_sql("w")) == (
-        'UPDATE "d"."t" SET "id" = %(c0)s, "g" = (%(c0)s::integer + 1) WHERE w'
-    )
+    low, high = -2147483648, 2147483647
+
+    def clipped(value: str) -> str:
+        return f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
+
+    given = clipped("(%(c0)s::integer::numeric + 1)")
+    assert insert_rows(ONE, (0,), 1) == f'INSERT INTO "d"."t" ("id", "g") VALUES (%(c0)s, {given})'
+    assert update_row(ONE, (0,), as_sql("w")) == f'UPDATE "d"."t" SET "id" = %(c0)s, "g" = {given} WHERE w'
     assert (
         leaves_out_computed(ONE, (0, 1)) and not leaves_out_computed(ONE, (0, 3)) and not leaves_out_computed(ONE, (1,))
     )
     assert (
         insert_staged(ONE, (0, 1), as_sql("s"))
-        == 'INSERT INTO "d"."t" ("id", "p%", "g") SELECT s.c0, s.c1, (s.c0 + 1) FROM s AS s'
+        == f'INSERT INTO "d"."t" ("id", "p%", "g") SELECT s.c0, s.c1, {clipped("(s.c0::numeric + 1)")} FROM s AS s'
     )
     assert update_staged(ONE, (2,), as_sql("s")) == 'UPDATE "d"."t" AS t SET "j" = s.c0 FROM s AS s WHERE t."id" = s.c1'
 
