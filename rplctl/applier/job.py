@@ -41,6 +41,7 @@ from rplctl.config import Config
 from rplctl.errors import RplError, TargetError
 from rplctl.event.warm_up import warm_up
 from rplctl.failpoint import watch
+from rplctl.history import note_event
 from rplctl.info import MasterInfo
 from rplctl.own_tables.tables import create_own_tables
 from rplctl.relay_log.purge import relay_log_space
@@ -252,6 +253,7 @@ class Applier:
                 loop = Loop(run, connection)
                 with lock_waits_shown(target, run.report, lambda: work.info):
                     loop.follow()
+                _report_temporary_tables(run, work)
             except TargetError as error:
                 is_cut_off = is_away(error)
                 raise
@@ -274,6 +276,15 @@ class Applier:
                 store.close(work.info)
             raise
         store.close(work.info)
+
+
+def _report_temporary_tables(run: Run, work: BatchApplier) -> None:
+    """Report the source's temporary tables that the target loses at this stop, in the log and in `history`."""
+    if names := work.temporary_tables:
+        text = f"the target loses the source's temporary tables at this stop: {', '.join(names)}"
+        log.warning("%s; statements that read them will stop the channel with error 1146", text)
+        at = str(work.info.exec_position)
+        note_event(run.config.datadir, run.channel.name, "temporary-tables", text, thread="applier", position=at)
 
 
 def _retried(run: Run, work: BatchApplier, error: TargetError) -> None:

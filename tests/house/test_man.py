@@ -214,6 +214,7 @@ DIFFERENCES = {  # from a replica of the source's vendor, and the test that hold
     "GTIDs after reset": "test_executed_gtids_of_mysql_are_passed_over_as_by_mysql",
     "Until a GTID position of MariaDB": "test_mariadbs_gtids_count_by_domain",
     "Number of skipped transactions": "test_a_dry_run_shows_gtid_position_tables_and_rows_of_each",
+    "Temporary tables": "test_temporary_tables_that_a_stop_loses_are_named",
     "Triggers of the target": "test_rows_are_checked_as_their_event_says_and_replayed_where_only_that_is_right",
     "Types of the target's columns": "test_columns_that_cannot_be_matched_stop_with_the_number_a_replica_stops_with",
     "Attempts to connect": "test_each_difference_from_a_replica_has_a_reason_and_a_test",

@@ -301,6 +301,29 @@ def test_skipped_transactions_do_not_wait_for_the_delay_and_the_rest_is_shown(
     assert replica.status()["Skip_Counter"] == 0
 
 
+def test_temporary_tables_that_a_stop_loses_are_named(source: MariadbServer, target: MariadbServer, make: Make) -> None:
+    """The source's later DROP does not stop the channel, as on a server."""
+    fresh(source)
+    replica = make(source, target)
+    with closing(source.connect()) as connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION binlog_format=STATEMENT")
+        cursor.execute("CREATE TEMPORARY TABLE d.x (a INT)")
+        cursor.execute("CREATE TEMPORARY TABLE d.gone (a INT)")
+        cursor.execute("INSERT INTO d.x VALUES (1)")
+        cursor.execute("INSERT INTO d.t SELECT a, 'x' FROM d.x")
+        cursor.execute("DROP TABLE d.gone")
+        connection.commit()
+        replica.run("start", "--until-synced")
+        named = "loses the source's temporary tables at this stop: d.x"
+        assert named in replica.run("history").stdout and "d.gone" not in replica.run("history").stdout
+        cursor.execute("DROP TEMPORARY TABLE d.x")
+        cursor.execute("INSERT INTO d.t VALUES (2, 'y')")
+        connection.commit()
+    replica.run("start", "--until-synced")
+    assert target.sql("SELECT id FROM d.t") == [(1,), (2,)]
+    assert replica.run("history").stdout.count("temporary tables") == 1
+
+
 @pytest.mark.long(
     "tests/applier/feed/test_plan.py::test_a_delay_lets_through_only_what_is_old_enough stays in make test."
 )

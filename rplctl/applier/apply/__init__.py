@@ -26,6 +26,7 @@ recopy              decides which tables are copied again after DDL (on_uncomput
 tolerance           decides which errors are ignored (replica_exec_mode, replica_skip_errors)
 cascade_refresh     recomputes generated columns after foreign key actions
 live_tables         executes the source's own statements on a server
+temporary_tables    the temporary tables of the source's sessions
 target_catalog      the table models of this server
 binlog_statement    prepares a rows event for the server's BINLOG statement
 

@@ -152,6 +152,11 @@ class BatchApplier:
     def executes_statements(self) -> bool:
         return self._tables.statements is not None
 
+    @property
+    def temporary_tables(self) -> tuple[str, ...]:
+        """The source's temporary tables in the target's session, which ends with the applier."""
+        return self._tables.statements.temporary_tables.names if self._tables.statements is not None else ()
+
     def close(self) -> None:
         """End the jobs that were started in advance, and close the worker connections and the binary log.
 

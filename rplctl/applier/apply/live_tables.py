@@ -21,6 +21,7 @@ import numpy as np
 from rplctl import mysql_errors as er
 from rplctl.applier.apply.binlog_statement import split_by_kind
 from rplctl.applier.apply.target_catalog import LiveCatalog
+from rplctl.applier.apply.temporary_tables import TemporaryTables
 from rplctl.applier.apply.tolerance import Tolerance
 from rplctl.applier.spark.pipeline import UnknownTables
 from rplctl.commit.noted import StatementNotes
@@ -164,6 +165,7 @@ class LiveTables(TableSource):
         self._files: dict[int, list[bytes]] = {}
         self._were_prepared = False
         self._moves: list[Move] = []
+        self.temporary_tables = TemporaryTables()
         self._raw_text: set[tuple[str, str]] = set()  # tables with text that is invalid in its column's character set
 
     @property
@@ -343,6 +345,7 @@ class LiveTables(TableSource):
         else:
             self.notes.carry_out(query.sql_bytes, changed, send)
         text = query.sql_bytes.decode("latin-1")
+        self.temporary_tables.follow(query, context)
         self._moves += self._tables.forget(text, query.database, context, query.charset)
         return left_out
 

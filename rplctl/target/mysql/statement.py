@@ -59,7 +59,7 @@ _MAY_BE_INEXACT = re.compile(_RANDOM.pattern + rb"|\b(?:AUTO_INCREMENT|MODIFY|CH
 _QUOTED = re.compile(rb"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`""", re.S)
 UNKNOWN_NAMES = frozenset({er.BAD_TABLE_ERROR, er.UNKNOWN_SEQUENCES, er.UNKNOWN_VIEW})  # errors of DROP
 _DROP_LIST = re.compile(
-    rb"DROP\s+(?:TEMPORARY\s+)?(?P<kind>TABLES?|VIEW|SEQUENCE)\s+(?!\s*IF\s+EXISTS\b)(?!\s*/\*!)", re.I
+    rb"DROP\s+(?P<temporary>TEMPORARY\s+)?(?P<kind>TABLES?|VIEW|SEQUENCE)\s+(?!\s*IF\s+EXISTS\b)(?!\s*/\*!)", re.I
 )
 # hints for errors of a statement; for row events, the same errors have other reasons and other hints
 _HINTS = dict.fromkeys(
@@ -285,11 +285,14 @@ def drop_with_if_exists(query: Query, *, wanted: bool) -> SqlBytes | None:
     """Return DROP TABLE, VIEW or SEQUENCE with IF EXISTS, so that the target drops all existing objects of the list.
     Return None if the statement needs no change.
 
-    A DROP TABLE or DROP SEQUENCE gets IF EXISTS if `wanted`. Every DROP gets IF EXISTS if it failed on the source after
-    it had dropped a part of the list. (MySQL drops the complete list or nothing, MariaDB may drop a part.)
+    A DROP TABLE or DROP SEQUENCE gets IF EXISTS if `wanted`, and a DROP TEMPORARY TABLE always, because temporary
+    tables do not survive a stop of the applier. Every DROP gets IF EXISTS if it failed on the source after it had
+    dropped a part of the list. (MySQL drops the complete list or nothing, MariaDB may drop a part.)
     """
     match = _DROP_LIST.match(query.sql_bytes, len(query.sql_bytes) - len(_bare(query.sql_bytes)))
-    if match is None or not ((wanted and match["kind"].upper() != b"VIEW") or query.error_code in UNKNOWN_NAMES):
+    if match is None or (match["kind"].upper() == b"VIEW" and query.error_code not in UNKNOWN_NAMES):
+        return None
+    if not (wanted or match["temporary"] or query.error_code in UNKNOWN_NAMES):
         return None
     return statement_of_source(b"%sIF EXISTS %s" % (query.sql_bytes[: match.end()], query.sql_bytes[match.end() :]))
 

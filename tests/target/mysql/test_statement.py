@@ -170,6 +170,7 @@ def test_what_is_sent(sql: bytes, sent: bytes) -> None:
         (b"/* x */DROP TEMPORARY TABLES a", 0, True, b"/* x */DROP TEMPORARY TABLES IF EXISTS a"),
         (b"DROP VIEW v", 4092, False, b"DROP VIEW IF EXISTS v"),
         (b"DROP VIEW v", 0, True, None),
+        (b"DROP TEMPORARY TABLE a", 0, False, b"DROP TEMPORARY TABLE IF EXISTS a"),
         (b"DROP TABLE a", 0, False, None),
         (b"DROP TABLE IF EXISTS a", 1051, True, None),
         (b"DROP DATABASE d", 1051, True, None),
