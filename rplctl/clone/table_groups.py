@@ -32,6 +32,24 @@ def table_groups(models: Mapping[TableName, TableModel]) -> list[list[TableName]
     return list({id(members): members for members in table_group.values()}.values())
 
 
+def linked(names: Iterable[TableName], keys: Iterable[tuple[TableName, TableName]]) -> list[TableName]:
+    """Return `names`, and all tables that foreign keys link with them, also through other tables.
+
+    `keys`: for each foreign key, its table and the table to which it refers.
+    """
+    neighbours: dict[TableName, list[TableName]] = {}
+    for child, parent in keys:
+        neighbours.setdefault(child, []).append(parent)
+        neighbours.setdefault(parent, []).append(child)
+    found = dict.fromkeys(names)
+    waiting = list(found)
+    while waiting:
+        more = [name for name in neighbours.get(waiting.pop(), ()) if name not in found]
+        found.update(dict.fromkeys(more))
+        waiting += more
+    return list(found)
+
+
 def together(found: Iterable[list[TableName]], bytes_of: Callable[[TableName], int]) -> Iterator[list[TableName]]:
     """Join small table groups to larger ones, and yield the result, so that the copy needs fewer snapshots.
 

@@ -40,6 +40,13 @@ def tables_to_requeue(run: EventRun, rules: ReplicationFilter) -> list[TableName
     return list(found)
 
 
+def default_database(run: EventRun) -> str:
+    """Return the default database of the first statement of the run, on the source. Return '' if there is none."""
+    for number in np.flatnonzero(run.types == EventType.QUERY).tolist():
+        return parse_query(run.event(number), run.description).database
+    return ""
+
+
 def table_at(run: EventRun, number: int, lower_case: int) -> TableName | None:
     """Return the table of a table map, or the table that a CREATE, ALTER or RENAME TABLE creates.
 

@@ -24,7 +24,7 @@ Query = Callable[[Sql], Sequence[tuple[Any, ...]]]
 SYSTEM_DATABASES = frozenset({"information_schema", "performance_schema", "mysql", "sys", "ndbinfo", "rplctl"})
 # The output of SHOW CREATE TABLE depends on these variables, so the functions below first set them in the session.
 _SESSION = written(
-    "SET SESSION sql_mode='', SESSION sql_quote_show_create=1"
+    "SET SESSION sql_mode='', SESSION sql_quote_show_create=1, SESSION time_zone='+00:00'"  # as of the target's session
     " /*!80030 , SESSION show_gipk_in_create_table_and_information_schema=ON */"
 )
 

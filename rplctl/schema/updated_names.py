@@ -74,10 +74,14 @@ def updated_names(sql: str, database: str, context: DdlContext, charset: str = "
 def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[TableName, ...], tuple[TableName, ...]]:
     """Return (updated tables, referenced tables) of a CREATE, DROP, ALTER or RENAME TABLE statement.
 
-    The updated tables include the new name after ALTER … RENAME. The referenced tables are those after LIKE and
+    The updated tables include the new name after ALTER … RENAME, and the other table of MariaDB's ALTER TABLE … CONVERT
+    PARTITION … TO TABLE and CONVERT TABLE … TO PARTITION. The referenced tables are those after LIKE and
     REFERENCES. Other statements give two empty tuples. Raises the errors of `updated_names`.
     """
     tokens = TokenStream(sql, context)
+    if tokens.accept("SET STATEMENT"):
+        while not tokens.accept("FOR"):
+            tokens.next()
     verb = "" if tokens.at_end else tokens.next().value
     if verb not in ("CREATE", "DROP", "ALTER", "RENAME"):
         return (), ()
@@ -90,6 +94,12 @@ def named_tables(sql: str, database: str, context: DdlContext) -> tuple[tuple[Ta
         elif is_alter and tokens.accept("RENAME") and not tokens.is_word("COLUMN", "INDEX", "KEY"):
             tokens.accept_any("TO", "AS")
             tokens.accept_symbol("=")
+            updated.append(tokens.table_name(database))
+        elif is_alter and tokens.accept("CONVERT PARTITION"):
+            tokens.identifier()
+            if tokens.accept("TO TABLE"):
+                updated.append(tokens.table_name(database))
+        elif is_alter and tokens.accept("CONVERT TABLE"):
             updated.append(tokens.table_name(database))
         elif not tokens.at_end:
             tokens.next()

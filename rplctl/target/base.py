@@ -327,6 +327,9 @@ class StatementTarget(Target, Protocol):
     def other_nontransactional(self, named: Collection[TableModel], statement: bytes) -> frozenset[tuple[str, str]]:
         """Return nontransactional tables that triggers or functions may change. If `named` is empty, return all."""
 
+    def foreign_keys(self) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+        """Return for each foreign key on the server its table and the table to which it refers."""
+
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
         """Return the parents of foreign keys with CASCADE or SET NULL. Changes of these tables change child rows."""
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.postgresql_state import new_database
 from tests.kit.replica import Replica, wait_until
-from tests.kit.servers import MariadbServer
+from tests.kit.servers import MariadbServer, PostgresqlServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 SCHEMA = """DROP DATABASE IF EXISTS anew; CREATE DATABASE anew; USE anew;
@@ -90,6 +90,52 @@ def test_the_hint_of_the_stop_leads_to_a_verified_copy(
     replica.run("verify")
 
 
+def postgresql_options(replica: Replica, server: PostgresqlServer) -> tuple[str, ...]:
+    password = replica.datadir.parent / "password"
+    password.write_text("rpl\n")
+    password.chmod(0o600)
+    url = new_database(server).replace("rpl:rpl@", "rpl@").replace("+psycopg", "")
+    return "--target", url, "--target-password-file", str(password)
+
+
+def test_children_whose_rows_this_applier_has_not_seen_are_copied_with_their_parent(
+    replica: Replica, mariadb_factory: Callable[..., MariadbServer]
+) -> None:
+    """A server does not log the effects of CASCADE. The new applier of a server target knows no table yet."""
+    source, target = mariadb_factory(), mariadb_factory()
+    begun(replica, source, *replica.into(target), "--on-uncomputable-ddl", "recopy")
+    replica.run("stop", "--applier")
+    source.sql(f"{UNCOMPUTABLE[0]}; DELETE FROM parent WHERE k = 1; INSERT INTO parent VALUES (4, 'four', 'u')", "anew")
+    source.sql("INSERT INTO child VALUES (40, 4)", "anew")
+    replica.run("start", "--applier")
+    replica.wait_synced(source)
+    wait_copied(replica)
+    replica.run("verify")
+    assert target.sql("SELECT id FROM anew.child ORDER BY id") == [(20,), (40,)]
+
+
+@pytest.mark.long("The target SQLite stays.", keeps="sqlite")
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_table_is_copied_again_after_a_swap_that_kept_the_old_table(
+    replica: Replica, mariadb_factory: Callable[..., MariadbServer], kind: str, request: pytest.FixtureRequest
+) -> None:
+    """A renamed table keeps the names of its indexes, which are those of its old name."""
+    source = mariadb_factory()
+    init = () if kind == "sqlite" else postgresql_options(replica, request.getfixturevalue("postgresql"))
+    begun(replica, source, *init)
+    source.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT, u INT, KEY i (v), UNIQUE KEY w (u))", "anew")
+    source.sql("CREATE TABLE t2 LIKE t; RENAME TABLE t TO t_old, t2 TO t; INSERT INTO t VALUES (1, 2, 3)", "anew")
+    source.sql("INSERT INTO t_old VALUES (4, 5, 6)", "anew")
+    replica.wait_synced(source)
+    replica.run("stop", "--receiver")
+    replica.run("clone", "--tables", "anew.t", "--replace", "--yes")
+    replica.run("start", "--receiver", expect=None)
+    wait_copied(replica)
+    source.sql("ALTER TABLE t DROP KEY i, ADD KEY i (v, u); ALTER TABLE t_old DROP KEY i; DROP TABLE t_old", "anew")
+    replica.wait_synced(source)
+    replica.run("verify")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("point", ["crash_commit_after", "crash_clone_after_begin", "crash_clone_before_end"])
 def test_a_kill_at_any_step_loses_neither_the_statement_nor_a_row(
@@ -115,11 +161,7 @@ def test_every_kind_of_target_copies_again(
     if kind == "mariadb":
         init = replica.into(mariadb_factory())
     else:
-        password = replica.datadir.parent / "password"
-        password.write_text("rpl\n")
-        password.chmod(0o600)
-        url = new_database(request.getfixturevalue("postgresql")).replace("rpl:rpl@", "rpl@").replace("+psycopg", "")
-        init = "--target", url, "--target-password-file", str(password)
+        init = postgresql_options(replica, request.getfixturevalue("postgresql"))
     source = mariadb_factory()
     begun(replica, source, *init, "--on-uncomputable-ddl", "recopy")
     assert_goes_on_equal(replica, source)

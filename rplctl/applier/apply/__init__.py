@@ -38,6 +38,7 @@ failover_position   moves the position back after a failover by GTID
 The copy of tables (`rplctl clone`):
 
 snapshot_side       compares the applier's position with a snapshot's position
+clone_statements    the DDL of a copy on a server target
 clone_tables        creates and drops the tables of a copy
 clone_load          loads chunk files at their position in the source's log
 clone_pieces        gives the pieces of a copy to threads

@@ -45,15 +45,15 @@ from rplctl.applier.apply.clone_rows import (
     reporting_foreign_rows,
 )
 from rplctl.applier.apply.clone_speed import CloneSpeed
-from rplctl.applier.apply.clone_tables import drop_tables, make_keys, make_tables
+from rplctl.applier.apply.clone_statements import create_statements, drop_statements, server_late_keys
+from rplctl.applier.apply.clone_tables import drop_tables, make_keys, make_tables, with_free_index_names
 from rplctl.applier.apply.snapshot_side import Side, side_of
 from rplctl.applier.feed.prefetch import Prefetch
 from rplctl.applier.options import Until
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
 from rplctl.clone.chunk_file import ChunkFile, digest_of, read_chunk
-from rplctl.clone.folder import CloneFolder, CopiedTable, StoredSnapshot
-from rplctl.clone.late_keys import late_keys
+from rplctl.clone.folder import CloneFolder, StoredSnapshot
 from rplctl.clone.throttle import read_limits
 from rplctl.commit.step import PositionStore, taken_over
 from rplctl.config import Config
@@ -64,11 +64,11 @@ from rplctl.failpoint import crash_point
 from rplctl.own_tables.clones import ClonedTable, CopyState, forget_clone, move_clone, read_clones
 from rplctl.own_tables.initial_models import stands
 from rplctl.own_tables.models import store_models
-from rplctl.schema.definition import copied_definition, create_database
-from rplctl.schema.model import Key as TableKey, TableModel
+from rplctl.schema.definition import copied_definition
+from rplctl.schema.model import TableModel
 from rplctl.schema.source_catalog import quote
 from rplctl.schema.statement import TableName
-from rplctl.sql_text import Sql, joined, written
+from rplctl.sql_text import joined, written
 from rplctl.target import mapped_errors, statement_target
 from rplctl.target.base import CountMismatch, TableChunk, Target, no_such_table
 from rplctl.target.registry import dialect_of
@@ -105,16 +105,14 @@ class CloneLoader:
     ) -> None:
         """Read the clone state, and write the plan for the cloner. Raises TargetError or OSError if this fails."""
         self._channel, self._target, self._store, self._work = channel, target, store, work
-        self._pipeline = pipeline
-        self._by_gtid = by_gtid
+        self._pipeline, self._by_gtid = pipeline, by_gtid
         self._rules = ReplicationFilter.from_config(config)
         self._folder, self._server = CloneFolder(channel), statement_target(target)
         self._models: dict[TableName, TableModel] = {}  # models of the tables of the current snapshot
         self._keyed: set[int] = set()  # numbers of the current snapshot's tables that have all their keys
         self._begun = 0  # the epoch of the snapshot whose tables this process has created; 0 after a failure
         self._stop = work.interrupter.stop
-        self._loaders = Loaders(target)
-        self._ahead: Prefetch[ReadChunk] = Prefetch(RelayLogError, OSError)
+        self._loaders, self._ahead = Loaders(target), Prefetch[ReadChunk](RelayLogError, OSError)
         self.until = Until()  # the position at which the next rows are loaded
         self._counting = threading.Lock()
         self.rows_by_spark = self.rows_by_driver = 0  # committed rows, by the process that decoded them
@@ -196,6 +194,9 @@ class CloneLoader:
     def _carry_out(self, found: StoredSnapshot, rows: list[ClonedTable]) -> bool:
         """Do what the snapshot `found` needs. True if anything was loaded, created or removed."""
         by_source = {(row.Source_database, row.Table_name): row for row in rows}
+        if not by_source.keys() >= {table.name for table in found.tables}:
+            found.remove()  # a statement has moved one of the tables to another group
+            return True
         names = [by_source[table.name].name for table in found.tables]
         move = self._next_move(found, names, by_source)
         if move is Move.LOAD:
@@ -321,8 +322,11 @@ class CloneLoader:
         every = [(by_source[table.name], table, found.keeps(number)) for number, table in enumerate(found.tables)]
         begun = [(row, table) for row, table, is_kept in every if not is_kept]
         if self._server is not None and begun:
-            self._server.make_tables([text for _, table in begun for text in self._statements(table, found)])
-        models = {row.name: moved(table.model, self._rules) for row, table in begun}
+            gone = by_source.keys() - {table.name for table in found.tables}
+            there = [name for key in gone if self._server.table_model(*(name := by_source[key].name)) is not None]
+            made = create_statements([table for _, table in begun], found, self._rules)
+            self._server.make_tables([*drop_statements(there), *made])
+        models = with_free_index_names(self._work.catalog, [moved(table.model, self._rules) for _, table in begun])
         defaults = {row.Database_name: replace(table.database, name=row.Database_name) for row, table in begun}
         fresh = ClonedTable(Database_name="", Table_name="", Source_database="", Family=0, State=CopyState.COPYING)
         old = [
@@ -334,7 +338,7 @@ class CloneLoader:
                 make_tables(self._target, self._work.catalog, models, defaults)
                 store_models(connection, self._channel.name, self._work.info.exec_position, models, defaults)
             if dialect_of(self._target.kind).makes_primary_keys_late:  # chunks may delete rows of kept tables by it
-                kept = [moved(table.model, self._rules) for _, table, is_kept in every if is_kept]
+                kept = [self._work.catalog.tables[row.name] for row, _, is_kept in every if is_kept]
                 make_keys(self._target, self._work.catalog, kept, primary_alone=True)
             for (row, _, _), new in zip(every, now, strict=True):
                 move_clone(connection, self._channel.name, row, new)
@@ -379,15 +383,6 @@ class CloneLoader:
             target.rollback()
             raise
         target.commit()
-
-    def _statements(self, table: CopiedTable, found: StoredSnapshot) -> Sequence[Sql]:
-        database = self._rules.rewritten(table.model.database)
-        return (
-            create_database(replace(table.database, name=database)),
-            written("USE {}", quote(database)),
-            written("DROP TABLE IF EXISTS {}", quote(table.model.name)),
-            copied_definition(table.create, table.model.name).create(_late(table, found)),
-        )
 
     def _load(self, target: Target, found: StoredSnapshot, piece: Piece, name: TableName, pieces: DuePieces) -> None:
         """Load one piece, and commit it when all earlier pieces of its table are committed.
@@ -440,7 +435,7 @@ class CloneLoader:
         """Add the late keys that the table still lacks. Only for servers, whose DDL is not part of a transaction."""
         table, server = found.tables[number], statement_target(target)
         assert server is not None
-        wanted = copied_definition(table.create, table.model.name).keys(_late(table, found))
+        wanted = copied_definition(table.create, table.model.name).keys(server_late_keys(table, found))
         while wanted:
             model = server.table_model(*name)
             if model is None:
@@ -462,7 +457,7 @@ class CloneLoader:
         known: dict[TableName, TableModel | None] = {}
         if self._server is not None:
             there = [name for name in gone if self._server.table_model(*name) is not None]
-            self._server.make_tables([written("DROP TABLE {}", quote(*name)) for name in there])
+            self._server.make_tables(drop_statements(there))
         else:
             known = {name: self._work.catalog.tables[name] for name in gone if name in self._work.catalog.tables}
         with self._transaction(self._target) as connection:
@@ -493,7 +488,3 @@ class CloneLoader:
 def _keeps_half(model: TableModel) -> bool:
     """True if the engine cannot roll back the rows of an interrupted chunk. The table is then copied again."""
     return model.engine.lower() in ("myisam", "aria", "memory", "csv", "archive")
-
-
-def _late(table: CopiedTable, found: StoredSnapshot) -> tuple[TableKey, ...]:
-    return late_keys(table.model, [other.model for other in found.tables])

@@ -14,6 +14,7 @@ from rplctl.clone.table_groups import parents_first
 from rplctl.own_tables.initial_models import stands
 from rplctl.schema.context import DdlContext
 from rplctl.schema.model import Key as TableKey, TableModel
+from rplctl.schema.naming import choose_index_names
 from rplctl.schema.plan import AddKeysStep, Catalog, CreateStep, DatabaseModel, DdlPlan, DropStep
 from rplctl.schema.statement import TableName
 from rplctl.target.base import Target
@@ -31,6 +32,18 @@ def make_tables(
     bare = [without(model, _late(target, model, others)) for model in parents_first(models)]
     made = DdlPlan((), DdlContext(), tuple(map(CreateStep, bare)), {**models}, {**defaults})
     target.execute_ddl(made, catalog.after(dropped))
+
+
+def with_free_index_names(catalog: Catalog, models: Iterable[TableModel]) -> dict[TableName, TableModel]:
+    """Return the models by name, with index names that no index of another table has.
+
+    A renamed table keeps its index names, which the new table with its old name would get (schema/naming.py).
+    """
+    new = {(model.database, model.name): model for model in models}
+    known = {name: model for name, model in catalog.tables.items() if name not in new}
+    for name, model in new.items():
+        known[name] = choose_index_names(model, known.values())
+    return {name: known[name] for name in new}
 
 
 def make_keys(target: Target, catalog: Catalog, models: Sequence[TableModel], *, primary_alone: bool = False) -> None:

@@ -408,7 +408,8 @@ class OrderedRange:
             left_out = self._statements.run(query, run.description)
         except RplError as error:
             context = ddl_context(query, run.description, self._lower_case)
-            refused = refused_object(query, context, error, self._skipped.read())
+            copies = bool(self._rest.waiting)
+            refused = refused_object(query, context, error, self._skipped.read(), copies=copies)
             if refused is None and error.errno == er.TRG_DOES_NOT_EXIST:  # DROP TRIGGER, at which no replica stops
                 self.result.notes.append(f"skipped at {at}: {error.message}")
                 return

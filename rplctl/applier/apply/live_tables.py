@@ -103,6 +103,11 @@ class TableSource(ABC):
         """
         return ()
 
+    def foreign_keys(self) -> Iterable[tuple[TableName, TableName]]:
+        """Return for each foreign key on the target its table and the table to which it refers."""
+        models = self.catalog.tables.items()
+        return ((name, (key.ref_database, key.ref_table)) for name, model in models for key in model.foreign_keys)
+
     def introduce(self, run: EventRun) -> Catalog:
         """Prepare the target for a group (transaction), before the transaction of the group begins.
 
@@ -182,6 +187,9 @@ class LiveTables(TableSource):
 
     def find(self, unknown: UnknownTables) -> Catalog:
         return self.know(unknown.names)
+
+    def foreign_keys(self) -> Iterable[tuple[TableName, TableName]]:
+        return self._target.foreign_keys()  # the catalog has only the tables whose rows were changed
 
     def introduce(self, run: EventRun) -> Catalog:
         names = unknown_tables(run, Catalog())

@@ -30,11 +30,12 @@ from rplctl.applier.feed.plan import Batch
 from rplctl.applier.interrupt import Interrupter, Stopped
 from rplctl.applier.spark.pipeline import Pipeline
 from rplctl.channel import Channel
+from rplctl.clone.table_groups import linked
 from rplctl.config import Config
 from rplctl.decode.event_filter import filtered
 from rplctl.decode.net_changes import Inconsistent
 from rplctl.decode.row_stream import EventRun, read_run
-from rplctl.decode.tables_to_requeue import tables_to_requeue
+from rplctl.decode.tables_to_requeue import default_database, tables_to_requeue
 from rplctl.errors import RplError, TargetError
 from rplctl.event.scan import GroupKind
 from rplctl.event.types import EventType
@@ -93,17 +94,17 @@ class OrderedBatches:
             run = read_run(events.data, events.start, events.end, events.description)
             is_statement = batch.last - batch.first == 1 and batch.scan.kind[batch.first] == GroupKind.QUERY
             if rules.waiting and is_statement and (names := tables_to_requeue(run, rules)):
-                return self._requeue(batch, names)
+                return self._requeue(batch, names, run)
             is_kept = (run.types == EventType.XA_PREPARE).any()  # tables may be copied before the XA COMMIT
             if is_kept:
                 rules = replace(rules, waiting=frozenset())
             try:
                 return self._apply_run(batch, filtered(run, rules))
             except TargetError as error:
-                known = self._bulk.rules, self._tables.catalog, self._target, self._config, self._channel
+                known = self._bulk.rules, self._target, self._config, self._channel
                 if not is_statement or not (names := tables_to_copy_again(error, run, *known)):
                     raise
-            return self._requeue(batch, names)
+            return self._requeue(batch, names, run)
 
     def apply_without_rollback(self, batch: Batch) -> Applied | Rejected:
         """Apply several transactions on nontransactional tables, and commit the position once, after all of them.
@@ -148,17 +149,26 @@ class OrderedBatches:
         rest = replace(batch, first=batch.first + done)
         return Rejected(reason=Reason.STOPPED_WITHIN, batch=rest, error=failure, changes=changes)
 
-    def _requeue(self, batch: Batch, names: list[TableName]) -> int:
+    def _requeue(self, batch: Batch, statement_tables: list[TableName], run: EventRun) -> int:
         """Move the position past a statement without executing it, and let `rplctl clone` copy its tables again.
 
         There are two reasons. Either only the source knows the statement's effect on rows. Or the statement names
-        copied tables together with tables that are not copied yet, for example to swap them by RENAME.
+        copied tables together with tables that are not copied yet, for example to swap them by RENAME. The tables that
+        foreign keys link with these tables are copied again, too, because the copy drops and creates their parents or
+        children, and because the effects of actions such as CASCADE are not in the log.
         """
         rules = self._bulk.rules
+        replicated = replace(rules, waiting=frozenset())
+        databases = {database for database, _ in statement_tables}  # other databases may have tables of somebody else
+        pairs = ((a, b) for a, b in self._tables.foreign_keys() if {a[0], b[0]} <= databases)
+        names = [name for name in linked(statement_tables, pairs) if replicated.accepts_rows(*name)]
         log.info(
             "%s: copied again because of a statement at %s", ", ".join(map(".".join, names)), batch.source_position
         )
-        found = [(name, rules.original(name[0])) for name in names]
+        database = default_database(run)
+        found = [
+            (name, database if rules.rewritten(database) == name[0] else rules.original(name[0])) for name in names
+        ]
         self._committer.commit(batch, lambda: requeue_tables(self._target.connection, self._channel.name, found), rules)
         self._bulk.rules = replace(rules, waiting=rules.waiting.union(names))
         return 0

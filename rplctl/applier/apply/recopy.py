@@ -12,14 +12,13 @@ position after the statement. So after a crash, the target has both the rows and
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from rplctl import mysql_errors as er
 from rplctl.channel import Channel
-from rplctl.clone.table_groups import table_groups
 from rplctl.config import Config
 from rplctl.decode.ddl_context import ddl_context
 from rplctl.decode.filter_rules import ReplicationFilter
@@ -29,7 +28,6 @@ from rplctl.event.query import parse_query
 from rplctl.event.types import EventType
 from rplctl.history import note_event
 from rplctl.repository import open_master_info
-from rplctl.schema.plan import Catalog
 from rplctl.schema.statement import TableName
 from rplctl.schema.updated_names import named_tables
 from rplctl.target import dialect_of
@@ -47,12 +45,11 @@ def tables_to_copy_again(  # noqa: PLR0913 - what surrounds a statement
     error: TargetError,
     run: EventRun,
     rules: ReplicationFilter,
-    catalog: Catalog,
     target: Target,
     config: Config,
     channel: Channel,
 ) -> list[TableName]:
-    """Return the tables to copy again instead of executing the statement of `run`, which failed with `error`.
+    """Return the tables of the statement of `run`, which failed with `error`, to copy them again instead.
 
     The result has the target's names. It is empty if the statement must stop the channel:
     * the option is not set,
@@ -68,7 +65,7 @@ def tables_to_copy_again(  # noqa: PLR0913 - what surrounds a statement
     if config.on_uncomputable_ddl != RECOPY:
         error.hint = _HINT
         return []
-    names = list(dict.fromkeys(_with_linked(_updated(run, rules), catalog)))
+    names = list(dict.fromkeys(_updated(run, rules)))
     if names:
         text = f"{', '.join(map('.'.join, names))}: copied again from the source. {error.message}"
         log.warning("%s", text)
@@ -82,12 +79,3 @@ def _updated(run: EventRun, rules: ReplicationFilter) -> Iterator[TableName]:
         context = ddl_context(query, run.description, rules.lower_case)
         updated, _ = named_tables(query.sql, rules.rewritten(query.database), context)
         yield from (name for name in updated if rules.accepts_rows(*name))
-
-
-def _with_linked(names: Iterable[TableName], catalog: Catalog) -> Iterator[TableName]:
-    """Yield these tables, and all tables in the catalog that foreign keys link with them."""
-    linked: dict[TableName, Collection[TableName]] = {
-        name: members for members in table_groups(catalog.tables) if len(members) > 1 for name in members
-    }
-    for name in names:
-        yield from (name, *linked.get(name, ()))

@@ -82,17 +82,20 @@ def concerns_no_table(query: Query, context: DdlContext, error: RplError, catalo
 
 
 def refused_object(
-    query: Query, context: DdlContext, error: RplError, skipped: Collection[tuple[str, str, str]]
+    query: Query, context: DdlContext, error: RplError, skipped: Collection[tuple[str, str, str]], *, copies: bool
 ) -> Unreplicated | None:
     """Return the statement if the server does not support it, and if it is about a view, trigger, routine or event.
 
     `error`: the server's error. `skipped`: the objects whose creation was skipped, as (kind, database, name). A DROP is
-    returned only for one of these objects. Otherwise, return None.
+    returned only for one of these objects. `copies`: True if tables wait for a copy. Then CREATE VIEW is returned if a
+    table of the view does not exist yet. Otherwise, return None.
     """
     with suppress(RplError):
         for action in parse_ddl(query.sql, query.database, context):
             if isinstance(action, Unreplicated) and action.kind in NOTED_KINDS:
                 numbers = _REFUSED
+                if copies and action.kind is ObjectKind.VIEW:
+                    numbers |= {er.NO_SUCH_TABLE}
                 if action.is_drop:
                     numbers = _ABSENT if any((action.kind, *name) in skipped for name in action.names) else frozenset()
                 if error.errno in numbers:

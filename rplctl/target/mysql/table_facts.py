@@ -30,6 +30,10 @@ _TRIGGERS = written(
 _PARENTS = written(
     "SELECT UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
 )
+_FOREIGN_KEYS = written(
+    "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME "
+    "FROM information_schema.REFERENTIAL_CONSTRAINTS"
+)
 _FUNCTIONS = written(
     "SELECT ROUTINE_SCHEMA, ROUTINE_NAME FROM information_schema.ROUTINES "
     "WHERE ROUTINE_TYPE <> 'PROCEDURE' AND ROUTINE_SCHEMA NOT IN ('mysql', 'sys')"
@@ -86,6 +90,10 @@ class ServerTables:
     def is_referenced(self, model: TableModel) -> bool:
         """True if a foreign key of any table on the server references this table."""
         return (model.database, model.name) in self._names(_PARENTS)
+
+    def foreign_keys(self) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+        """Return for each foreign key on the server its table and the table to which it refers."""
+        return [((str(a), str(b)), (str(c), str(d))) for a, b, c, d in self._query(_FOREIGN_KEYS)]
 
     def cascading_parents(self) -> Names:
         """Return the tables that a foreign key with the action CASCADE or SET NULL references."""

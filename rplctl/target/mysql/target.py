@@ -53,7 +53,7 @@ from rplctl.target.mysql.event_replay import EventReplay
 from rplctl.target.mysql.kill import Killer
 from rplctl.target.mysql.large import SingleChanges
 from rplctl.target.mysql.multiset import compares
-from rplctl.target.mysql.session import ServerKind, Session, collations_sql
+from rplctl.target.mysql.session import ServerKind, Session, collations_sql, primary_key_settings
 from rplctl.target.mysql.table_facts import ServerTables, read_model, without_generated_key
 from rplctl.target.mysql.time_zone import TimeZones
 from rplctl.target.mysql.translation import Translation, translated
@@ -398,6 +398,9 @@ class MysqlTarget(OneConnection):
     def make_tables(self, statements: Sequence[Sql]) -> None:
         with mapped_errors(), self.engine.connect() as connection:
             run(connection, written("SET SESSION sql_mode='', SESSION foreign_key_checks=0"))
+            if self._key_policy != "ON":  # with ON, the source's existing tables without a key are copied nevertheless
+                for name, value in primary_key_settings(self._key_policy, self.server).items():
+                    run(connection, written("SET SESSION {} = {}", word(name), value))
             connection.execution_options(no_parameters=True)
             for statement in statements:
                 try:
@@ -468,6 +471,10 @@ class MysqlTarget(OneConnection):
 
     def prefers_replay(self, model: TableModel) -> bool:
         return any(column.type == "json" for column in model.columns)
+
+    def foreign_keys(self) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+        self._open()
+        return self._facts.foreign_keys()
 
     def cascading_parents(self) -> frozenset[tuple[str, str]]:
         return self._facts.cascading_parents()

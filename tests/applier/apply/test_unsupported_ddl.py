@@ -7,9 +7,22 @@ from dataclasses import replace
 
 import pytest
 
-from rplctl.applier.apply.unsupported_ddl import NOTED_KINDS, SKIPPED_KINDS, UnsupportedDdl, cannot_execute
+from rplctl.applier.apply.unsupported_ddl import (
+    NOTED_KINDS,
+    SKIPPED_KINDS,
+    UnsupportedDdl,
+    cannot_execute,
+    refused_object,
+)
 from rplctl.config import OPTIONS
+from rplctl.errors import RplError
+from rplctl.event.format_description import parse_format_description
+from rplctl.event.query import parse_query
+from rplctl.schema.context import DdlContext
 from rplctl.schema.statement import ObjectKind, Unreplicated
+from tests.relay_log.stream import FakeSource
+
+DESCRIPTION = parse_format_description(FakeSource(checksum=0).description(0))
 
 
 def test_the_values_are_those_of_the_option_and_go_from_strict_to_loose() -> None:
@@ -29,6 +42,17 @@ def test_a_stop_names_the_strictest_value_that_skips_it(kind: ObjectKind) -> Non
     assert named is not None and kind in SKIPPED_KINDS[UnsupportedDdl(named[1])]
     stricter = list(UnsupportedDdl)[: list(UnsupportedDdl).index(UnsupportedDdl(named[1]))]
     assert not any(kind in SKIPPED_KINDS[value] for value in stricter)
+
+
+def test_a_view_over_a_table_that_waits_for_its_copy_is_skipped() -> None:
+    """The copy would never continue if the applier stopped before the position of its rows."""
+    event = FakeSource(checksum=0).query("CREATE OR REPLACE VIEW v AS SELECT id FROM t")
+    query, missing = parse_query(event, DESCRIPTION), RplError("Table 'd.t' doesn't exist", errno=1146)
+    found = refused_object(query, DdlContext(), missing, (), copies=True)
+    assert found is not None and (found.kind, found.is_drop) == (ObjectKind.VIEW, False)
+    assert refused_object(query, DdlContext(), missing, (), copies=False) is None
+    trigger = FakeSource(checksum=0).query("CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @x = 1")
+    assert refused_object(parse_query(trigger, DESCRIPTION), DdlContext(), missing, (), copies=True) is None
 
 
 def test_a_drop_of_what_the_target_never_has_is_no_reason_to_stop() -> None:
