@@ -24,6 +24,7 @@ def test_exit_codes_are_those_of_the_design() -> None:
         "SourceError": 6,
         "TargetError": 7,
         "TargetInUse": 7,
+        "DifferentErrors": 1,
         "RelayLogError": 8,
         "BinlogFormatError": 8,
         "WaitTimeout": 9,

@@ -361,7 +361,7 @@ def test_generated_columns_that_the_log_lacks_have_the_sources_values_at_the_edg
 ) -> None:
     """A product of two INT fits only a BIGINT. Without strict mode, the source stores the nearest value of the type."""
     columns = (
-        "total BIGINT AS (price * qty), i TINYINT AS (qty * 100), u INT UNSIGNED AS (small - 5), t INT AS (small + 1)"
+        "total BIGINT AS (price * qty), i TINYINT AS (qty * 100), u INT UNSIGNED AS (n - 5), t INT AS (n + 1)"
     )
     statements = [
         "SET SESSION sql_mode='', binlog_row_image=MINIMAL; CREATE DATABASE d;"
