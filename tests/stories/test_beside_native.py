@@ -360,9 +360,7 @@ def test_generated_columns_that_the_log_lacks_have_the_sources_values_at_the_edg
     vendor: str, request: pytest.FixtureRequest
 ) -> None:
     """A product of two INT fits only a BIGINT. Without strict mode, the source stores the nearest value of the type."""
-    columns = (
-        "total BIGINT AS (price * qty), i TINYINT AS (qty * 100), u INT UNSIGNED AS (n - 5), t INT AS (n + 1)"
-    )
+    columns = "total BIGINT AS (price * qty), i TINYINT AS (qty * 100), u INT UNSIGNED AS (n - 5), t INT AS (n + 1)"
     statements = [
         "SET SESSION sql_mode='', binlog_row_image=MINIMAL; CREATE DATABASE d;"
         f"CREATE TABLE d.o (id INT PRIMARY KEY, price INT, qty INT, n TINYINT, {columns});"

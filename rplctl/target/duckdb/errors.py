@@ -19,10 +19,12 @@ import duckdb
 from rplctl import mysql_errors as er
 from rplctl.errors import CORRECT_VALUE, OLD_NAME, OR_EXCLUDE, OR_SKIP, TargetError, TargetInUse
 from rplctl.schema.model import Column, TableModel
+from rplctl.sql_text import written
 from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.ddl_parts import quote
 from rplctl.target.duckdb.ddl_type import is_odd_date
 
+_SECONDS = len("2024-01-01 10:00:00")
 _HOLDER = re.compile(r'lock on file "(.*?)": Conflicting lock is held in (.*?) \(PID (\d+)\)', re.DOTALL)
 _ABSENT = re.compile(r"Table with name (\S+) does not exist")
 _NOT_NULL = re.compile(r"NOT NULL constraint failed: .*\.(.*)")
@@ -93,15 +95,16 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
     assert image is not None
     if (found := _NOT_NULL.search(str(error))) is not None:
         return TargetError(f"Column '{found[1]}' cannot be null", errno=er.BAD_NULL_ERROR)
-    if isinstance(error, duckdb.ConversionException) and (odd := _odd_date(image, model)) is not None:
-        column, text = odd
+    if isinstance(error, duckdb.ConversionException) and (odd := _odd_dates(image, model, str(error))):
+        column, text = odd[0]
+        name = f"{quote(model.database)}.{quote(model.name)}"
+        ways = [f"ALTER TABLE {name} ALTER COLUMN {quote(c.name)} TYPE VARCHAR{_using(c)}" for c, _ in odd]
         return TargetError(
             f"Incorrect {column.type} value: '{text}' for column '{column.name}': DuckDB cannot store this date",
             errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
             hint="to let DuckDB open the target, run: rplctl stop\n"
-            "To store dates as text, run in DuckDB on the target: "
-            f"ALTER TABLE {quote(model.database)}.{quote(model.name)} ALTER COLUMN {quote(column.name)} TYPE VARCHAR\n"
+            f"To store dates as text, run in DuckDB on the target: {'; '.join(ways)}\n"
             "To continue after that, run: rplctl start",
         )
     made = target_error(error)
@@ -109,6 +112,16 @@ def change_error(error: duckdb.Error, change: RowChange, model: TableModel) -> T
         made = TargetError(f"Duplicate entry: {' '.join(str(error).split())}", errno=er.DUP_ENTRY)
     made.position = made.position or describe_key(image, model)
     return made
+
+
+def _using(column: Column) -> str:
+    """Return the clause with which ALTER COLUMN … TYPE VARCHAR gives the existing values the form of the row events."""
+    if column.type == "date":
+        return ""
+    moment = quote(column.name) if column.type == "datetime" else written("{} AT TIME ZONE 'UTC'", quote(column.name))
+    if not column.fraction_digits:
+        return f" USING strftime({moment}, '%Y-%m-%d %H:%M:%S')"
+    return f" USING left(strftime({moment}, '%Y-%m-%d %H:%M:%S.%f'), {_SECONDS + 1 + column.fraction_digits})"
 
 
 def hidden_numbers(model: TableModel, why: str) -> TargetError:
@@ -123,12 +136,15 @@ def hidden_numbers(model: TableModel, why: str) -> TargetError:
     )
 
 
-def _odd_date(image: RowSet, model: TableModel) -> tuple[Column, str] | None:
-    """Return the first column of the image with a date that DuckDB cannot store, and this date. Return None if there is
-    no such date.
+def _odd_dates(image: RowSet, model: TableModel, said: str) -> list[tuple[Column, str]]:
+    """Return the columns of the row image with a date that DuckDB cannot store, with their text.
+
+    `said`: DuckDB's error. If it has the text of some of these dates, only these are returned, because a column
+    with another one may be text already. The list is empty if DuckDB can store all dates of the image.
     """
-    pairs = ((model.columns[c], value) for c, value in zip(image.columns, image.rows[0], strict=True))
-    return next(((c, v) for c, v in pairs if isinstance(v, str) and is_odd_date(v, c)), None)
+    pairs = [(model.columns[c], v) for c, v in zip(image.columns, image.rows[0], strict=True)]
+    odd = [(column, v) for column, v in pairs if isinstance(v, str) and is_odd_date(v, column)]
+    return [(column, text) for column, text in odd if f'"{text}"' in said] or odd[:1]
 
 
 def held_elsewhere(path: str, program: str, pid: int) -> TargetInUse:

@@ -7,13 +7,16 @@ from psycopg import errors
 
 from rplctl import mysql_errors as er
 from rplctl.errors import TargetError
-from rplctl.schema.model import TableModel
+from rplctl.schema.model import Column, TableModel
 from rplctl.schema.plan import AlterStep, DdlPlan
+from rplctl.sql_text import written
 from rplctl.target.base import RowChange, RowSet, describe_key
 from rplctl.target.ddl_parts import quote
 from rplctl.target.postgresql.connection import target_error
 from rplctl.target.postgresql.ddl import DDL
 from rplctl.target.postgresql.ddl_type import DATED, index_of, is_odd_date, table
+
+_SECONDS = len("2024-01-01 10:00:00")
 
 
 def change_error(error: psycopg.Error | TargetError, change: RowChange, model: TableModel) -> TargetError:
@@ -34,18 +37,29 @@ def change_error(error: psycopg.Error | TargetError, change: RowChange, model: T
     if isinstance(error, errors.NotNullViolation):
         return TargetError(f"Column '{error.diag.column_name}' cannot be null", errno=er.BAD_NULL_ERROR)
     found = target_error(error)
-    if found.errno == er.TRUNCATED_WRONG_VALUE and (odd := _odd_date(image, model)) is not None:
-        column, text = model.columns[odd[0]], odd[1]
+    if found.errno == er.TRUNCATED_WRONG_VALUE and (odd := _odd_dates(image, model, str(error))):
+        column, text = odd[0]
+        table_name = table(model)
+        ways = [f"ALTER TABLE {table_name} ALTER COLUMN {quote(c.name)} TYPE text{_using(c)}" for c, _ in odd]
         return TargetError(
             f"Incorrect {column.type} value: '{text}' for column '{column.name}': PostgreSQL cannot store this date",
             errno=er.TRUNCATED_WRONG_VALUE,
             position=describe_key(image, model),
-            hint=f"to store dates as text, run on the target: "
-            f"ALTER TABLE {table(model)} ALTER COLUMN {quote(column.name)} TYPE text\n"
+            hint=f"to store dates as text, run on the target: {'; '.join(ways)}\n"
             "To continue after that, run: rplctl start",
         )
     found.position = found.position or describe_key(image, model)
     return found
+
+
+def _using(column: Column) -> str:
+    """Return the clause with which ALTER COLUMN … TYPE text gives the existing values the form of the row events."""
+    if column.type == "date":
+        return ""
+    moment = quote(column.name) if column.type == "datetime" else written("{} AT TIME ZONE 'UTC'", quote(column.name))
+    if not column.fraction_digits:
+        return f" USING to_char({moment}, 'YYYY-MM-DD HH24:MI:SS')"
+    return f" USING left(to_char({moment}, 'YYYY-MM-DD HH24:MI:SS.US'), {_SECONDS + 1 + column.fraction_digits})"
 
 
 def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
@@ -62,12 +76,12 @@ def ddl_error(error: TargetError, plan: DdlPlan) -> TargetError:
     return error
 
 
-def _odd_date(image: RowSet, model: TableModel) -> tuple[int, str] | None:
-    """Return the first date of the row image that PostgreSQL cannot store: its column index, and its text.
+def _odd_dates(image: RowSet, model: TableModel, said: str) -> list[tuple[Column, str]]:
+    """Return the columns of the row image with a date that PostgreSQL cannot store, with their text.
 
-    Return None if PostgreSQL can store all dates of the image.
+    `said`: PostgreSQL's error. If it has the text of some of these dates, only these are returned, because a column
+    with another one may be text already. The list is empty if PostgreSQL can store all dates of the image.
     """
-    pairs = zip(image.columns, image.rows[0], strict=True)
-    return next(
-        ((c, value) for c, value in pairs if isinstance(value, str) and is_odd_date(value, model.columns[c])), None
-    )
+    pairs = [(model.columns[c], v) for c, v in zip(image.columns, image.rows[0], strict=True)]
+    odd = [(column, v) for column, v in pairs if isinstance(v, str) and is_odd_date(v, column)]
+    return [(column, text) for column, text in odd if f'"{text}"' in said] or odd[:1]
