@@ -32,6 +32,7 @@ from rplctl.decode.filter_rules import ReplicationFilter
 from rplctl.errors import RplError, SourceError, TargetError, UsageError
 from rplctl.history import note_event
 from rplctl.locks import read_lock
+from rplctl.plain_file import UnfitFile
 from rplctl.relay_log.received import Received
 from rplctl.renaming import refuse_pending_rename
 from rplctl.schema.source_catalog import read_table
@@ -182,6 +183,10 @@ def _report_of(channel: Channel, path: Path | None) -> VerifyReport:
         raise UsageError(text, hint="to write a report, run: rplctl verify") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", hint="to write a report, run: rplctl verify") from error
+    except UnfitFile as error:
+        if path is None:
+            raise
+        raise UsageError(error.message, hint="to use the report of the last verify, omit --report") from error
     if path is not None and found.header.channel != channel.name:  # the channel's own report may have an old name
         raise UsageError(f"{found.path} is a report of channel '{found.header.channel}'")
     return found
