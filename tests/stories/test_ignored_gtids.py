@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.applied_log.applied import logs_of
 from tests.kit.replica import Replica, purge_logs, wait_until
 from tests.kit.servers import MariadbServer, MysqlServer
+from tests.kit.vendor_dump import run_tool
 
 pytestmark = [pytest.mark.slow, pytest.mark.mariadb]
 
@@ -66,10 +68,39 @@ def test_a_purge_after_ignored_transactions_of_another_server_is_no_problem(
     assert rows(replica) == [2, 4, 6]
     state = str(source.sql("SELECT @@gtid_binlog_pos")[0][0])
     assert set(replica.status()["Executed_Gtid_Set"].split(",")) == set(state.split(","))
+    for path in sorted(replica.datadir.glob("relay-bin.0*")):
+        done = run_tool("mariadb", path, "-vv", "--verify-binlog-checksum")
+        assert (done.returncode, done.stderr) == (0, b""), path
     replica.run("recover", "--refetch")
     write(source, 1, 0, 7)
     replica.run("start", "--until-synced")
     assert rows(replica) == [2, 4, 6, 7]
+
+
+def test_a_replica_of_the_replica_knows_the_ignored_transactions_too(
+    replica: Replica, source: MariadbServer, tmp_path: Path
+) -> None:
+    """The binary log of log_bin has them as empty transactions, and reads like a server's."""
+    fresh(source)
+    replica.run("init", "--log-bin", "binlog")
+    replica.change_master(source, "--master-use-gtid", "slave_pos", "--ignore-server-ids", "99")
+    for number in range(1, 6):
+        write(source, 99 if number % 2 else 1, 7 if number % 2 else 0, number)
+    replica.run("start", "--until-synced")
+    (tmp_path / "second").mkdir()
+    second = Replica(tmp_path / "second", spark=False)
+    try:
+        second.run("init")
+        second.run("change-master", "--master-binlog-dir", str(replica.datadir), "--master-use-gtid", "slave_pos")
+        second.run("start", "--until-synced")
+        assert rows(second) == rows(replica) == [2, 4]
+        assert second.status()["Executed_Gtid_Set"] == replica.status()["Executed_Gtid_Set"]
+        assert "7-99-" in second.status()["Executed_Gtid_Set"]
+    finally:
+        second.close()
+    for path in logs_of(replica.datadir):
+        done = run_tool("mariadb", path, "-vv", "--verify-binlog-checksum")
+        assert (done.returncode, done.stderr) == (0, b""), path
 
 
 def test_a_domain_that_is_no_longer_ignored_continues_from_now(replica: Replica, source: MariadbServer) -> None:
@@ -115,6 +146,9 @@ def test_on_mysql_the_executed_set_has_the_ignored_transactions(replica: Replica
     mysql.sql("INSERT INTO ring.t VALUES (4)")
     replica.run("start", "--until-synced")
     assert rows(replica) == [1, 2]
+    for path in sorted(replica.datadir.glob("relay-bin.0*")):
+        done = run_tool("mysql", path, "-vv", "--verify-binlog-checksum")
+        assert (done.returncode, done.stderr) == (0, b""), path
     executed = replica.status()["Executed_Gtid_Set"].replace("\n", "")
     assert mysql.sql(f"SELECT GTID_SUBTRACT(@@gtid_executed, '{executed}')")[0][0] == ""
     replica.run("change-master", "--ignore-server-ids", "")
