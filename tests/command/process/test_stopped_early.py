@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ from rplctl.config import load_config
 from rplctl.info import RelayLogInfo
 from rplctl.status import read_status
 from tests.kit import fork_server
-from tests.kit.replica import Replica, wait_until
+from tests.kit.replica import Replica, slowness, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -58,6 +59,7 @@ class Started:
     def until_it_waits(self) -> None:
         status = self.replica.channel.status_path("applier")
         wait_until(lambda: read_status(status).state == DELAYING or self.popen.poll() is not None)
+        time.sleep(slowness())  # until the command itself waits, and has replaced the handlers of its signals
 
     def ends(self) -> tuple[int, str, str]:
         code = self.popen.wait(280)
