@@ -91,10 +91,11 @@ class Reporter:
         `timestamp` is the time of the last event by the source's clock, or 0. `relay_end` is the end of the relay log.
         """
         self.status.read_timestamp = float(timestamp) or self.status.read_timestamp
+        if position != self.status.read_position:  # a heartbeat alone does not change the state
+            self.status.state = QUEUEING
         self.status.read_log_name, self.status.read_log_pos = position.log_name, position.log_pos
         self.status.relay_log_name, self.status.relay_log_pos = relay_end.log_name, relay_end.log_pos
         self.status.retrieved_gtid_set, self.status.transfer_timestamp = gtids.text, gtids.open_since
-        self.status.state = QUEUEING
         self.has_news = True
         self.tick()
 

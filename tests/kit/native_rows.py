@@ -260,7 +260,7 @@ EXPLAINED = (
     Explained("Positions before the first connection", "Exec_Master_Log_Pos", "new channel|port without|_(HOST|PORT)"),
     Explained("Positions before the first connection", "(Read_)?Master_Log_(File|Pos)|Gtid_IO_Pos", "GTID"),
     Explained("Positions before the first connection", "Master_(UUID|Server_Id)", "purged|past the end"),
-    Explained("State of the applier", "Slave_SQL_Running_State", "^mariadb status: a lock"),
+    Explained("State of the applier", "Slave_SQL_Running_State", "^(mariadb|mysql) status: a lock"),
     Explained("Numbers of errors", "Last_IO_Errno", "^mysql status: (log that|position past)"),
     Explained("What reset keeps", "Master_UUID", "^mysql verb: reset"),
     Explained("GTIDs after reset", "Executed_Gtid_Set", "^mysql verb: reset"),
