@@ -103,8 +103,11 @@ class TableSource(ABC):
         """
         return ()
 
-    def foreign_keys(self) -> Iterable[tuple[TableName, TableName]]:
-        """Return for each foreign key on the target its table and the table to which it refers."""
+    def foreign_keys(self, databases: Collection[str]) -> Iterable[tuple[TableName, TableName]]:
+        """Return for each foreign key on the target its table and the table to which it refers.
+
+        A server returns only the keys within these databases, because others may have tables of another program.
+        """
         models = self.catalog.tables.items()
         return ((name, (key.ref_database, key.ref_table)) for name, model in models for key in model.foreign_keys)
 
@@ -188,8 +191,9 @@ class LiveTables(TableSource):
     def find(self, unknown: UnknownTables) -> Catalog:
         return self.know(unknown.names)
 
-    def foreign_keys(self) -> Iterable[tuple[TableName, TableName]]:
-        return self._target.foreign_keys()  # the catalog has only the tables whose rows were changed
+    def foreign_keys(self, databases: Collection[str]) -> Iterable[tuple[TableName, TableName]]:
+        pairs = self._target.foreign_keys()  # the catalog has only the tables whose rows were changed
+        return ((child, parent) for child, parent in pairs if child[0] in databases and parent[0] in databases)
 
     def introduce(self, run: EventRun) -> Catalog:
         names = unknown_tables(run, Catalog())

@@ -159,8 +159,7 @@ class OrderedBatches:
         """
         rules = self._bulk.rules
         replicated = replace(rules, waiting=frozenset())
-        databases = {database for database, _ in statement_tables}  # other databases may have tables of somebody else
-        pairs = ((a, b) for a, b in self._tables.foreign_keys() if {a[0], b[0]} <= databases)
+        pairs = self._tables.foreign_keys({database for database, _ in statement_tables})
         names = [name for name in linked(statement_tables, pairs) if replicated.accepts_rows(*name)]
         log.info(
             "%s: copied again because of a statement at %s", ", ".join(map(".".join, names)), batch.source_position
