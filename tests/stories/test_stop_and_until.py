@@ -125,7 +125,7 @@ ALL = ("Spark starts", "Python workers start", "decoding", "decoded", "writing")
 
 @pytest.mark.long("tests/stories/test_target_outage.py stops an applier that waits.")
 @pytest.mark.spark
-@pytest.mark.parametrize(("megabytes", "phases"), [(40, SOME), pytest.param(300, ALL, marks=pytest.mark.torture)])
+@pytest.mark.parametrize(("megabytes", "phases"), [(120, SOME), pytest.param(300, ALL, marks=pytest.mark.torture)])
 def test_stop_takes_at_most_two_seconds_whatever_the_applier_is_doing(
     megabytes: int, phases: Sequence[str], source: MariadbServer, make: Make
 ) -> None:
